@@ -1,0 +1,96 @@
+"""Frozen settings, a docstring per field. Importable without torch."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from cuda_l1.types import Clock, Frozen
+
+Precision = Literal["default", "fp32", "tf32", "relaxed"]
+
+
+class Limits(Frozen):
+    """Deadlines and caps for code that is not trusted. Baselines get ten times the deadlines."""
+
+    build_s: float = Field(180.0, gt=0)
+    """Importing the candidate, compilers included."""
+    first_call_s: float = Field(120.0, gt=0)
+    """The first call: Triton and torch.compile compile in it."""
+    call_factor: float = Field(10.0, gt=0)
+    """Later calls: this many times the reference's time, plus one second."""
+    verdict_s: float = Field(300.0, gt=0)
+    """One evaluation in all, the final's timing aside."""
+    memory_bytes: int = Field(16 << 30, gt=0)
+    """Host memory of a guest and its children."""
+    work_bytes: int = Field(2 << 30, gt=0)
+    """Size of the work directory."""
+    processes: int = Field(256, gt=0)
+    """Processes and threads of a guest."""
+    log_bytes: int = Field(1 << 20, gt=0)
+    """stdout and stderr together; the head and the tail are kept."""
+
+    def times(self, factor: float) -> Limits:
+        """The same limits with every deadline multiplied."""
+        return self.model_copy(
+            update={
+                "build_s": self.build_s * factor,
+                "first_call_s": self.first_call_s * factor,
+                "call_factor": self.call_factor * factor,
+                "verdict_s": self.verdict_s * factor,
+            }
+        )
+
+
+class Protocol(Frozen):
+    """How much evidence a verdict rests on. Stored by name in the evaluation."""
+
+    name: Literal["screen", "final"]
+    first_pairs: int = Field(1, ge=1)
+    """Fresh pairs of runners timed before the number is fixed."""
+    max_pairs: int = Field(1, ge=1)
+    pair_s: float = Field(0.3, gt=0)
+    """Seconds of samples in a pair, all opponents and clocks together."""
+    min_samples: int = Field(5, ge=1)
+    """Samples per side and clock in a pair, however slow the call."""
+    max_samples: int = Field(200, ge=1)
+    """Samples per side and clock in a pair, however fast the call."""
+    budget_s: float = Field(60.0, gt=0)
+    """Timing stops opening new pairs after this long."""
+
+
+SCREEN = Protocol(name="screen")
+FINAL = Protocol(name="final", first_pairs=5, max_pairs=20)
+
+
+class EvaluatorSettings(Frozen):
+    """What an evaluator is opened with."""
+
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda`, `cuda:N`."""
+    lane: tuple[int, ...] | None = None
+    """CPU cores that candidates run on; default all that this process may use."""
+    rung: Literal["auto", "R0", "R1", "R2"] = "auto"
+    """Sandbox rung; auto takes the highest that the machine allows."""
+    limits: Limits = Limits()
+    cache_dir: str | None = None
+    """Content-addressed build cache; default `$XDG_CACHE_HOME/cuda-l1`."""
+
+
+class SearchSettings(Frozen):
+    """One `optimize` run; its digest names the run directory and guards `--resume`."""
+
+    task_sha: str
+    device: str = "auto"
+    clock: Clock | None = None
+    precision: Precision = "default"
+    budget_s: float | None = 60.0
+    """The whole command, baselines and confirmation included."""
+    budget_evaluations: int | None = None
+    """Evaluations, duplicates not counted."""
+    proposers: tuple[str, ...] = ("techniques",)
+    final_budget_s: float = 60.0
+    patience: int = 6
+    """Stop after this many evaluations without a gain beyond 1 %."""
+    seed: int = 0

@@ -1,0 +1,41 @@
+"""The error tree. One line of text each: what was wrong, where, and what to do.
+
+    CudaL1Error
+    ├── UsageError             the user's input is wrong                       (exit 2)
+    │   ├── TaskError          a task file, module or input description
+    │   └── CandidateError     a candidate file that cannot be read at all
+    ├── ArchiveError           the database is locked, newer than us, or damaged (exit 3)
+    └── InfrastructureError    the machine failed: no GPU, disk full, driver fault (exit 3)
+
+A *bad candidate* is never an exception: it is an `Outcome` (see `types.py`).
+"""
+
+from __future__ import annotations
+
+
+class CudaL1Error(Exception):
+    """Root of everything this package raises on purpose; printed as one line without a traceback."""
+
+    exit_code = 3
+
+
+class UsageError(CudaL1Error):
+    """The command line, the arguments or a file of the user's is wrong."""
+
+    exit_code = 2
+
+
+class TaskError(UsageError):
+    """A task cannot be loaded: missing file, no `Model`, a constructor that raises, NaN in its own output."""
+
+
+class CandidateError(UsageError):
+    """A candidate file cannot be read as text."""
+
+
+class ArchiveError(CudaL1Error):
+    """The archive cannot be used: locked, written by a newer version, or not an archive."""
+
+
+class InfrastructureError(CudaL1Error):
+    """The machine is at fault, not the candidate: retried, then reported, never recorded against a candidate."""

@@ -1,0 +1,126 @@
+"""Pure functions from measurements to figures: interval, speed-up, reward. No torch, no I/O.
+
+Formulas: Student's t interval on the mean of log ratios; Stein (1945), "A two-sample test for a linear hypothesis
+whose power is independent of the variance", for the number of pairs.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from cuda_l1.types import Clock, Evaluation, PrecisionClass
+
+# Two-sided 95 % quantiles of Student's t, index = degrees of freedom - 1.
+_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+        2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086)  # fmt: skip
+
+FIRST_PAIRS = 5
+MAX_PAIRS = 20
+
+
+def t_quantile(degrees: int) -> float:
+    """Two-sided 95 % quantile of Student's t; beyond 20 degrees of freedom the value at 20 (slightly too wide)."""
+    return _T95[min(degrees, len(_T95)) - 1]
+
+
+def target_half_width(opponent_us: float) -> float:
+    """The half-width of the log interval a `final` aims at: 1 %, 2 % from 20 to 100 us, 3 % below 20 us."""
+    if opponent_us < 20:
+        return 0.03
+    return 0.02 if opponent_us < 100 else 0.01
+
+
+def pairs_needed(first: Sequence[float], half_width: float) -> int:
+    """Stein's second stage: total number of pairs from the standard deviation of the first five log ratios."""
+    spread = statistics.stdev(first)
+    wanted = math.ceil((t_quantile(len(first) - 1) * spread / half_width) ** 2)
+    return max(len(first), min(MAX_PAIRS, wanted))
+
+
+def interval(log_ratios: Sequence[float], first: int = FIRST_PAIRS) -> tuple[float, float, float]:
+    """(speed-up, low, high) from log(t_opponent / t_candidate) per pair.
+
+    The mean is over all pairs; t and standard deviation are those of the first `first` (Stein's rule keeps the
+    coverage exact when the number of pairs was chosen from them). Raises ValueError for fewer than two pairs.
+    """
+    head = log_ratios[:first]
+    if len(head) < 2:
+        raise ValueError("an interval needs at least two pairs")
+    mean = statistics.fmean(log_ratios)
+    half = t_quantile(len(head) - 1) * statistics.stdev(head) / math.sqrt(len(log_ratios))
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+# A result counts for a task when its class is at least as exact; own dtype stands first for half-precision tasks.
+_EXACTNESS: dict[str, int] = {"exact": 0, "fp32": 1, "bf16": 1, "fp16": 1, "tf32": 2, "relaxed": 3}
+
+
+def at_least_as_exact(got: PrecisionClass, wanted: PrecisionClass) -> bool:
+    """Whether class `got` may stand where `wanted` is asked for; fp32 and tf32 mean own dtype on half tasks."""
+    if got in ("bf16", "fp16"):
+        return wanted != "exact"
+    return _EXACTNESS[got] <= _EXACTNESS[wanted]
+
+
+def least_exact(precision: str, task_class: PrecisionClass) -> PrecisionClass:
+    """`--precision` to a class: `default` is the task's own; on half tasks fp32 and tf32 mean own dtype."""
+    if precision == "default":
+        return task_class
+    if task_class in ("bf16", "fp16", "exact") and precision in ("fp32", "tf32"):
+        return task_class
+    return precision  # type: ignore[return-value]
+
+
+def counts(evaluation: Evaluation, precision: str = "default") -> bool:
+    """Whether a result may win, be exported or stand in a headline: accepted, unsuspected, exact enough.
+
+    `precision` findings follow `--precision`; `unstable` counts with its slower figure.
+    """
+    if not evaluation.accepted or evaluation.correctness is None or evaluation.precision_class is None:
+        return False
+    wanted = least_exact(precision, evaluation.correctness.task_class)
+    if evaluation.suspects(ignore=("precision", "unstable")):
+        return False
+    return at_least_as_exact(evaluation.precision_class, wanted)
+
+
+def speedup(evaluation: Evaluation, clock: Clock | None = None) -> float | None:
+    """Speed-up against eager on `clock`, or None when there is none."""
+    timing = evaluation.timing("eager", clock)
+    return timing.speedup if timing else None
+
+
+def reward(evaluation: Evaluation, clock: Clock | None = None, precision: str = "default") -> float:
+    """t_reference / t_candidate, 0 on failure; at most 1 when suspected, too inexact, or slower on the other clock."""
+    value = speedup(evaluation, clock) if evaluation.accepted else None
+    if value is None:
+        return 0.0
+    if not counts(evaluation, precision) or slower_elsewhere(evaluation, clock):
+        return min(value, 1.0)
+    return value
+
+
+def slower_elsewhere(evaluation: Evaluation, clock: Clock | None = None) -> bool:
+    """Whether the candidate loses to eager on the other of the two scored clocks beyond its noise.
+
+    With an interval: its upper end lies below 1. Without one (`screen`): slower by more than 10 %.
+    """
+    objective = clock or evaluation.default_clock
+    other: Clock = "call" if objective == "device" else "device"
+    timing = evaluation.timing("eager", other)
+    if timing is None:
+        return False
+    return timing.speedup_high < 1.0 if timing.speedup_high is not None else timing.speedup < 0.9
+
+
+def towards_one(value: float, digits: int = 2) -> float:
+    """Round a speed-up towards 1, so that a printed figure never flatters."""
+    scale: int = 10**digits
+    return float((math.floor(value * scale) if value >= 1 else math.ceil(value * scale)) / scale)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """exp(mean(log)); raises ValueError when empty or not positive."""
+    return math.exp(statistics.fmean(math.log(v) for v in values))

@@ -1,0 +1,373 @@
+"""The nouns: Task, Candidate, Evaluation, Record. Frozen, validated, importing nothing of ours and no torch.
+
+Identity is a content hash, so cache, de-duplication, resume and citation all use the same key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import cached_property
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
+
+Clock = Literal["device", "call", "throughput"]
+PrecisionClass = Literal["fp32", "tf32", "bf16", "fp16", "exact", "relaxed"]
+Severity = Literal["note", "suspect", "reject"]
+Language = Literal["pytorch", "cpp", "cuda", "triton"]
+
+
+class Frozen(BaseModel):
+    """Base of every record: immutable, no unknown fields, floats may be infinite but are written as null."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+def digest(*parts: str) -> str:
+    """SHA-256 over length-prefixed parts, so that ("ab", "c") and ("a", "bc") differ. Hex, 64 characters."""
+    hasher = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        hasher.update(len(data).to_bytes(8, "little"))
+        hasher.update(data)
+    return hasher.hexdigest()
+
+
+# ── Task ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Weights(Frozen):
+    """A safetensors file with the state that a task is optimised for; the path is not part of its identity."""
+
+    path: str
+    sha256: str
+
+
+class Task(Frozen):
+    """One workload in KernelBench's format: source that defines `Model`, `get_inputs()`, `get_init_inputs()`.
+
+    Shapes, dtype and constructor arguments are written into the source, so the source is the task.
+    """
+
+    model_config = ConfigDict(extra="ignore")  # reading back what `model_dump` wrote: sha and id are computed anew
+
+    suite: str
+    """Where it came from: `builtin`, `kernelbench`, `file`, `module`."""
+    name: str
+    """Unique within the suite, e.g. `diagonal_matmul` or `level1/12_Matmul_with_diagonal`."""
+    source: str
+    """Python text; executed only inside the sandbox, or by a proposer working on the user's own file."""
+    level: int | None = None
+    """KernelBench's level, where there is one."""
+    weights: Weights | None = None
+    """State loaded into `Model` after construction (live modules, `--weights`)."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @cached_property
+    def sha(self) -> str:
+        return digest(self.source, self.weights.sha256 if self.weights else "")
+
+    @computed_field  # type: ignore[prop-decorator]
+    @cached_property
+    def id(self) -> str:
+        return f"{self.suite}/{self.name}@{self.sha[:12]}"
+
+
+# ── Candidate ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Cost(Frozen):
+    """What making a candidate took."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    usd: float = 0.0
+    wall_s: float = 0.0
+
+
+class Origin(Frozen):
+    """Who wrote a candidate and from what. Several proposers may write the same text."""
+
+    proposer: str
+    """`techniques`, `baselines`, `file`, `llm`, `policy`."""
+    techniques: tuple[str, ...] = ()
+    model: str | None = None
+    parents: tuple[str, ...] = ()
+    prompt_sha: str | None = None
+    seed: int | None = None
+    cost: Cost = Cost()
+
+
+class Candidate(Frozen):
+    """Source text that defines `ModelNew`, a drop-in for one task's `Model`."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    task_sha: str
+    task_id: str
+    source: str
+    language: Language = "pytorch"
+    origins: tuple[Origin, ...] = ()
+    rationale: str = ""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @cached_property
+    def id(self) -> str:
+        return digest(self.task_sha, self.language, self.source)
+
+    @property
+    def label(self) -> str:
+        """A short name for people: the techniques or the proposer of the first origin."""
+        if not self.origins:
+            return self.id[:8]
+        first = self.origins[0]
+        return " + ".join(first.techniques) or first.model or first.proposer
+
+
+def detect_language(source: str) -> Language:
+    """The language of a candidate's fast path, from what its text uses; decides nothing but the label."""
+    if "@triton.jit" in source:
+        return "triton"
+    if "__global__" in source:
+        return "cuda"
+    if 'extern "C"' in source or "cpp_sources" in source:
+        return "cpp"
+    return "pytorch"
+
+
+# ── Evaluation ────────────────────────────────────────────────────────────────────────────────────
+
+
+class Outcome(StrEnum):
+    """How an evaluation ended. Exactly one per evaluation."""
+
+    ACCEPTED = "ACCEPTED"
+    """Right in every trial, timed, and nothing rejected it."""
+    BUILD_FAILED = "BUILD_FAILED"
+    """Syntax error, import error, compiler error, no `ModelNew`, or a constructor that raises."""
+    CRASHED = "CRASHED"
+    """An exception in a call, a signal, an illegal memory access, a full work directory."""
+    TIMED_OUT = "TIMED_OUT"
+    """A build, a call or the whole verdict passed its deadline."""
+    OUT_OF_MEMORY = "OUT_OF_MEMORY"
+    """Host or device memory ran out."""
+    NO_OUTPUT = "NO_OUTPUT"
+    """Returned no tensor where one was due, or something that is not a plain materialised tensor."""
+    WRONG_SHAPE = "WRONG_SHAPE"
+    """Number or shape of the outputs differs from the reference's."""
+    WRONG_DTYPE = "WRONG_DTYPE"
+    """Dtype or device of an output differs from the reference's."""
+    WRONG_VALUES = "WRONG_VALUES"
+    """An output, or an argument or buffer that the reference changes, is outside every class's bound."""
+    NONDETERMINISTIC = "NONDETERMINISTIC"
+    """Two runs on the same inputs: one passes, one fails; or random where the reference is not."""
+    REJECTED = "REJECTED"
+    """A finding of severity `reject`: the evidence shows an attack on the verdict."""
+
+
+class Trial(Frozen):
+    """One correctness trial: what was varied, and how far candidate and reference lay from the float64 oracle."""
+
+    kind: str
+    """`base`, `weights`, `scaled`, `negated`, `refill`, `offset`, `repeat`, `timed`."""
+    error: float | None
+    """Largest element error |x - truth| / (|truth| + rms(truth)); null when non-finite."""
+    reference_error: float | None
+    """The same for the reference with all TF32 off: the noise floor."""
+    bound: float
+    """What the task's class allows in this trial."""
+    passed_class: PrecisionClass | None
+    """Most exact class whose bound holds in this trial; null when none does."""
+
+
+class Correctness(Frozen):
+    """The evidence behind a right or wrong answer."""
+
+    trials: tuple[Trial, ...]
+    precision_class: PrecisionClass | None
+    """Most exact class whose bound held in every trial."""
+    task_class: PrecisionClass
+    """The class of the task, that of eager as shipped."""
+    oracle: str = "float64"
+    """How truth was computed, e.g. `float64`, `float64 in slices`."""
+    allclose_kernelbench: bool | None = None
+    """KernelBench's own verdict (allclose 1e-4, half 1e-2) on the first trial; decides nothing."""
+    allclose_release: bool | None = None
+    """The CUDA-L1 release's verdict (allclose 1e-2) on the first trial; decides nothing."""
+
+
+class Pair(Frozen):
+    """Samples of one fresh pair of runners, microseconds."""
+
+    candidate_us: tuple[float, ...]
+    opponent_us: tuple[float, ...]
+    judge_candidate_us: float | None = None
+    """The judge's own figure for the candidate, less an empty candidate's."""
+    judge_opponent_us: float | None = None
+    candidate_pid: int
+    opponent_pid: int
+    log_ratio: float
+    """log(t_opponent / t_candidate) of this pair, from the clock that counts."""
+
+
+class Timing(Frozen):
+    """One clock against one opponent."""
+
+    clock: Clock
+    opponent: str
+    """`eager`, or the baseline's name."""
+    opponent_id: str
+    pairs: tuple[Pair, ...]
+    speedup: float
+    """exp(mean log ratio): how many times faster than the opponent."""
+    speedup_low: float | None = None
+    """95 % interval; null at `screen`, which has a single pair."""
+    speedup_high: float | None = None
+    candidate_us: float
+    """Median over pairs of the per-pair median, microseconds."""
+    opponent_us: float
+    empty_us: float | None = None
+    """The same clock for a candidate that returns ready outputs."""
+    best_of: tuple[str, ...] = ()
+    """For the best baseline: the baselines that it was best of."""
+
+
+class Finding(Frozen):
+    """Something a check saw. Only `reject` changes the outcome; `suspect` keeps a result out of headlines."""
+
+    check: str
+    severity: Severity
+    evidence: str
+
+
+class TaskAudit(Frozen):
+    """What the judge says of a task before any candidate: may its verdicts be trusted, and how is it judged?"""
+
+    task_id: str
+    task_class: PrecisionClass
+    mode: Literal["train", "eval"]
+    """The mode in which it is checked and timed."""
+    flags: tuple[str, ...] = ()
+    """`degenerate`, `ill-conditioned`, `random`, `stateful`, `insensitive-inputs`, `insensitive-weights`."""
+    forgeries_passed: tuple[str, ...] = ()
+    """Which of `zeros`, `other-inputs`, `input-copy`, `rounded-fp16`, `rounded-bf16` the task's bound lets through."""
+    reference_us: float | None = None
+    """One rough call of the reference, host clock; sets deadlines, decides nothing."""
+    input_bytes: int = 0
+    output_bytes: int = 0
+    details: tuple[str, ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        """Whether results may stand in a headline."""
+        return not {"degenerate", "ill-conditioned", "insensitive-inputs"} & set(self.flags)
+
+
+class Environment(Frozen):
+    """Where an evaluation ran: with the protocol, the key under which a duplicate is never paid for twice."""
+
+    device: Literal["cpu", "cuda"]
+    device_name: str
+    lane: str
+    """CPU: the cores, e.g. `0-1`. CUDA: the device index is not part of it, so always `gpu`."""
+    rung: str
+    """Sandbox rung: R0, R1, R2."""
+    torch: str
+    cuda: str | None = None
+    driver: str | None = None
+    python: str = ""
+
+    @property
+    def key(self) -> str:
+        """Identity of the measuring place: same key, comparable figures."""
+        return digest(
+            self.device, self.device_name, self.lane, self.rung, self.torch, self.cuda or "", self.driver or ""
+        )
+
+
+class Evaluation(Frozen):
+    """What the evaluator found out about one candidate in one place under one protocol."""
+
+    candidate_id: str
+    outcome: Outcome
+    detail: str = ""
+    """One line: what was wrong and where; empty when ACCEPTED."""
+    correctness: Correctness | None = None
+    timings: tuple[Timing, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    environment: Environment
+    protocol: str
+    """`screen`, `final`, or a compatibility protocol."""
+    task_flags: tuple[str, ...] = ()
+    """`degenerate`, `ill-conditioned`, `random`, `stateful`, `eval-mode`: what the audit said of the task."""
+    peak_bytes: int | None = None
+    reference_peak_bytes: int | None = None
+    stage_s: dict[str, float] = Field(default_factory=dict)
+    """Seconds per stage: `build`, `judge`, `load`, `check`, `time`, `total`."""
+    log: str = ""
+    """Tail of the candidate's own output and of the compiler's."""
+
+    @model_validator(mode="after")
+    def _accepted_needs_evidence(self) -> Evaluation:
+        if self.outcome is Outcome.ACCEPTED:
+            if self.correctness is None or self.correctness.precision_class is None:
+                raise ValueError("ACCEPTED needs correctness with a precision class")
+            if not self.timings:
+                raise ValueError("ACCEPTED needs timings")
+            if any(f.severity == "reject" for f in self.findings):
+                raise ValueError("ACCEPTED cannot carry a `reject` finding")
+        return self
+
+    @property
+    def accepted(self) -> bool:
+        return self.outcome is Outcome.ACCEPTED
+
+    @property
+    def precision_class(self) -> PrecisionClass | None:
+        return self.correctness.precision_class if self.correctness else None
+
+    @property
+    def default_clock(self) -> Clock:
+        """The objective where none is named: device time on a GPU, call time on a CPU."""
+        return "device" if self.environment.device == "cuda" else "call"
+
+    def timing(self, opponent: str = "eager", clock: Clock | None = None) -> Timing | None:
+        """The timing against `opponent` on `clock` (default: the device's objective), or None."""
+        wanted = clock or self.default_clock
+        return next((t for t in self.timings if t.opponent == opponent and t.clock == wanted), None)
+
+    def best_baseline_timing(self, clock: Clock | None = None) -> Timing | None:
+        """The timing against the best baseline of the same class, or None when baselines were not measured."""
+        wanted = clock or self.default_clock
+        return next((t for t in self.timings if t.best_of and t.clock == wanted), None)
+
+    def suspects(self, ignore: Iterable[str] = ()) -> list[Finding]:
+        """Findings that keep this result out of headlines, exports and wins."""
+        skipped = set(ignore)
+        return [f for f in self.findings if f.severity == "suspect" and f.check not in skipped]
+
+
+class Record(Frozen):
+    """One line of the archive: a candidate and what was found out about it."""
+
+    run: str
+    sequence: int
+    time: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    candidate: Candidate
+    evaluation: Evaluation
+
+    @property
+    def id(self) -> str:
+        """Content hash: the same record in two archives has the same id, so `merge` unites."""
+        return digest(
+            self.run, str(self.sequence), self.time.isoformat(), self.candidate.id, self.evaluation.model_dump_json()
+        )
+
+
+def finite_or_none(value: float) -> float | None:
+    """JSON has no infinities: a non-finite figure is written as null."""
+    return value if math.isfinite(value) else None
