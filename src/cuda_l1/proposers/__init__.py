@@ -1,0 +1,22 @@
+"""Who writes candidates: techniques, baselines, language models, trained checkpoints. None of them sees the archive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from cuda_l1.types import Candidate, Record, Task
+
+
+class Proposer(Protocol):
+    """Writes one candidate at a time, guided by what is already known about the task."""
+
+    name: str
+    """Stored as the origin's `proposer`."""
+
+    def propose(self, task: Task, history: Sequence[Record]) -> Candidate | None:
+        """The next candidate for `task`, never one it has offered before; None when there is nothing more to offer.
+
+        `history` holds the records of this task so far, of all proposers, oldest first.
+        """
+        ...

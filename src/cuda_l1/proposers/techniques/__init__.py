@@ -1,0 +1,84 @@
+"""Techniques: each makes one kind of change to a draft; any subset composes into a candidate.
+
+    candidate = build(task, ["diagonal_matmul", "cuda_graph"], "cuda")
+
+A new technique is a module here that defines `TECHNIQUE`, and one line in `REGISTRY`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from cuda_l1.errors import TaskError, UsageError
+from cuda_l1.proposers.techniques.draft import Device, Draft, candidate, open_draft
+from cuda_l1.types import Candidate, Task
+
+# Module names, cheap likely winners first: the order in which singles are proposed.
+REGISTRY: tuple[str, ...] = (
+    "diagonal_matmul",
+)  # fmt: skip
+
+
+class Technique(Protocol):
+    """One kind of change. Modules of techniques import torch only inside functions."""
+
+    name: str
+    """That of its module."""
+    devices: frozenset[str]
+    """Where it may be used: `cpu`, `cuda`."""
+    stage: int
+    """Order of application: 10 graph rewrites, 20 layout, 30 fusion and code generation, 40 allocation, 50 wrappers.
+    Below 50 a technique needs a captured graph."""
+    precision: Literal["same", "tf32", "relaxed"]
+    """The least `--precision` under which it may be proposed; `same` keeps the task's own class."""
+
+    def applies(self, draft: Draft) -> bool:
+        """Whether it would change this draft; cheap, changes nothing."""
+        ...
+
+    def apply(self, draft: Draft) -> None:
+        """Change the draft; called only where `applies` holds."""
+        ...
+
+
+def load(name: str) -> Technique:
+    """The technique called `name`. Raises UsageError that names the known ones."""
+    if name not in REGISTRY:
+        raise UsageError(f"unknown technique `{name}`; known are {', '.join(REGISTRY)}")
+    module = importlib.import_module(f"{__name__}.{name}")
+    technique: Technique = module.TECHNIQUE
+    return technique
+
+
+def usable(technique: Technique, draft: Draft) -> bool:
+    """Whether a technique would change this draft on the draft's device."""
+    if draft.device not in technique.devices:
+        return False
+    if technique.stage < 50 and draft.graph_module is None:
+        return False
+    return technique.applies(draft)
+
+
+def build(task: Task, techniques: Sequence[str], device: Device) -> Candidate | None:
+    """The candidate with these techniques applied in stage order; None when one of them finds nothing to do.
+
+    Raises UsageError for an unknown technique. Executes the task's source on fake tensors; needs no GPU.
+    """
+    chosen = sorted((load(name) for name in dict.fromkeys(techniques)), key=lambda technique: technique.stage)
+    draft = open_draft(task, device)
+    for technique in chosen:
+        if not usable(technique, draft):
+            return None
+        technique.apply(draft)
+        draft.techniques += (technique.name,)
+    try:
+        return candidate(draft, _rationale(chosen))
+    except TaskError:  # a graph without text: what the techniques made of it cannot be a file
+        return None
+
+
+def _rationale(chosen: Sequence[Technique]) -> str:
+    """The first line of each technique's description."""
+    return " ".join((type(technique).__doc__ or technique.name).strip().splitlines()[0] for technique in chosen)

@@ -1,0 +1,141 @@
+"""The working copy of one candidate: a captured graph that techniques rewrite, and the text it is printed as."""
+
+from __future__ import annotations
+
+import functools
+import re
+import textwrap
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from cuda_l1.proposers.techniques.capture import CaptureError, capture_graph
+from cuda_l1.proposers.techniques.normal_form import normalise
+from cuda_l1.tasks.graph_source import literal, print_forward, signature
+from cuda_l1.types import Candidate, Origin, Task, detect_language, digest
+
+if TYPE_CHECKING:
+    import torch
+
+Device = Literal["cpu", "cuda"]
+
+MOST_LITERAL_ELEMENTS = 4096
+"""A constant made in `forward` is written into the text up to this size."""
+
+_GENERATED_CALL = re.compile(r"\boperator\.call\(self\.prelude\.(\w+), ")
+
+
+@dataclass
+class Draft:
+    """One candidate being built; techniques change it in place, `render` prints it."""
+
+    task: Task
+    device: Device
+    graph_module: torch.fx.GraphModule | None
+    """Forward at the pre-decomposition ATen level, in normal form: placeholders are forward's arguments, `get_attr`
+    nodes are parameters and buffers by their dotted name, `node.meta["val"]` is a FakeTensor (on the CPU whatever
+    `device` is), results keep their Python structure. None when the forward cannot be captured."""
+    failure: str = ""
+    """Why there is no graph, in one line."""
+    prelude: list[str] = field(default_factory=list)
+    """Module-level source printed before `ModelNew`: kernels, helpers and their loaders. Equal entries print once."""
+    init: list[str] = field(default_factory=list)
+    """Statements run at the end of `ModelNew.__init__` (`self` is the module)."""
+    wrap: list[str] = field(default_factory=list)
+    """Names of prelude functions called with the finished module class: `ModelNew = name(ModelNew)`, in order."""
+    techniques: tuple[str, ...] = ()
+    """What was applied so far, in order."""
+
+    def use(self, source: str) -> None:
+        """Add module-level source unless it is there already."""
+        if source not in self.prelude:
+            self.prelude.append(source)
+
+    def set_up(self, statement: str) -> None:
+        """Add a statement to the constructor unless it is there already."""
+        if statement not in self.init:
+            self.init.append(statement)
+
+
+def open_draft(task: Task, device: Device) -> Draft:
+    """A draft of the unchanged task. Executes the task's source (the user's own file) on fake tensors.
+
+    A forward that cannot be captured gives a draft without a graph, never an error.
+    """
+    try:
+        module = _fresh_copy(task.source)
+        return Draft(task, device, module, init=_literals(module))
+    except CaptureError as error:
+        return Draft(task, device, None, failure=str(error))
+
+
+def _literals(module: torch.fx.GraphModule) -> list[str]:
+    """Constants made in `forward`, as buffers that follow the module's device and stay out of its state_dict."""
+    names = {str(node.target) for node in module.graph.nodes if node.op == "get_attr"}
+    statements = []
+    for name in sorted(name for name in names if name.startswith("lifted_tensor_")):
+        value = getattr(module, name)
+        if value.numel() > MOST_LITERAL_ELEMENTS:
+            raise CaptureError(f"forward makes a constant of {value.numel()} elements")
+        text = f"torch.tensor({literal(value.tolist())}, dtype={value.dtype})"
+        statements.append(f'self.register_buffer("{name}", {text}, persistent=False)')
+    return statements
+
+
+def _fresh_copy(source: str) -> torch.fx.GraphModule:
+    """A copy of the captured graph that a draft may change; its fake values are shared."""
+    from torch.fx import Graph, GraphModule
+
+    captured = _captured(source)
+    graph = Graph()
+    graph.output(graph.graph_copy(captured.graph, {}))
+    return GraphModule(captured, graph)
+
+
+@functools.lru_cache(maxsize=8)
+def _captured(source: str) -> torch.fx.GraphModule:
+    module = capture_graph(source, f"cuda_l1_task_{digest(source)[:12]}")
+    normalise(module)
+    return module
+
+
+def render(draft: Draft) -> str:
+    """The candidate's text: the task's own source, the prelude, and `ModelNew(Model)` with the printed forward.
+
+    Constructor, parameter names, initialisation and state_dict keys are the reference's own; the printed forward is
+    valid for the captured shapes only. Raises TaskError for a graph that has no text.
+    """
+    parts = [draft.task.source.rstrip() + "\n", "import operator\n\nimport torch\n"]
+    parts += [text.strip("\n") + "\n" for text in dict.fromkeys(draft.prelude)]
+    body = "\n\n".join(filter(None, [_constructor(draft), _forward(draft)])) or "pass"
+    parts.append("class ModelNew(Model):\n" + textwrap.indent(body, "    ") + "\n")
+    parts += [f"ModelNew = {name}(ModelNew)\n" for name in draft.wrap]
+    return "\n\n".join(parts)
+
+
+def _forward(draft: Draft) -> str:
+    if draft.graph_module is None:
+        return ""
+    graph = draft.graph_module.graph
+    lines = [_GENERATED_CALL.sub(r"\1(", line) for line in print_forward(graph)]
+    return f"def forward({', '.join(['self', *signature(graph)])}):\n" + textwrap.indent("\n".join(lines), "    ")
+
+
+def _constructor(draft: Draft) -> str:
+    if not draft.init:
+        return ""
+    lines = ["def __init__(self, *args, **kwargs):", "    super().__init__(*args, **kwargs)"]
+    return "\n".join(lines + [textwrap.indent(text, "    ") for text in draft.init])
+
+
+def candidate(draft: Draft, rationale: str) -> Candidate:
+    """The candidate that a finished draft stands for."""
+    source = render(draft)
+    origin = Origin(proposer="techniques", techniques=draft.techniques)
+    return Candidate(
+        task_sha=draft.task.sha,
+        task_id=draft.task.id,
+        source=source,
+        language=detect_language(source),
+        origins=(origin,),
+        rationale=rationale,
+    )
