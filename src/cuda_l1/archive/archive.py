@@ -1,0 +1,261 @@
+"""The archive: every verdict ever paid for, append-only, in a SQLite file or a PostgreSQL database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import Column, ColumnElement, Connection, Engine, Table, exists, func, or_, select
+from sqlalchemy.exc import IntegrityError
+
+from cuda_l1 import scoring
+from cuda_l1.archive import database
+from cuda_l1.archive.faults import database_faults
+from cuda_l1.archive.rebuild import batches, fill_log_speedup, parse_record
+from cuda_l1.archive.tables import candidates, log_speedup, records, tasks
+from cuda_l1.errors import ArchiveError
+from cuda_l1.types import Candidate, Clock, Outcome, Record, Task
+
+_OLDEST_FIRST = (records.c.time, records.c.run, records.c.sequence, records.c.id)
+
+
+class Archive:
+    """Several processes may read and append at once. Every append is on disk when it returns.
+
+    All methods raise ArchiveError (locked longer than the timeout, damaged, unreachable) and, where they write,
+    InfrastructureError (disk full); what was committed before stays.
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine = engine
+        self.name = name
+        """How messages name it: `archive PATH`, or the URL without its password."""
+
+    @classmethod
+    def open(cls, where: str | Path | None = None, *, create: bool = True, timeout_s: float = 30.0) -> Self:
+        """Opens, and where needed makes or migrates, the archive at a path or database URL.
+
+        None means $CUDA_L1_ARCHIVE, else `$XDG_DATA_HOME/cuda-l1/archive.sqlite`. A SQLite lock held by another
+        process is waited for `timeout_s` seconds. Raises ArchiveError (locked, not an archive, written by a newer
+        version), InfrastructureError (disk full), UsageError (bad URL, missing driver; no file and `create` is off).
+        """
+        url = database.locate(where)
+        return cls(database.open_engine(url, create=create, timeout_s=timeout_s), database.describe(url))
+
+    def close(self) -> None:
+        """Gives the connections back; the archive can no longer be used."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    # ── Writing ───────────────────────────────────────────────────────────────────────────────────
+
+    def append(self, record: Record, task: Task) -> str:
+        """Stores a record of `task` durably and returns its id; storing the same record again changes nothing.
+
+        Raises ValueError when the record is of another task or would not read back as it is.
+        """
+        if record.candidate.task_sha != task.sha:
+            raise ValueError(f"the record is of task {record.candidate.task_id}, not of {task.id}")
+        row = _record_row(record)
+        with database_faults(self.name), database.writing(self._engine).begin() as connection:
+            _insert_new(connection, tasks, tasks.c.sha, _task_row(task))
+            _insert_new(connection, candidates, candidates.c.id, _candidate_row(record.candidate))
+            _insert_new(connection, records, records.c.id, row)
+        return str(row["id"])
+
+    def merge(self, other: Archive) -> int:
+        """Adds what `other` holds and this one lacks; returns how many records were new. Idempotent.
+
+        Interrupted, it keeps the batches already added; running it again adds the rest.
+        """
+        added = self._append_all([], list(other.tasks()))
+        for ids in batches(other._ids()):
+            present = set(self._ids(records.c.id.in_(ids)))
+            added += self._append_all(other._documents([i for i in ids if i not in present]), [])
+        return added
+
+    def rebuild_index(self) -> int:
+        """Computes every index figure anew from the evaluations; returns how many records differed."""
+        with database_faults(self.name), database.writing(self._engine).begin() as connection:
+            return fill_log_speedup(connection)
+
+    # ── Reading ───────────────────────────────────────────────────────────────────────────────────
+
+    def find(self, candidate_id: str, environment_key: str, protocol: str, *, run: str | None = None) -> Record | None:
+        """The latest record of this candidate in this place under this protocol (and of this run), or None."""
+        wanted = [
+            records.c.candidate_id == candidate_id,
+            records.c.environment_key == environment_key,
+            records.c.protocol == protocol,
+        ]
+        return next(self._read(*wanted, *([records.c.run == run] if run is not None else []), latest=1), None)
+
+    def records(
+        self,
+        task_sha: str | None = None,
+        run: str | None = None,
+        outcome: Outcome | str | None = None,
+        protocol: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Record]:
+        """Records that match every argument given, oldest first; with `limit` only the latest that many.
+
+        What is appended while iterating is not part of it. No lock is held in between.
+        """
+        wanted = {"task_sha": task_sha, "run": run, "outcome": outcome, "protocol": protocol}
+        conditions = [records.c[name] == str(value) for name, value in wanted.items() if value is not None]
+        return self._read(*conditions, latest=limit)
+
+    def matching(self, prefix: str, limit: int = 10) -> list[Record]:
+        """The latest records whose own id, or whose candidate's, begins with `prefix`; oldest first."""
+        return list(
+            self._read(
+                or_(
+                    records.c.id.startswith(prefix, autoescape=True),
+                    records.c.candidate_id.startswith(prefix, autoescape=True),
+                ),
+                latest=limit,
+            )
+        )
+
+    def task(self, sha: str) -> Task | None:
+        """The task with this hash, or None."""
+        return next(self._tasks(tasks.c.sha == sha), None)
+
+    def tasks(self) -> Iterator[Task]:
+        """Every task, by suite and name."""
+        return self._tasks()
+
+    def best(
+        self,
+        task_sha: str,
+        environment_key: str | None = None,
+        precision: str = "default",
+        clock: Clock | None = None,
+    ) -> Record | None:
+        """The `final` record with the highest speed-up against eager on `clock` among those that may win, or None.
+
+        May win: accepted, unsuspected, exact enough for `precision`, and not slower on the other clock. Without an
+        `environment_key` records of all places compete: figures of different machines, for display only.
+        """
+        conditions = [
+            records.c.task_sha == task_sha,
+            records.c.protocol == "final",
+            records.c.outcome == str(Outcome.ACCEPTED),
+        ]
+        if environment_key is not None:
+            conditions.append(records.c.environment_key == environment_key)
+        ranked = (
+            (figure, record)
+            for record in self._read(*conditions)
+            if scoring.counts(record.evaluation, precision)
+            and not scoring.slower_elsewhere(record.evaluation, clock)
+            and (figure := scoring.speedup(record.evaluation, clock)) is not None
+        )
+        return max(ranked, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+    def next_sequence(self, run: str) -> int:
+        """One more than the highest sequence number of `run`; 1 for a new run.
+
+        Two processes that append to one run may draw the same number; their records stay apart by id.
+        """
+        with database_faults(self.name), self._engine.connect() as connection:
+            highest = connection.scalar(select(func.max(records.c.sequence)).where(records.c.run == run))
+        return (highest or 0) + 1
+
+    # ── Inside ────────────────────────────────────────────────────────────────────────────────────
+
+    def _append_all(self, found: list[Record], known_tasks: list[Task]) -> int:
+        with database_faults(self.name), database.writing(self._engine).begin() as connection:
+            for task in known_tasks:
+                _insert_new(connection, tasks, tasks.c.sha, _task_row(task))
+            for record in found:
+                _insert_new(connection, candidates, candidates.c.id, _candidate_row(record.candidate))
+            return sum(_insert_new(connection, records, records.c.id, _record_row(record)) for record in found)
+
+    def _ids(self, *conditions: ColumnElement[bool]) -> list[str]:
+        with database_faults(self.name), self._engine.connect() as connection:
+            return list(connection.scalars(select(records.c.id).where(*conditions)))
+
+    def _read(self, *conditions: ColumnElement[bool], latest: int | None = None) -> Iterator[Record]:
+        newest = select(records.c.id).where(*conditions).order_by(*(column.desc() for column in _OLDEST_FIRST))
+        with database_faults(self.name), self._engine.connect() as connection:
+            ids = list(connection.scalars(newest.limit(latest)))[::-1]
+        # The documents follow in batches, so that a slow reader holds neither a lock nor the whole archive in memory.
+        return (record for batch in batches(ids) for record in self._documents(batch))
+
+    def _documents(self, ids: list[str]) -> list[Record]:
+        with database_faults(self.name), self._engine.connect() as connection:
+            rows = connection.execute(select(records.c.id, records.c.document).where(records.c.id.in_(ids)))
+            found = {str(record_id): str(document) for record_id, document in rows}
+        return [parse_record(record_id, found[record_id]) for record_id in ids]
+
+    def _tasks(self, *conditions: ColumnElement[bool]) -> Iterator[Task]:
+        query = select(tasks.c.document).where(*conditions).order_by(tasks.c.suite, tasks.c.name, tasks.c.sha)
+        with database_faults(self.name), self._engine.connect() as connection:
+            documents = list(connection.scalars(query))
+        return (Task.model_validate_json(document) for document in documents)
+
+
+def _insert_new(connection: Connection, table: Table, key: Column[Any], row: dict[str, Any]) -> bool:
+    """Inserts a row unless its key, a content hash, is there; returns whether it was inserted.
+
+    The savepoint is for databases where another process can insert the same hash between the look and the insert.
+    """
+    if connection.scalar(select(exists().where(key == row[key.name]))):
+        return False
+    try:
+        with connection.begin_nested():
+            connection.execute(table.insert().values(row))
+    except IntegrityError:
+        if not connection.scalar(select(exists().where(key == row[key.name]))):
+            raise
+        return False
+    return True
+
+
+def _task_row(task: Task) -> dict[str, Any]:
+    return {"sha": task.sha, "suite": task.suite, "name": task.name, "document": task.model_dump_json()}
+
+
+def _candidate_row(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "id": candidate.id,
+        "task_sha": candidate.task_sha,
+        "language": candidate.language,
+        "document": candidate.model_dump_json(),
+    }
+
+
+def _record_row(record: Record) -> dict[str, Any]:
+    document = record.model_dump_json()
+    try:
+        readable = parse_record(record.id, document).id == record.id
+    except ArchiveError as error:
+        raise ValueError(f"the record would not read back: {error}") from error
+    if not readable:
+        raise ValueError(f"record {record.id[:12]} would read back with another id")
+    evaluation = record.evaluation
+    return {
+        "id": record.id,
+        "task_sha": record.candidate.task_sha,
+        "candidate_id": record.candidate.id,
+        "outcome": str(evaluation.outcome),
+        "protocol": evaluation.protocol,
+        "environment_key": evaluation.environment.key,
+        "device_name": evaluation.environment.device_name,
+        "run": record.run,
+        "sequence": record.sequence,
+        # Fixed width and one zone, so that text sorts as time does.
+        "time": record.time.astimezone(UTC).isoformat(timespec="microseconds"),
+        "document": document,
+        "log_speedup": log_speedup(evaluation),
+    }

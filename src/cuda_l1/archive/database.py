@@ -1,0 +1,160 @@
+"""Opening a database: where it is, how SQLite is set up, and what refuses to be opened.
+
+SQLite needs three things that other databases bring along: its transactions must begin where SQLAlchemy says (the
+driver's own mode commits schema changes at once, which would leave half a migration), a writer must take the lock when
+it begins (a reader that turns writer fails at once when another has written), and write-ahead logging, so that readers
+and the writer do not wait for each other.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from cuda_l1.archive.faults import database_faults, file_faults
+from cuda_l1.archive.migrations import SCHEMA_VERSION, upgrade, version
+from cuda_l1.errors import ArchiveError, UsageError
+
+VARIABLE = "CUDA_L1_ARCHIVE"
+
+# Drivers whose package of the same name needs a compiler or a system library.
+_DRIVER_PACKAGES = {"psycopg": "'psycopg[binary]'", "psycopg2": "psycopg2-binary"}
+
+
+def default_location() -> str:
+    """$CUDA_L1_ARCHIVE, else `cuda-l1/archive.sqlite` under $XDG_DATA_HOME (default `~/.local/share`)."""
+    if named := os.environ.get(VARIABLE):
+        return named
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return str(Path(data) / "cuda-l1" / "archive.sqlite")
+
+
+def locate(where: str | Path | None) -> URL:
+    """The database URL for a path, a URL, or the default. Raises UsageError for a malformed URL."""
+    text = str(where) if where is not None else default_location()
+    if "://" not in text:
+        return URL.create("sqlite", database=str(Path(text).expanduser().absolute()))
+    try:
+        return make_url(text)
+    except ArgumentError as error:
+        raise UsageError(
+            f"{text.split('://')[0]}://...: not a database URL; expected postgresql://USER@HOST/NAME"
+        ) from error
+
+
+def sqlite_file(url: URL) -> Path | None:
+    """The file behind a SQLite URL; None for a server or a database in memory."""
+    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+        return None
+    return Path(url.database)
+
+
+def describe(url: URL) -> str:
+    """How messages name the archive: the path, or the URL without its password."""
+    path = sqlite_file(url)
+    return f"archive {path or url.render_as_string(hide_password=True)}"
+
+
+def open_engine(url: URL, *, create: bool, timeout_s: float) -> Engine:
+    """An engine on an archive of the current schema, made or migrated where needed.
+
+    Raises ArchiveError (locked, no archive, newer), InfrastructureError (disk full), UsageError (no driver, no file).
+    """
+    path = sqlite_file(url)
+    if path is not None:
+        _prepare_file(path, create=create)
+    engine = _engine(url, timeout_s)
+    try:
+        with database_faults(describe(url)):
+            _bring_up_to_date(engine, describe(url))
+            if path is not None:
+                _write_ahead(engine)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def writing(engine: Engine) -> Engine:
+    """The same engine for transactions that will write: SQLite takes its lock at once."""
+    return engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
+
+
+def _prepare_file(path: Path, *, create: bool) -> None:
+    if path.is_dir():
+        raise ArchiveError(f"{path} is a folder; name the archive's file, e.g. {path / 'archive.sqlite'}")
+    if path.exists():
+        return
+    if not create:
+        raise UsageError(f"{path}: no such archive; check the path")
+    with file_faults(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _engine(url: URL, timeout_s: float) -> Engine:
+    sqlite = url.get_backend_name() == "sqlite"
+    try:
+        engine = create_engine(url, connect_args={"timeout": timeout_s} if sqlite else {}, pool_pre_ping=not sqlite)
+    except NoSuchModuleError as error:
+        raise UsageError(f"{describe(url)}: unknown kind of database; use a path or postgresql://...") from error
+    except ModuleNotFoundError as error:
+        package = _DRIVER_PACKAGES.get(error.name or "", error.name)
+        raise UsageError(f"{describe(url)}: its Python driver is missing; run: pip install {package}") from error
+    if sqlite:
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA synchronous=FULL")  # with NORMAL a power cut loses the last commits of the log
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get("sqlite_begin", "BEGIN"))
+
+
+def _bring_up_to_date(engine: Engine, where: str) -> None:
+    if _checked_version(engine, where) == SCHEMA_VERSION:
+        return
+    try:
+        with writing(engine).begin() as connection:
+            upgrade(connection)
+    except DBAPIError:
+        # Two processes may open a new database on a server at once; one of them finds the tables already there.
+        if _checked_version(engine, where) != SCHEMA_VERSION:
+            raise
+
+
+def _checked_version(engine: Engine, where: str) -> int:
+    with engine.connect() as connection:
+        found = version(connection)
+    if found is None:
+        raise ArchiveError(f"{where} is not an archive but another program's database; name another one")
+    if found > SCHEMA_VERSION:
+        raise ArchiveError(
+            f"{where} has schema version {found}, this cuda-l1 knows up to {SCHEMA_VERSION}; upgrade cuda-l1"
+        )
+    return found
+
+
+def _write_ahead(engine: Engine) -> None:
+    """Switches the file to WAL. Best effort: it needs the file for itself, and a later opening will do as well."""
+    connection = engine.raw_connection()
+    try:
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.close()
+    except sqlite3.OperationalError as error:
+        if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+            raise
+    finally:
+        connection.close()

@@ -1,0 +1,74 @@
+"""Turns what a database or a file system raises into one line: whose fault it is, where, and what to do."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from cuda_l1.errors import ArchiveError, CudaL1Error, InfrastructureError
+
+_FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+
+
+@contextmanager
+def database_faults(where: str) -> Iterator[None]:
+    """Translates errors of SQLAlchemy and its drivers, with `where` naming the archive.
+
+    Raises ArchiveError (locked, damaged, unreachable) or InfrastructureError (disk full, failing disk).
+    """
+    try:
+        yield
+    except DBAPIError as error:
+        raise translate(error.orig or error, where) from error
+    except sqlite3.Error as error:
+        raise translate(error, where) from error
+    except PoolTimeoutError as error:
+        raise ArchiveError(f"{where}: no free connection; close other iterators or threads and try again") from error
+    except SQLAlchemyError as error:
+        raise ArchiveError(f"{where}: {one_line(error)}") from error
+
+
+@contextmanager
+def file_faults(path: Path) -> Iterator[None]:
+    """Translates OSError on `path`: disk full to InfrastructureError, anything else to ArchiveError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise InfrastructureError(
+                f"{path}: {error.strerror}; free some space and run the same command again, nothing written is lost"
+            ) from error
+        raise ArchiveError(f"{path}: {error.strerror or error}; check the path and its permissions") from error
+
+
+def translate(error: BaseException, where: str) -> CudaL1Error:
+    """The error of our tree for one that a database driver raised."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return ArchiveError(f"{where} is locked by another process; wait for it to end, or name another archive")
+    if name.startswith("SQLITE_FULL"):
+        return InfrastructureError(
+            f"{where}: disk full; free some space and run the same command again, what was recorded is kept"
+        )
+    if name.startswith("SQLITE_IOERR"):
+        return InfrastructureError(
+            f"{where}: the disk failed or is full ({name}); check it and run again, what was recorded is kept"
+        )
+    if name == "SQLITE_NOTADB":
+        return ArchiveError(f"{where} is not an archive; name another file, or move this one away to start a new one")
+    if name.startswith("SQLITE_CORRUPT"):
+        return ArchiveError(f"{where} is damaged ({one_line(error)}); restore a copy, or merge what `sqlite3` recovers")
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
+        return ArchiveError(f"{where} cannot be opened for writing; check the path and its permissions")
+    return ArchiveError(f"{where}: {one_line(error)}")
+
+
+def one_line(error: BaseException) -> str:
+    """The first line of an error's text, or its class where it has none."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

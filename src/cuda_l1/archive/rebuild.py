@@ -1,0 +1,49 @@
+"""Index columns rebuilt from the documents, which are the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, select, update
+
+from cuda_l1.archive.tables import log_speedup, records
+from cuda_l1.errors import ArchiveError
+from cuda_l1.types import Record
+
+T = TypeVar("T")
+
+BATCH = 100
+"""Documents read at a time: a `final` can hold half a megabyte of samples."""
+
+
+def batches(items: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
+    """`items` in lists of at most `size`."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def parse_record(record_id: str, document: str) -> Record:
+    """The record in a document; ArchiveError when it is damaged."""
+    try:
+        return Record.model_validate_json(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ArchiveError(f"record {record_id[:12]} cannot be read: {place}: {first['msg']}") from error
+
+
+def fill_log_speedup(connection: Connection) -> int:
+    """Writes `log_speedup` of every record anew; returns how many differed."""
+    changed = 0
+    for ids in batches(connection.scalars(select(records.c.id)).all()):
+        wanted = select(records.c.id, records.c.document, records.c.log_speedup).where(records.c.id.in_(ids))
+        for record_id, document, stored in connection.execute(wanted).all():
+            value = log_speedup(parse_record(record_id, document).evaluation)
+            if value != stored:
+                connection.execute(update(records).where(records.c.id == record_id).values(log_speedup=value))
+                changed += 1
+    return changed

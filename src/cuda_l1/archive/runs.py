@@ -1,0 +1,145 @@
+"""The directory of a run: its resolved configuration with a digest, and a log of what happened.
+
+    runs/<name>/config.json     {"digest": ..., "settings": {...}}
+    runs/<name>/events.jsonl    one JSON object a line: {"time": ..., "event": ..., ...}
+
+The name is the digest's beginning unless one is given, so the same settings find their own directory again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel
+
+from cuda_l1.archive.faults import file_faults
+from cuda_l1.errors import UsageError
+from cuda_l1.types import digest
+
+
+class RunDirectory:
+    """A run's files. Errors of the disk: InfrastructureError when it is full, else ArchiveError."""
+
+    def __init__(self, path: Path, settings_digest: str) -> None:
+        self.path = path
+        self.digest = settings_digest
+        """SHA-256 of the resolved settings, 64 hex characters."""
+
+    @property
+    def name(self) -> str:
+        """The run's name: what records carry as `run`."""
+        return self.path.name
+
+    @classmethod
+    def create(cls, root: str | Path, settings: BaseModel, name: str | None = None) -> Self:
+        """Makes `root/name`, or takes up the one that is there when its settings are the same.
+
+        Raises UsageError naming the settings that differ, or when the name is not a plain folder name.
+        """
+        resolved = resolve(settings)
+        own = settings_digest(resolved)
+        folder = name or own[:12]
+        if folder != Path(folder).name or folder in (".", ".."):
+            raise UsageError(f"run name {folder!r}: give a plain folder name without slashes")
+        path = Path(root) / folder
+        if (path / "config.json").exists():
+            return cls.open(path, settings)
+        with file_faults(path):
+            path.mkdir(parents=True, exist_ok=True)
+            _write_whole(path / "config.json", {"digest": own, "settings": resolved})
+        return cls(path, own)
+
+    @classmethod
+    def open(cls, path: str | Path, settings: BaseModel | None = None) -> Self:
+        """Opens an existing directory, with `settings` only when they are those that it was made with.
+
+        Raises UsageError: no such run, damaged configuration, or the names of the settings that differ.
+        """
+        stored = _read_config(Path(path))
+        if settings is not None and settings_digest(resolve(settings)) != stored["digest"]:
+            names = ", ".join(differing(stored["settings"], resolve(settings)))
+            raise UsageError(f"{path}: made with other settings ({names}); give the same ones, or another run name")
+        return cls(Path(path), stored["digest"])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The resolved settings as plain JSON values."""
+        settings: dict[str, Any] = _read_config(self.path)["settings"]
+        return settings
+
+    def log(self, event: str, **fields: Any) -> None:
+        """Appends one event; `fields` must be JSON values. Whole lines only, also from several processes."""
+        line = json.dumps({"time": datetime.now(UTC).isoformat(), "event": event, **fields})
+        path = self.path / "events.jsonl"
+        with file_faults(path), path.open("ab+") as file:
+            torn = file.seek(0, os.SEEK_END) > 0 and _last_byte(file.fileno()) != b"\n"
+            file.write((b"\n" if torn else b"") + line.encode() + b"\n")
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """What happened, oldest first. A line that a kill has torn is left out."""
+        path = self.path / "events.jsonl"
+        if not path.exists():
+            return
+        with file_faults(path), path.open("rb") as file:
+            for line in file:
+                try:
+                    yield json.loads(line)
+                except ValueError:
+                    continue
+
+
+def resolve(settings: BaseModel) -> dict[str, Any]:
+    """Settings as plain JSON values, defaults written out."""
+    return settings.model_dump(mode="json")
+
+
+def settings_digest(resolved: dict[str, Any]) -> str:
+    """SHA-256 of the settings, whatever the order of their keys."""
+    return digest(json.dumps(resolved, sort_keys=True))
+
+
+def differing(stored: dict[str, Any], given: dict[str, Any], prefix: str = "") -> list[str]:
+    """Dotted names of the settings whose values differ, sorted."""
+    names: list[str] = []
+    for key in sorted(stored.keys() | given.keys()):
+        left, right = stored.get(key), given.get(key)
+        if isinstance(left, dict) and isinstance(right, dict):
+            names += differing(left, right, f"{prefix}{key}.")
+        elif left != right or (key in stored) != (key in given):
+            names.append(f"{prefix}{key}")
+    return names
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    file = path / "config.json"
+    if not file.exists():
+        raise UsageError(f"{path}: no run there (no config.json); check the path")
+    with file_faults(file):
+        text = file.read_text()
+    try:
+        stored = json.loads(text)
+        settings, own = stored["settings"], stored["digest"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{file}: damaged; remove the folder to start the run anew") from error
+    if settings_digest(settings) != own:
+        raise UsageError(f"{file}: edited since the run was made; undo that, or start a run of another name")
+    return {"settings": settings, "digest": own}
+
+
+def _write_whole(path: Path, content: dict[str, Any]) -> None:
+    """Writes a file that is there whole or not at all, whatever kills us in between."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    with partial.open("w") as file:
+        file.write(json.dumps(content, indent=2) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def _last_byte(descriptor: int) -> bytes:
+    return os.pread(descriptor, 1, os.fstat(descriptor).st_size - 1)

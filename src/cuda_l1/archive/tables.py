@@ -1,0 +1,68 @@
+"""The tables as they are now: index columns beside one JSON document each. How they came to be is in `migrations`.
+
+The document is the truth; every other column is there to be searched and can be rebuilt from it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sqlalchemy import Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
+
+from cuda_l1.types import Evaluation
+
+metadata = MetaData()
+
+schema_versions = Table(
+    "cuda_l1_schema",
+    metadata,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("name", String(64), nullable=False),
+    Column("applied_at", String(32), nullable=False),
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("sha", String(64), primary_key=True),
+    Column("suite", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("document", Text, nullable=False),
+)
+
+candidates = Table(
+    "candidates",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("task_sha", String(64), ForeignKey("tasks.sha"), nullable=False),
+    Column("language", String(16), nullable=False),
+    Column("document", Text, nullable=False),
+)
+
+records = Table(
+    "records",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("task_sha", String(64), ForeignKey("tasks.sha"), nullable=False),
+    Column("candidate_id", String(64), ForeignKey("candidates.id"), nullable=False),
+    Column("outcome", String(32), nullable=False),
+    Column("protocol", String(32), nullable=False),
+    Column("environment_key", String(64), nullable=False),
+    Column("device_name", Text, nullable=False),
+    Column("run", Text, nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Column("time", String(32), nullable=False),
+    Column("document", Text, nullable=False),
+    Column("log_speedup", Double),
+    Index("records_by_candidate", "candidate_id", "environment_key", "protocol"),
+    Index("records_by_run", "run", "sequence"),
+    Index("records_by_task", "task_sha", "protocol", "log_speedup"),
+)
+
+
+def log_speedup(evaluation: Evaluation) -> float | None:
+    """The column of that name: log of the speed-up against eager on the device's objective clock, when ACCEPTED."""
+    timing = evaluation.timing("eager")
+    if not evaluation.accepted or timing is None or not timing.speedup > 0:
+        return None
+    return math.log(timing.speedup)
