@@ -1,0 +1,105 @@
+"""A process and everything that descends from it: list, stop, resume and kill.
+
+The *keeper* of a guest (see `keeper.py`) is a subreaper: whatever the guest starts, daemons that called `setsid` and
+whose parents died included, stays below the keeper, so its descendants are exactly the guest's processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+_STOP_ROUNDS = 50
+
+
+def descendants(root: int) -> list[int]:
+    """Process ids below `root` (not `root` itself), parents before children; [] when `root` is gone."""
+    found: list[int] = []
+    waiting = [root]
+    while waiting:
+        below = _children(waiting.pop(0))
+        found += below
+        waiting += below
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    below: list[int] = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            below += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+    except FileNotFoundError:
+        if os.path.exists(f"/proc/{pid}") and not os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children"):
+            return _children_by_scan(pid)  # a kernel without CONFIG_PROC_CHILDREN
+    except (ProcessLookupError, PermissionError):
+        pass
+    return below
+
+
+def _children_by_scan(pid: int) -> list[int]:
+    return [other for name in os.listdir("/proc") if name.isdigit() and parent_of(other := int(name)) == pid]
+
+
+def parent_of(pid: int) -> int | None:
+    """The parent's process id, or None when `pid` is gone."""
+    fields = _stat_fields(pid)
+    return int(fields[1]) if fields else None
+
+
+def state_of(pid: int) -> str | None:
+    """The state letter of /proc (`R`, `S`, `D`, `T`, `Z`), or None when `pid` is gone."""
+    fields = _stat_fields(pid)
+    return fields[0] if fields else None
+
+
+def _stat_fields(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat after the name, which may itself hold spaces and brackets."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None
+
+
+def send(pid: int, number: int) -> None:
+    """Signal one process; one that is gone is no error."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def stop(root: int, timeout_s: float = 1.0) -> bool:
+    """SIGSTOP everything below `root` and wait until nothing of it runs; False when that took too long."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        running = [pid for pid in descendants(root) if state_of(pid) not in ("T", "t", "Z", "X", None)]
+        if not running:
+            return True
+        for pid in running:
+            send(pid, signal.SIGSTOP)
+        if time.monotonic() > deadline:
+            return False
+
+
+def resume(root: int) -> None:
+    """SIGCONT everything below `root`, children first, so that no parent finds its child still stopped."""
+    for pid in reversed(descendants(root)):
+        send(pid, signal.SIGCONT)
+
+
+def kill(root: int) -> None:
+    """SIGKILL everything below `root`.
+
+    Everything is stopped first, in rounds until no new process appears, so that a storm of forks cannot outrun it.
+    """
+    known: set[int] = set()
+    for _ in range(_STOP_ROUNDS):
+        fresh = set(descendants(root)) - known
+        if not fresh:
+            break
+        for pid in fresh:
+            send(pid, signal.SIGSTOP)
+        known |= fresh
+    for pid in known | set(descendants(root)):
+        send(pid, signal.SIGKILL)

@@ -1,0 +1,153 @@
+"""The keeper: one small process per guest that starts it, reaps what it leaves behind and reports how it ended.
+
+As a subreaper it inherits every orphan of its guest, so nothing that a guest starts gets away: when the guest ends,
+the parent asks, or the parent or the template dies, the keeper kills everything below it and then itself ends. The
+guest cannot signal or trace it from rung R1 on. It speaks on `control`:
+
+    out  {"event": "spawned", "pid", "keeper", "uid"}     the guest is inside its sandbox
+         {"event": "refused", "reason"}                   the sandbox could not be entered
+         {"event": "exited", "code", "signal", "max_rss_bytes"}
+    in   {"op": "kill"}
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+from types import ModuleType
+from typing import Any, NoReturn
+
+from . import group, life, sandbox
+from .channel import Channel, ChannelClosed, ProtocolError
+from .kernel import die_with_parent, set_subreaper
+
+_STATUS_BYTES = 1 << 16
+
+
+def keep(order: dict[str, Any], fds: list[int], roles: dict[str, ModuleType]) -> NoReturn:
+    """Start the guest that `order` describes and stay until nothing of it is left. `fds`: control, channel, log, ..."""
+    template = os.getppid()
+    os.setsid()
+    control = Channel.from_fd(fds[0])
+    woken = _wake_on_signals()
+    set_subreaper()
+    die_with_parent(template, signal.SIGTERM)
+    close_all_but({0, 1, 2, *fds, *woken})
+    try:
+        sandbox.prepare(order["sandbox"])
+        status_read, status_write = os.pipe()
+        guest = os.fork()
+    except OSError as error:
+        control.send({"event": "refused", "reason": str(error)})
+        os._exit(1)
+    if guest == 0:
+        os.close(status_read)
+        life.live(order, fds[1:], status_write, roles)
+    for fd in (*fds[1:], status_write):
+        os.close(fd)
+    _Keeper(control, guest, status_read, woken[0]).run()
+    os._exit(0)
+
+
+class _Keeper:
+    """The loop of one keeper: `control`, the guest's status pipe and signals."""
+
+    def __init__(self, control: Channel, guest: int, status: int, signals: int) -> None:
+        self.control, self.guest, self.status, self.signals = control, guest, status, signals
+        self.poller = select.poll()
+        for fd in (control.fileno(), status, signals):
+            self.poller.register(fd, select.POLLIN)
+        self.max_rss_bytes = 0
+        self.ended = 0
+        self.exit: int | None = None
+
+    def run(self) -> None:
+        while self.exit is None:
+            for fd, _ in self.poller.poll():
+                if fd == self.status:
+                    self._read_status()
+                elif fd == self.signals:
+                    self._on_signals()
+                else:
+                    self._on_order()
+        self._finish()
+        code = os.waitstatus_to_exitcode(self.exit)
+        self._tell(
+            {
+                "event": "exited",
+                "code": max(code, 0) if code >= 0 else None,
+                "signal": -code if code < 0 else None,
+                "max_rss_bytes": self.max_rss_bytes,
+            }
+        )
+
+    def _read_status(self) -> None:
+        text = os.read(self.status, _STATUS_BYTES)
+        self.poller.unregister(self.status)
+        if text:
+            status = json.loads(text)
+            event = {"event": "refused"} if "reason" in status else {"event": "spawned", "pid": self.guest}
+            self._tell(event | {"keeper": os.getpid()} | status)
+
+    def _on_signals(self) -> None:
+        if signal.SIGTERM in os.read(self.signals, 4096):
+            group.kill(os.getpid())
+        ended = -1
+        while ended != self.ended and self.exit is None:  # several deaths may have left one byte
+            ended = self.ended
+            self._reap()
+
+    def _on_order(self) -> None:
+        """The only order is to kill; a parent that is gone means the same."""
+        with contextlib.suppress(ChannelClosed, ProtocolError):
+            self.control.receive(0)
+        self.poller.unregister(self.control.fileno())
+        group.kill(os.getpid())
+
+    def _reap(self, options: int = os.WNOHANG) -> bool:
+        """Collect one process that has ended, if there is one; False when none is left at all."""
+        try:
+            pid, status, usage = os.wait4(-1, options)
+        except ChildProcessError:
+            return False
+        if pid == self.guest:
+            self.exit = status
+        if pid:
+            self.ended += 1
+            self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * 1024)
+        return True
+
+    def _finish(self) -> None:
+        """Kill and collect whatever outlived the guest."""
+        group.kill(os.getpid())
+        while self._reap(0):
+            group.kill(os.getpid())
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        with contextlib.suppress(ChannelClosed, TimeoutError):
+            self.control.send(event)
+
+
+def _wake_on_signals() -> tuple[int, int]:
+    """A pipe that gets a byte for each SIGCHLD and SIGTERM."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, _do_nothing)
+    return read, write
+
+
+def _do_nothing(number: int, frame: object) -> None:
+    """A handler of our own, so that the signal arrives at the wake-up pipe."""
+
+
+def close_all_but(kept: set[int]) -> None:
+    """Close every descriptor of this process that is not in `kept`."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in kept:
+            with contextlib.suppress(OSError):  # the listing's own descriptor is gone by now
+                os.close(int(name))

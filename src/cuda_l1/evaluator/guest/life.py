@@ -1,0 +1,102 @@
+"""A guest's first and last moments: from a fork of the template to a confined process that runs its role."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+from types import ModuleType
+from typing import Any, NoReturn
+
+from . import sandbox
+from .channel import Channel
+from .kernel import die_with_parent, set_name
+
+_OPEN_FILES = 4096
+
+
+def live(order: dict[str, Any], fds: list[int], status: int, roles: dict[str, ModuleType]) -> NoReturn:
+    """Confine this process as `order` says, report on `status`, run the role and end. `fds`: channel, log, extra ones.
+
+    The exit code is 0 when the role returned, 1 when it raised (the traceback is in the log).
+    """
+    keeper = os.getppid()
+    try:
+        _detach(order["role"], fds, status)
+        _set_environment(order["environment"])
+        os.sched_setaffinity(0, order["lane"])
+        _set_limits(order["work_bytes"])
+        report = sandbox.enter(order["sandbox"])
+        os.chdir(order["work_dir"])
+        die_with_parent(keeper, signal.SIGKILL)  # last: a change of credentials clears it
+        module = roles[order["role"]]
+    except BaseException as error:  # noqa: BLE001 - whatever it was, the keeper must hear why no guest came to be
+        traceback.print_exc()
+        _say(status, {"reason": f"{type(error).__name__}: {error}"})
+        os._exit(1)
+    _say(status, report)
+    _run(module, Channel.from_fd(fds[0]), {**order["spec"], "fds": fds[2:]})
+
+
+def _detach(role: str, fds: list[int], status: int) -> None:
+    """Own session, fresh signal handlers and streams, no descriptor but the guest's own."""
+    from .keeper import close_all_but
+
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream, source in enumerate((nothing, fds[1], fds[1])):
+        os.dup2(source, stream)
+    close_all_but({0, 1, 2, fds[0], *fds[2:], status})
+    sys.stdout = open(1, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    set_name(f"cuda-l1-{role}")
+
+
+def _set_environment(environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    tempfile.tempdir = None  # computed anew from TMPDIR
+
+
+def _set_limits(work_bytes: int) -> None:
+    """Limits per process; memory and processes of the whole group are watched from outside."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (work_bytes, work_bytes))
+    files = min(_OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    with open("/proc/self/oom_score_adj", "w") as file:  # short of memory, the kernel shall take the guest
+        file.write("1000")
+
+
+def _say(status: int, report: dict[str, Any]) -> None:
+    os.write(status, json.dumps(report).encode())
+    os.close(status)
+
+
+def _run(module: ModuleType, channel: Channel, spec: dict[str, Any]) -> NoReturn:
+    """Run the role and leave without the interpreter's shutdown, which would run foreign exit handlers."""
+    flush_all = ctypes.CDLL(None).fflush
+    code = 0
+    try:
+        module.main(channel, spec)
+    except SystemExit as leave:
+        code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
+    except BaseException:  # noqa: BLE001 - the boundary to foreign code: the exit code and the log carry it
+        traceback.print_exc()
+        code = 1
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError, AttributeError):  # foreign code may have closed or replaced it
+                continue
+        flush_all(None)
+        os._exit(code & 0xFF)

@@ -1,0 +1,74 @@
+"""The watcher of one guest: memory, processes and work-directory size, read from /proc when asked.
+
+There is no thread: the parent must be idle while anything is timed, so its own wait loop calls `look`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Literal
+
+from cuda_l1.config import Limits
+from cuda_l1.evaluator.guest import group
+
+ExitReason = Literal["memory", "disk", "processes", "deadline", "stopped"]
+
+_WALK_SHARE = 0.05  # at most this share of the parent's time goes into measuring work directories
+
+
+class Watcher:
+    """Measures what descends from a keeper against the limits."""
+
+    def __init__(self, keeper: int, work_dir: Path, limits: Limits) -> None:
+        self._keeper, self._work_dir, self._limits = keeper, work_dir, limits
+        self._next_walk = 0.0
+        self.peak_bytes = 0
+
+    def look(self) -> ExitReason | None:
+        """The limit that is exceeded now, or None."""
+        pids = group.descendants(self._keeper)
+        held = [memory_and_threads(pid) for pid in pids]
+        self.peak_bytes = max(self.peak_bytes, sum(memory for memory, _ in held))
+        if sum(threads for _, threads in held) > self._limits.processes:
+            return "processes"
+        if self.peak_bytes > self._limits.memory_bytes:
+            return "memory"
+        return "disk" if self._work_dir_is_full() else None
+
+    def _work_dir_is_full(self) -> bool:
+        start = time.monotonic()
+        if start < self._next_walk:
+            return False
+        size = folder_bytes(self._work_dir)
+        end = time.monotonic()
+        self._next_walk = end + (end - start) / _WALK_SHARE
+        return size > self._limits.work_bytes
+
+
+def memory_and_threads(pid: int) -> tuple[int, int]:
+    """Bytes of memory that are this process's own (anonymous and shared memory, no files) and its threads."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0, 0
+    fields = dict(line.split(":", 1) for line in text.splitlines())
+    kib = sum(int(fields[name].split()[0]) for name in ("RssAnon", "RssShmem", "VmSwap") if name in fields)
+    return kib * 1024, int(fields.get("Threads", "0"))
+
+
+def folder_bytes(folder: Path) -> int:
+    """Bytes on disk of everything below `folder`; links are not followed, what vanishes meanwhile does not count."""
+    total = 0
+    waiting = [os.fspath(folder)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except OSError:
+            continue
+    return total
