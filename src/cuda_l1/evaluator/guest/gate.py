@@ -1,0 +1,141 @@
+"""The gate: a kernel that fills the GPU until the judge opens it, so that launch cost and early starts are not timed.
+
+The runner shuts the gate on the stream it will call on, waits until it is resident, lets the candidate enqueue its work
+and says so; the judge opens it with one store and all blocks leave at one device time. See gate.cu for the kernel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+from cuda_l1.evaluator.guest.control import Control
+from cuda_l1.evaluator.guest.cuda_calls import CudaError
+from cuda_l1.evaluator.guest.cuda_driver import Driver
+from cuda_l1.evaluator.guest.nvrtc import compile_cubin
+
+__all__ = ["Control", "Gate", "GateError", "open_gate"]
+
+_HERE = Path(__file__).parent
+LIMIT_NS = 50_000_000
+"""A gate that nobody opens leaves by itself after this long, well after the judge's own patience of 20 ms."""
+MARGIN_NS = 6_000
+"""From seeing the gate open to leaving it: long enough for every block to learn the leaving time."""
+_TIMER_STEPS = 64
+
+# The shipped PTX is newer than this driver, or older than this GPU can be served from it (cuda.h).
+_PTX_REFUSED = {200, 209, 218, 221, 222, 300}
+
+
+def open_gate(control: Control, sequence: int) -> None:
+    """Let gates up to `sequence` leave: one store, no CUDA. For the judge's end of the control pages."""
+    control.put(Control.GATE_OPEN, sequence)
+
+
+class Gate:
+    """The runner's side: shut, ask whether it is resident, stamp the end, read the device time in between.
+
+    Registers the control pages with the device and loads the kernels. `image` is the `image` of an earlier Gate on the
+    same GPU model, so that a caller who keeps it pays for no second compilation. Raises CudaError; GateError when the
+    device cannot be filled; NvrtcError when the driver refuses the shipped PTX and NVRTC does not help.
+    """
+
+    def __init__(self, driver: Driver, control: Control, *, image: bytes | None = None) -> None:
+        self._driver = driver
+        self._control = control
+        self._last_sequence = 0
+        judge, runner = self._register()
+        module, self.image = _load(driver, image)
+        self._sequence = ctypes.c_int()
+        self._limit_ns = ctypes.c_longlong()
+        words = (
+            judge + Control.GATE_OPEN.offset,
+            runner + Control.GATE_RESIDENT.offset,
+            runner + Control.GATE_EXPIRED.offset,
+            runner + Control.RELEASE_NS.offset,
+        )
+        arguments = [ctypes.c_uint64(word) for word in words]
+        margin = ctypes.c_longlong(MARGIN_NS)
+        self._gate = driver.kernel(module, "gate", [*arguments, self._sequence, self._limit_ns, margin])
+        stamp_word = ctypes.c_uint64(runner + Control.STAMP_NS.offset)
+        self._stamp = driver.kernel(module, "stamp", [stamp_word])
+        self._timer = driver.kernel(module, "timer_step", [stamp_word, ctypes.c_int(_TIMER_STEPS)])
+        self.block, self.grid = self._shape()
+
+    def _register(self) -> tuple[int, int]:
+        """Device pointers to the judge's and the runner's page."""
+        register, nbytes = self._driver.register_host, Control.PAGE_BYTES
+        judge = register(self._control.address("judge"), nbytes, read_only=self._control.sealed)
+        return judge, register(self._control.address("runner"), nbytes)
+
+    def _shape(self) -> tuple[int, int]:
+        """Threads in a block and blocks in the grid that together take every thread slot of every SM."""
+        attributes = self._driver.attributes
+        slots = attributes.max_threads_per_sm
+        per_sm = -(-slots // attributes.max_threads_per_block)
+        block = slots // per_sm
+        resident = self._gate.blocks_per_sm(block)
+        if resident != per_sm or block * per_sm != slots:
+            raise GateError(f"the gate cannot fill an SM: {resident} blocks of {block} threads in {slots} slots")
+        return block, per_sm * attributes.sm_count
+
+    def shut(self, sequence: int, stream: int, *, limit_ns: int = LIMIT_NS) -> None:
+        """Enqueue gate `sequence` on `stream`; it leaves when opened, or `limit_ns` after it began to run.
+
+        One gate at a time. ValueError when `sequence` is not above the last one: such a gate would stand open.
+        """
+        if sequence <= self._last_sequence:
+            raise ValueError(f"gate {sequence} after gate {self._last_sequence}: sequences only go up")
+        self._last_sequence = sequence
+        self._sequence.value = sequence
+        self._limit_ns.value = limit_ns
+        self._gate.launch(self.grid, self.block, stream)
+
+    def resident(self, sequence: int) -> bool:
+        """Whether every block of that gate runs, so that no thread slot is left for anything else."""
+        return self._control.get(Control.GATE_RESIDENT) >= sequence
+
+    def expired(self, sequence: int) -> bool:
+        """Whether that gate, the last one shut, left at its limit. Ask after the stream was synchronised."""
+        return self._control.get(Control.GATE_EXPIRED) == sequence
+
+    def stamp(self, stream: int) -> None:
+        """Enqueue a note of the device's time, behind the work to be timed."""
+        self._stamp.launch(1, 1, stream)
+
+    def device_us(self) -> float:
+        """Microseconds from the last gate's release to the last stamp. Ask after the stream was synchronised."""
+        return (self._control.get_ns(Control.STAMP_NS) - self._control.get_ns(Control.RELEASE_NS)) / 1e3
+
+    def timer_step_ns(self, stream: int) -> int:
+        """Smallest step of the clock behind `device_us`: 32 ns on an H100, about 1 us on some GPUs.
+
+        Waits for `stream` and overwrites the last stamp.
+        """
+        self._timer.launch(1, 1, stream)
+        self._driver.synchronize_stream(stream)
+        return self._control.get_ns(Control.STAMP_NS)
+
+    def close(self) -> None:
+        """Wait for the device and let go of the control pages, which may be closed after this."""
+        self._driver.synchronize()
+        for writer in ("judge", "runner"):
+            self._driver.unregister_host(self._control.address(writer))
+
+
+class GateError(RuntimeError):
+    """This device cannot be filled by the gate, so timings behind it would not mean what they say."""
+
+
+def _load(driver: Driver, image: bytes | None) -> tuple[int, bytes]:
+    """The module and the image it came from: the given one, else the shipped PTX, else a cubin from NVRTC."""
+    if image is not None:
+        return driver.load_module(image), image
+    shipped = (_HERE / "gate.ptx").read_bytes()
+    try:
+        return driver.load_module(shipped), shipped
+    except CudaError as refusal:
+        if refusal.code not in _PTX_REFUSED:
+            raise
+    compiled = compile_cubin((_HERE / "gate.cu").read_text(), driver.attributes.compute_capability)
+    return driver.load_module(compiled), compiled
