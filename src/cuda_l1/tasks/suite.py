@@ -1,0 +1,126 @@
+"""The built-in suite: files under `builtin/`, rendered to plain KernelBench sources.
+
+A file is a KernelBench task at its CPU sizes. Two more constants in its header, rendered away, say what else there is:
+`GPU`, the sizes for a GPU, and `DTYPES`, the dtypes in which the workload makes sense.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from importlib.resources import files
+
+from cuda_l1.errors import TaskError
+from cuda_l1.types import Task
+
+TORCH_DTYPES = {
+    "fp64": "float64",
+    "fp32": "float32",
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "i8": "int8",
+    "u8": "uint8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+    "bool": "bool",
+}
+"""Short names to torch's; torch's own names are understood too."""
+
+_FLOATS = ("fp64", "fp32", "bf16", "fp16")
+
+
+def short_dtype(name: str) -> str:
+    """`bf16` for `bf16`, `bfloat16` or `torch.bfloat16`; raises TaskError listing the choices."""
+    plain = {"f64": "fp64", "f32": "fp32", "f16": "fp16", "half": "fp16", "float": "fp32", "double": "fp64"}
+    text = name.removeprefix("torch.")
+    text = plain.get(text, text)
+    for short, full in TORCH_DTYPES.items():
+        if text in (short, full):
+            return short
+    raise TaskError(f"unknown dtype `{name}`; choose one of {', '.join(TORCH_DTYPES)}")
+
+
+def builtin_names() -> list[str]:
+    """Names of the built-in tasks, sorted."""
+    folder = files("cuda_l1.tasks") / "builtin"
+    return sorted(
+        entry.name[:-3] for entry in folder.iterdir() if entry.name.endswith(".py") and not entry.name.startswith("_")
+    )
+
+
+def builtin_dtypes(name: str) -> tuple[str, ...]:
+    """The dtypes that a built-in task comes in, `fp32` first."""
+    dtypes: tuple[str, ...] = ast.literal_eval(_header(_text(name))["DTYPES"].value)
+    return dtypes
+
+
+def builtin_task(name: str, *, device: str = "cpu", dtype: str | None = None) -> Task:
+    """One built-in task at the sizes for `device` (`cpu`, `cuda`, `cuda:N`) in `dtype` (default fp32).
+
+    A task in another dtype is called `<name>-bf16`, and that name is understood here. Raises TaskError.
+    """
+    base, suffix, last = name.rpartition("-")
+    if suffix and last in TORCH_DTYPES:
+        if dtype is not None and short_dtype(dtype) != last:
+            raise TaskError(f"`{name}` is a {last} task; leave out dtype {dtype} or ask for `{base}`")
+        name, dtype = base, last
+    if name not in builtin_names():
+        raise TaskError(unknown_name(name))
+    short = short_dtype(dtype or "fp32")
+    if short not in builtin_dtypes(name):
+        raise TaskError(f"built-in task `{name}` comes in {' and '.join(builtin_dtypes(name))}, not in {short}")
+    return Task(
+        suite="builtin",
+        name=name if short == "fp32" else f"{name}-{short}",
+        source=render(_text(name), device=device, dtype=short),
+    )
+
+
+def builtin_suite(*, device: str = "cpu", dtype: str | None = None) -> list[Task]:
+    """All built-in tasks; with a dtype other than fp32 those that come in it, TaskError where none does."""
+    short = short_dtype(dtype or "fp32")
+    names = [name for name in builtin_names() if short in builtin_dtypes(name)]
+    if not names:
+        offered = [known for known in _FLOATS if any(known in builtin_dtypes(name) for name in builtin_names())]
+        raise TaskError(f"no built-in task comes in {short}; choose one of {', '.join(offered)}")
+    return [builtin_task(name, device=device, dtype=short) for name in names]
+
+
+def unknown_name(name: str) -> str:
+    """One line for a name that is neither a file nor a built-in task, with the closest names."""
+    close = difflib.get_close_matches(name, builtin_names(), n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}?" if close else "`cuda-l1 tasks list` shows the built-in tasks"
+    return f"`{name}` is neither a file nor a built-in task; {hint}"
+
+
+def render(text: str, *, device: str, dtype: str) -> str:
+    """A plain KernelBench file: sizes for `device` and `dtype` as literal constants, `GPU` and `DTYPES` gone."""
+    header = _header(text)
+    lines = text.splitlines()
+    sizes = ast.literal_eval(header["GPU"].value) if device.startswith("cuda") else {}
+    replaced = {name: f"{name} = {size!r}" for name, size in sizes.items()}
+    if "DTYPE" in header:
+        replaced["DTYPE"] = f"DTYPE = torch.{TORCH_DTYPES[dtype]}"
+    for name, line in replaced.items():
+        lines[header[name].lineno - 1] = line
+    for name in ("GPU", "DTYPES"):
+        for number in range(header[name].lineno - 1, header[name].end_lineno or header[name].lineno):
+            lines[number] = "\0"
+    kept = "\n".join(line for line in lines if line != "\0")
+    while "\n\n\n\n" in kept:
+        kept = kept.replace("\n\n\n\n", "\n\n\n")
+    return kept + "\n"
+
+
+def _text(name: str) -> str:
+    return (files("cuda_l1.tasks") / "builtin" / f"{name}.py").read_text()
+
+
+def _header(text: str) -> dict[str, ast.Assign]:
+    """The module's constants: name -> assignment."""
+    return {
+        statement.targets[0].id: statement
+        for statement in ast.parse(text).body
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    }
