@@ -51,7 +51,7 @@ def test_a_record_that_would_not_read_back_is_refused(archive: Archive, make_rec
     record = make_record()
     timing = record.evaluation.timings[0].model_copy(update={"speedup": float("inf")})
     record = record.model_copy(update={"evaluation": record.evaluation.model_copy(update={"timings": (timing,)})})
-    with pytest.raises(ValueError, match="would not read back: .*speedup"):
+    with pytest.raises(ValueError, match=r"would not read back: .*speedup"):
         archive.append(record, task)
     assert list(archive.records()) == []
 

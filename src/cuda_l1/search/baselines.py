@@ -1,0 +1,64 @@
+"""The first step of a search: what a candidate must beat."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from cuda_l1 import scoring
+from cuda_l1.config import SCREEN
+from cuda_l1.search.events import BaselineDone
+from cuda_l1.search.result import BaselineResult
+from cuda_l1.search.state import Search, total_s
+from cuda_l1.types import Candidate, Record
+
+
+def measure_baselines(search: Search, baselines: Sequence[Candidate]) -> None:
+    """Screens each baseline, eager (the first) before all others, and notes the best of a class that may win.
+
+    One that fails, or begins after a third of the time budget, is named in the table and left out. The best includes
+    those that are slower than eager on the other clock: leaving them out would flatter us.
+    """
+    for index, baseline in enumerate(baselines):
+        is_eager = index == 0
+        if is_eager or search.rules.another_baseline(search.progress()):
+            result = _measure(search, baseline, is_eager=is_eager)
+        else:
+            result = BaselineResult(
+                name=baseline.label, candidate_id=baseline.id, outcome=None, detail="not measured: no time left for it"
+            )
+        search.baselines.append(result)
+        search.emit(BaselineDone(result.name, result.outcome, result.speedup, result.detail))
+
+
+def _measure(search: Search, baseline: Candidate, *, is_eager: bool) -> BaselineResult:
+    began, paid = time.monotonic(), search.evaluations
+    record = search.obtain(baseline, SCREEN)
+    took_s = time.monotonic() - began if search.evaluations > paid else total_s(record)
+    search.history.append(record)
+    speedup = _speedup(search, record, is_eager=is_eager)
+    if speedup is not None and scoring.counts(record.evaluation, search.settings.precision):
+        _compare(search, baseline, speedup, took_s, is_eager=is_eager)
+    return BaselineResult(
+        name=baseline.label,
+        candidate_id=baseline.id,
+        outcome=record.evaluation.outcome,
+        speedup=speedup,
+        detail=record.evaluation.detail,
+    )
+
+
+def _speedup(search: Search, record: Record, *, is_eager: bool) -> float | None:
+    """Eager against itself is 1 by definition; what its screen says of that is noise."""
+    if not record.evaluation.accepted:
+        return None
+    return 1.0 if is_eager else scoring.speedup(record.evaluation, search.clock)
+
+
+def _compare(search: Search, baseline: Candidate, speedup: float, took_s: float, *, is_eager: bool) -> None:
+    search.measured_baselines.append(baseline.label)
+    if is_eager:
+        search.best_baseline_name = baseline.label
+    elif search.best_baseline_name is None or speedup > search.best_baseline_speedup:
+        search.best_baseline, search.best_baseline_name = baseline, baseline.label
+        search.best_baseline_speedup, search.best_baseline_s = speedup, took_s

@@ -1,0 +1,70 @@
+"""The last step of a search: the winner's artefact, measured anew.
+
+The best of many screens is partly the luckiest, so its figure is not quoted: a new `final` of the very file that will
+be handed out is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cuda_l1.config import FINAL
+from cuda_l1.errors import CandidateError
+from cuda_l1.search.events import Confirmed
+from cuda_l1.search.result import is_faster
+from cuda_l1.search.state import Search
+from cuda_l1.types import Candidate, Record
+
+ATTEMPTS = 3
+"""Candidates that are tried at most: where three in a row were luck, the next ones are slower still."""
+
+Export = Callable[[Candidate], Candidate]
+"""Turns the winner into its drop-in artefact; CandidateError where it cannot."""
+
+
+def confirm(search: Search, export: Export | None) -> None:
+    """Measures the best candidate's artefact, the next best while time lasts when it does not hold up."""
+    for attempt, screened in enumerate(search.ranked()[:ATTEMPTS]):
+        if attempt and not search.rules.another_final(search.progress()):
+            return
+        try:
+            artefact = export(screened.candidate) if export else screened.candidate
+        except CandidateError as error:
+            search.emit(Confirmed(screened.candidate.label, screened.candidate.id, False, None, None, None, str(error)))
+            continue
+        final = _final(search, artefact)
+        holds = search.score(final) is not None and is_faster(final.evaluation.timing("eager", search.clock))
+        if holds:
+            search.winner, search.final = screened, final
+        else:
+            search.unconfirmed.append(final)
+        _tell(search, final, holds=holds)
+        if holds:
+            return
+
+
+def _final(search: Search, artefact: Candidate) -> Record:
+    """A new final; one that this very run had made before it was interrupted is that same final."""
+    budget_s = search.rules.final_s(search.progress())
+    return search.obtain(
+        artefact,
+        FINAL.model_copy(update={"budget_s": budget_s}),
+        baselines=[search.best_baseline] if search.best_baseline else [],
+        best_of=tuple(search.measured_baselines),
+        within_run=True,
+    )
+
+
+def _tell(search: Search, final: Record, *, holds: bool) -> None:
+    timing = final.evaluation.timing("eager", search.clock)
+    search.emit(
+        Confirmed(
+            label=final.candidate.label,
+            candidate_id=final.candidate.id,
+            holds=holds,
+            speedup=timing.speedup if timing else None,
+            speedup_low=timing.speedup_low if timing else None,
+            speedup_high=timing.speedup_high if timing else None,
+            detail=final.evaluation.detail,
+        )
+    )

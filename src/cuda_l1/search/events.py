@@ -1,0 +1,80 @@
+"""What a search tells while it runs, for a live display or a log. Speed-ups are against eager."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cuda_l1.search.stopping import StopReason
+from cuda_l1.types import Outcome
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all."""
+
+
+@dataclass(frozen=True)
+class Started(Event):
+    """The search begins."""
+
+    task_id: str
+    run: str
+    baselines: tuple[str, ...]
+    proposers: tuple[str, ...]
+    budget_s: float | None
+    budget_evaluations: int | None
+
+
+@dataclass(frozen=True)
+class Evaluating(Event):
+    """An evaluation begins, which may take a while."""
+
+    label: str
+    candidate_id: str
+    protocol: str
+
+
+@dataclass(frozen=True)
+class BaselineDone(Event):
+    """A baseline was measured, or left out (`outcome` is None) for lack of time."""
+
+    name: str
+    outcome: Outcome | None
+    speedup: float | None
+    detail: str
+
+
+@dataclass(frozen=True)
+class CandidateDone(Event):
+    """A proposed candidate has a record; `known` when it came from the archive and cost nothing."""
+
+    label: str
+    candidate_id: str
+    outcome: Outcome
+    speedup: float | None
+    best_so_far: float | None
+    """The highest speed-up of a candidate that may win, this one included."""
+    known: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Stopped(Event):
+    """No more candidates; a confirmation follows unless `interrupted`."""
+
+    reason: StopReason
+    evaluations: int
+    duplicates: int
+
+
+@dataclass(frozen=True)
+class Confirmed(Event):
+    """A final is in: `holds` when it is accepted and faster than eager by more than its interval."""
+
+    label: str
+    candidate_id: str
+    holds: bool
+    speedup: float | None
+    speedup_low: float | None
+    speedup_high: float | None
+    detail: str

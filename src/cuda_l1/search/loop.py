@@ -1,0 +1,93 @@
+"""The search: baselines, then propose - skip what is known - evaluate and record, then the winner measured anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from cuda_l1.archive import Archive
+from cuda_l1.config import SearchSettings
+from cuda_l1.search.baselines import measure_baselines
+from cuda_l1.search.confirmation import Export, confirm
+from cuda_l1.search.events import Event, Started, Stopped
+from cuda_l1.search.interfaces import SupportsEvaluate, SupportsPropose
+from cuda_l1.search.result import Result
+from cuda_l1.search.schedule import Schedule
+from cuda_l1.search.state import Search
+from cuda_l1.search.stopping import StopReason, StopRules
+from cuda_l1.types import Candidate, Task
+
+
+def optimize(
+    task: Task,
+    proposers: Sequence[SupportsPropose],
+    *,
+    settings: SearchSettings,
+    archive: Archive,
+    evaluator: SupportsEvaluate,
+    run: str,
+    baselines: Sequence[Candidate],
+    export: Export | None = None,
+    on_event: Callable[[Event], None] = lambda event: None,
+    roofline_us: float | None = None,
+    started: float | None = None,
+) -> Result:
+    """Searches for a faster `ModelNew` within the budget of `settings` and measures the winner anew.
+
+    `baselines` begins with eager. `export` turns the winner into the file that is handed out, which is what the final
+    measures. `roofline_us` is a bound on the objective clock that ends the search when reached. `started` is the
+    `time.monotonic()` at which the command began, since the time budget covers all of it.
+
+    Every record is in the archive as soon as it exists. Called again with the same `run`, archive and settings after
+    an interruption, it takes the same decisions again and pays only for what is missing.
+
+    Ctrl-C: Stopped("interrupted") is emitted; where a winner is confirmed its Result is returned, else the
+    KeyboardInterrupt goes on. Raises UsageError (budget not positive), InfrastructureError (the machine failed three
+    times in a row), ArchiveError.
+    """
+    began = time.monotonic() if started is None else started
+    rules = StopRules.of(settings, roofline_us)
+    search = Search(task, settings, rules, archive, evaluator, run, on_event, began)
+    names = tuple(baseline.label for baseline in baselines), tuple(proposer.name for proposer in proposers)
+    on_event(Started(task.id, run, *names, settings.budget_s, settings.budget_evaluations))
+    try:
+        measure_baselines(search, baselines)
+        reason = explore(search, proposers)
+        on_event(Stopped(reason, search.evaluations, search.duplicates))
+        confirm(search, export)
+    except KeyboardInterrupt:
+        reason = "interrupted"
+        on_event(Stopped(reason, search.evaluations, search.duplicates))
+        if search.final is None:
+            raise
+    return _result(search, reason)
+
+
+def explore(search: Search, proposers: Sequence[SupportsPropose]) -> StopReason:
+    """Proposes, skips what is known, evaluates and records, until a rule says stop; returns why."""
+    schedule = Schedule(search.task, proposers, offered=[record.candidate for record in search.history])
+    while (reason := search.rules.reason(search.progress())) is None:
+        candidate = schedule.propose(search.history)
+        if candidate is None:
+            return "exhausted"
+        if not search.is_repeat(candidate):
+            search.screen(candidate)
+    return reason
+
+
+def _result(search: Search, reason: StopReason) -> Result:
+    return Result(
+        task_id=search.task.id,
+        task_sha=search.task.sha,
+        run=search.run,
+        clock=search.clock,
+        winner=search.winner,
+        final=search.final,
+        unconfirmed=tuple(search.unconfirmed),
+        baselines=tuple(search.baselines),
+        best_baseline=search.best_baseline_name,
+        stop_reason=reason,
+        evaluations=search.evaluations,
+        duplicates=search.duplicates,
+        wall_s=time.monotonic() - search.started,
+    )

@@ -1,0 +1,171 @@
+"""One search in progress: what it was given, what it has found and what it has paid."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from cuda_l1 import scoring
+from cuda_l1.archive import Archive
+from cuda_l1.config import SCREEN, Protocol, SearchSettings
+from cuda_l1.search.events import CandidateDone, Evaluating, Event
+from cuda_l1.search.interfaces import SupportsEvaluate
+from cuda_l1.search.result import BaselineResult
+from cuda_l1.search.stopping import GAIN, Progress, StopRules
+from cuda_l1.search.verdicts import known, verdict
+from cuda_l1.types import Candidate, Clock, Record, Task
+
+
+@dataclass
+class Search:
+    """The state that the steps of `optimize` share."""
+
+    task: Task
+    settings: SearchSettings
+    rules: StopRules
+    archive: Archive
+    evaluator: SupportsEvaluate
+    run: str
+    emit: Callable[[Event], None]
+    started: float = field(default_factory=time.monotonic)
+
+    history: list[Record] = field(default_factory=list)
+    """Every record of this search, baselines first: what proposers see."""
+    screened: list[Record] = field(default_factory=list)
+    """Those of proposed candidates."""
+    baselines: list[BaselineResult] = field(default_factory=list)
+    measured_baselines: list[str] = field(default_factory=list)
+    """Names of those that the best one is best of."""
+    best_baseline: Candidate | None = None
+    """None when eager is the best, or none is accepted."""
+    best_baseline_name: str | None = None
+    best_baseline_speedup: float = 1.0
+    best_baseline_s: float = 0.0
+    """What its screen took: a final starts it anew in every pair."""
+    winner: Record | None = None
+    final: Record | None = None
+    unconfirmed: list[Record] = field(default_factory=list)
+
+    evaluations: int = 0
+    duplicates: int = 0
+    _counted: int = 0
+    _without_gain: int = 0
+    _costs_s: list[float] = field(default_factory=list)
+
+    @property
+    def clock(self) -> Clock:
+        """The objective."""
+        return self.settings.clock or ("device" if self.evaluator.environment.device == "cuda" else "call")
+
+    def score(self, record: Record) -> float | None:
+        """Speed-up against eager when the record may win, else None."""
+        evaluation = record.evaluation
+        if not scoring.counts(evaluation, self.settings.precision) or scoring.slower_elsewhere(evaluation, self.clock):
+            return None
+        return scoring.speedup(evaluation, self.clock)
+
+    def ranked(self) -> list[Record]:
+        """Proposed candidates that may win and are faster than eager, best first."""
+        scored = [(score, record) for record in self.screened if (score := self.score(record)) and score > 1.0]
+        return [record for _, record in sorted(scored, key=lambda pair: pair[0], reverse=True)]
+
+    def best(self) -> float | None:
+        """The highest speed-up of a proposed candidate that may win."""
+        return max((score for record in self.screened if (score := self.score(record))), default=None)
+
+    def progress(self) -> Progress:
+        """How far it has come, for the stop rules."""
+        leader = next(iter(self.ranked()), None)
+        timing = leader.evaluation.timing("eager", self.clock) if leader else None
+        screen_s = statistics.fmean(self._costs_s) if self._costs_s else 0.0
+        return Progress(
+            elapsed_s=time.monotonic() - self.started,
+            evaluations=self._counted,
+            without_gain=self._without_gain,
+            tried=len(self.screened),
+            screen_s=screen_s,
+            # Every pair of a final starts its runners anew, the best baseline's among them.
+            pair_s=screen_s + self.best_baseline_s if self._costs_s else None,
+            best_us=timing.candidate_us if timing else None,
+        )
+
+    def is_repeat(self, candidate: Candidate) -> bool:
+        """Whether this search already has a record of the candidate; counts it as a duplicate if so."""
+        repeat = any(record.candidate.id == candidate.id for record in self.history)
+        self.duplicates += repeat
+        return repeat
+
+    def screen(self, candidate: Candidate) -> Record:
+        """Evaluates a proposed candidate, or looks it up, and takes it into the history."""
+        before, paid, began = self.best() or 1.0, self.evaluations, time.monotonic()
+        record = self.obtain(candidate, SCREEN, best_so_far=max(before, self.best_baseline_speedup))
+        known = self.evaluations == paid
+        self.screened.append(record)
+        self.history.append(record)
+        self.duplicates += known
+        if record.run == self.run:
+            # What this run paid for before it was interrupted counts as if it had not been interrupted.
+            gained = (self.score(record) or 0.0) > GAIN * before
+            self._counted += 1
+            self._without_gain = 0 if gained else self._without_gain + 1
+            self._costs_s.append(total_s(record) if known else time.monotonic() - began)
+        self._tell(record, known=known)
+        return record
+
+    def obtain(
+        self,
+        candidate: Candidate,
+        protocol: Protocol,
+        *,
+        baselines: Sequence[Candidate] = (),
+        best_of: Sequence[str] = (),
+        best_so_far: float | None = None,
+        within_run: bool = False,
+    ) -> Record:
+        """A record from the archive (with `within_run`, only of this very run), else a new one, counted as paid."""
+        stored = known(
+            candidate,
+            protocol,
+            self.archive,
+            self.evaluator,
+            baselines=baselines,
+            run=self.run if within_run else None,
+        )
+        if stored is not None:
+            return stored
+        self.emit(Evaluating(candidate.label, candidate.id, protocol.name))
+        self.evaluations += 1
+        return verdict(
+            self.task,
+            candidate,
+            protocol=protocol,
+            archive=self.archive,
+            evaluator=self.evaluator,
+            run=self.run,
+            fresh=True,
+            baselines=baselines,
+            best_of=best_of,
+            best_so_far=best_so_far,
+        )
+
+    def _tell(self, record: Record, *, known: bool) -> None:
+        evaluation = record.evaluation
+        speedup = scoring.speedup(evaluation, self.clock) if evaluation.accepted else None
+        self.emit(
+            CandidateDone(
+                label=record.candidate.label,
+                candidate_id=record.candidate.id,
+                outcome=evaluation.outcome,
+                speedup=speedup,
+                best_so_far=self.best(),
+                known=known,
+                detail=evaluation.detail,
+            )
+        )
+
+
+def total_s(record: Record) -> float:
+    """What the evaluation took where it was made, seconds."""
+    return record.evaluation.stage_s.get("total", 0.0)

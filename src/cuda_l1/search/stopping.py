@@ -1,0 +1,95 @@
+"""When to stop: pure rules over how far a search has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from cuda_l1.config import SearchSettings
+from cuda_l1.errors import UsageError
+
+StopReason = Literal["time-budget", "evaluation-budget", "no-gain", "roofline", "exhausted", "interrupted"]
+
+GAIN = 1.01
+"""A speed-up counts as a gain when it is this many times the best before it."""
+ROOFLINE = 1.05
+"""The roofline counts as reached at this many times its time: measuring is no finer."""
+PAIRS_OF_A_FINAL = 5
+SHARE = 3
+"""At most one part in three of a time budget goes to the baselines, and one is kept for the final."""
+LEAST_FINAL_S = 5.0
+"""What a final gets for its pairs even when the time is up: without one there is nothing to hand out."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search has come; seconds and microseconds as named."""
+
+    elapsed_s: float = 0.0
+    """Since the command began."""
+    evaluations: int = 0
+    """Evaluations of proposed candidates that this run has paid for."""
+    without_gain: int = 0
+    """How many of them in a row brought no gain."""
+    tried: int = 0
+    """Candidates with a record, those that cost nothing included."""
+    screen_s: float = 0.0
+    """What one more screen is expected to take."""
+    pair_s: float | None = None
+    """An upper bound for a pair of the final; None before anything was measured."""
+    best_us: float | None = None
+    """Time of the best candidate on the objective clock."""
+
+
+@dataclass(frozen=True)
+class StopRules:
+    """The limits of a search; None where there is no such limit."""
+
+    budget_s: float | None = None
+    budget_evaluations: int | None = None
+    patience: int = 6
+    final_budget_s: float = 60.0
+    roofline_us: float | None = None
+
+    @classmethod
+    def of(cls, settings: SearchSettings, roofline_us: float | None = None) -> Self:
+        """The rules that `settings` ask for. Raises UsageError for a budget that is not positive."""
+        for budget in (settings.budget_s, settings.budget_evaluations):
+            if budget is not None and not budget > 0:
+                raise UsageError(f"budget {budget}: nothing fits into it; give e.g. 60s, or 20 for 20 evaluations")
+        return cls(
+            settings.budget_s, settings.budget_evaluations, settings.patience, settings.final_budget_s, roofline_us
+        )
+
+    def reason(self, progress: Progress) -> StopReason | None:
+        """Why to stop now, or None to go on."""
+        if self.roofline_us and progress.best_us and progress.best_us <= self.roofline_us * ROOFLINE:
+            return "roofline"
+        if self.budget_evaluations is not None and progress.evaluations >= self.budget_evaluations:
+            return "evaluation-budget"
+        # Slow baselines must not end a search before its first candidate: that one may use what is kept for the final.
+        reserve_s = self.reserve_s(progress) if progress.tried else 0.0
+        if self.left_s(progress) < progress.screen_s + reserve_s:
+            return "time-budget"
+        return "no-gain" if progress.without_gain >= self.patience else None
+
+    def left_s(self, progress: Progress) -> float:
+        """Seconds left of the time budget; infinite without one."""
+        return float("inf") if self.budget_s is None else self.budget_s - progress.elapsed_s
+
+    def reserve_s(self, progress: Progress) -> float:
+        """Seconds kept for the final: five pairs as measured, at most its own budget and a third of the whole."""
+        most = self.final_budget_s if self.budget_s is None else min(self.final_budget_s, self.budget_s / SHARE)
+        return most if progress.pair_s is None else min(most, PAIRS_OF_A_FINAL * progress.pair_s)
+
+    def final_s(self, progress: Progress) -> float:
+        """Seconds that a final beginning now may spend on pairs: what is left after its build and checks."""
+        return min(self.final_budget_s, max(LEAST_FINAL_S, self.left_s(progress) - progress.screen_s))
+
+    def another_baseline(self, progress: Progress) -> bool:
+        """Whether one more baseline may begin."""
+        return self.budget_s is None or progress.elapsed_s < self.budget_s / SHARE
+
+    def another_final(self, progress: Progress) -> bool:
+        """Whether one more final fits, after one that did not hold up."""
+        return self.left_s(progress) >= self.reserve_s(progress)

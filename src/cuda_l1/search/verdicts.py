@@ -1,0 +1,84 @@
+"""The one function by which anything gets a verdict: looked up, or evaluated and recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from cuda_l1.archive import Archive
+from cuda_l1.config import Protocol
+from cuda_l1.errors import InfrastructureError
+from cuda_l1.search.interfaces import SupportsEvaluate
+from cuda_l1.types import Candidate, Evaluation, Record, Task
+
+ATTEMPTS = 3
+RETRY_PAUSE_S = 2.0
+"""Pause after a fault of the machine: long enough for a driver to come back or a neighbour's memory to be freed."""
+
+
+def verdict(
+    task: Task,
+    candidate: Candidate,
+    *,
+    protocol: Protocol,
+    archive: Archive,
+    evaluator: SupportsEvaluate,
+    run: str,
+    fresh: bool = False,
+    baselines: Sequence[Candidate] = (),
+    best_of: Sequence[str] = (),
+    best_so_far: float | None = None,
+) -> Record:
+    """The record of `candidate` in the evaluator's place under `protocol`, paid for at most once.
+
+    A record that the archive already holds is returned as it is, unless `fresh` asks for a new evaluation. `baselines`,
+    `best_of` and `best_so_far` (speed-up against eager) go to the evaluator.
+
+    Raises InfrastructureError when the machine failed three times in a row; that is never recorded. ArchiveError when
+    the archive cannot be used.
+    """
+    if not fresh:
+        stored = known(candidate, protocol, archive, evaluator, baselines=baselines)
+        if stored is not None:
+            return stored
+    evaluation = _retried(
+        lambda: evaluator.evaluate(
+            task, candidate, protocol=protocol, baselines=baselines, best_of=best_of, best_so_far=best_so_far
+        )
+    )
+    record = Record(run=run, sequence=archive.next_sequence(run), candidate=candidate, evaluation=evaluation)
+    archive.append(record, task)
+    return record
+
+
+def known(
+    candidate: Candidate,
+    protocol: Protocol,
+    archive: Archive,
+    evaluator: SupportsEvaluate,
+    *,
+    baselines: Sequence[Candidate] = (),
+    run: str | None = None,
+) -> Record | None:
+    """The archive's record that answers this question (within `run`), or None.
+
+    One without a timing against each of `baselines` answers another question, unless the candidate failed.
+    """
+    record = archive.find(candidate.id, evaluator.environment.key, protocol.name, run=run)
+    if record is None or not _covers(record.evaluation, baselines):
+        return None
+    return record
+
+
+def _covers(evaluation: Evaluation, baselines: Sequence[Candidate]) -> bool:
+    timed = {timing.opponent_id for timing in evaluation.timings}
+    return not evaluation.accepted or all(baseline.id in timed for baseline in baselines)
+
+
+def _retried(evaluate: Callable[[], Evaluation]) -> Evaluation:
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return evaluate()
+        except InfrastructureError:
+            time.sleep(RETRY_PAUSE_S)
+    return evaluate()

@@ -1,0 +1,61 @@
+"""The stop rules are pure: tables of how far a search is and what they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuda_l1.search.stopping import Progress, StopRules
+
+MINUTE = StopRules(budget_s=60.0, patience=6, final_budget_s=60.0)
+
+
+@pytest.mark.parametrize(
+    ("progress", "reason"),
+    [
+        (Progress(), None),
+        (Progress(elapsed_s=47.9, tried=3, screen_s=2.0, pair_s=2.0), None),
+        (Progress(elapsed_s=48.1, tried=3, screen_s=2.0, pair_s=2.0), "time-budget"),
+        (Progress(elapsed_s=25.0, tried=3, screen_s=10.0, pair_s=30.0), None),
+        (Progress(elapsed_s=31.0, tried=3, screen_s=10.0, pair_s=30.0), "time-budget"),
+        (Progress(elapsed_s=50.0, tried=0, screen_s=2.0, pair_s=30.0), None),
+        (Progress(elapsed_s=59.0, tried=0, screen_s=2.0, pair_s=30.0), "time-budget"),
+        (Progress(without_gain=5), None),
+        (Progress(without_gain=6), "no-gain"),
+    ],
+)
+def test_time_for_the_final_is_kept(progress: Progress, reason: str | None) -> None:
+    assert MINUTE.reason(progress) == reason
+
+
+def test_the_reserve_is_five_pairs_at_most_a_third_and_at_most_its_own_budget() -> None:
+    assert MINUTE.reserve_s(Progress()) == 20.0
+    assert MINUTE.reserve_s(Progress(pair_s=1.5)) == 7.5
+    assert MINUTE.reserve_s(Progress(pair_s=100.0)) == 20.0
+    assert StopRules(budget_s=600.0, final_budget_s=30.0).reserve_s(Progress(pair_s=100.0)) == 30.0
+    assert StopRules(final_budget_s=30.0).reserve_s(Progress(pair_s=100.0)) == 30.0
+
+
+def test_a_final_gets_what_is_left() -> None:
+    assert MINUTE.final_s(Progress(elapsed_s=40.0, screen_s=2.0)) == 18.0
+    assert MINUTE.final_s(Progress(elapsed_s=70.0, screen_s=2.0)) == 5.0
+    assert StopRules(final_budget_s=30.0).final_s(Progress(elapsed_s=1e6)) == 30.0
+    assert StopRules(budget_s=60.0, final_budget_s=3.0).final_s(Progress()) == 3.0
+
+
+def test_baselines_begin_within_a_third() -> None:
+    assert MINUTE.another_baseline(Progress(elapsed_s=19.9))
+    assert not MINUTE.another_baseline(Progress(elapsed_s=20.1))
+    assert StopRules().another_baseline(Progress(elapsed_s=1e6))
+
+
+def test_without_limits_only_patience_ends_it() -> None:
+    rules = StopRules(patience=3)
+    assert rules.reason(Progress(elapsed_s=1e9, evaluations=10**6, tried=10**6, without_gain=2)) is None
+    assert rules.reason(Progress(without_gain=3)) == "no-gain"
+
+
+def test_the_roofline_is_reached_within_five_percent() -> None:
+    rules = StopRules(roofline_us=10.0)
+    assert rules.reason(Progress(best_us=10.4)) == "roofline"
+    assert rules.reason(Progress(best_us=10.6)) is None
+    assert rules.reason(Progress()) is None
