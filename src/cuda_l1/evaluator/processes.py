@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple, Self
 from cuda_l1.config import Limits
 from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator.environment import work_environment
-from cuda_l1.evaluator.guest import group, sandbox
+from cuda_l1.evaluator.guest import group, probe
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed, ProtocolError
 from cuda_l1.evaluator.guest.template import BOOT
 from cuda_l1.evaluator.log import CappedLog
@@ -53,6 +53,20 @@ class Exit(NamedTuple):
     """Why we killed it; None when it ended by itself."""
     oom: bool = False
     """It was ended for its memory, by us or by the kernel."""
+
+
+def choose_rung(wanted: str) -> str:
+    """`wanted`, or for `auto` the highest rung that works here; `InfrastructureError` when a named one does not."""
+    if wanted == "R0":
+        return wanted
+    highest, refused = probe.highest_rung()
+    if wanted == "auto":
+        return highest
+    if wanted > highest:
+        raise InfrastructureError(
+            f"this machine refuses sandbox rung {wanted}: {refused[wanted]}; to allow it: {probe.advice(wanted)}"
+        )
+    return wanted
 
 
 @dataclass(frozen=True)
@@ -91,7 +105,7 @@ class Template:
         a rung asked for by name, or when torch cannot be imported.
         """
         settings = _Settings(
-            sandbox.choose(rung), tuple(lane or sorted(os.sched_getaffinity(0))), device, dict(environment), role_folder
+            choose_rung(rung), tuple(lane or sorted(os.sched_getaffinity(0))), device, dict(environment), role_folder
         )
         ours, theirs = Channel.pair()
         log = CappedLog(1 << 16)
@@ -108,6 +122,7 @@ class Template:
         )
         theirs.close()
         base = Path(tempfile.mkdtemp(prefix="cuda-l1-"))
+        base.chmod(0o711)  # a guest that gave up the superuser's id must reach its folder, not see the others
         template = cls(process, ours, log, base, settings)
         try:
             ready, _ = ours.receive(startup_s)
@@ -171,7 +186,7 @@ class Template:
                 "read_paths": [os.fspath(path) for path in read_paths],
                 "device": device or chosen.device,
                 "work_bytes": guest.limits.work_bytes,
-                "processes": guest.limits.processes,
+                "private_paths": [os.fspath(Path.home()), os.getcwd()],
             },
         }
         try:

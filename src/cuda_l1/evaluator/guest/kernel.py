@@ -7,7 +7,7 @@ import os
 import signal
 from typing import Any
 
-PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 1, 15, 36
+PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 15, 36, 38
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
@@ -38,6 +38,11 @@ def set_subreaper() -> None:
     prctl("subreaper", PR_SET_CHILD_SUBREAPER, 1)
 
 
+def no_new_privileges() -> None:
+    """From here on no exec raises privileges, for this thread and its children."""
+    prctl("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)
+
+
 def set_name(name: str) -> None:
     """The name that `ps` shows; cut to 15 bytes."""
     _libc.prctl(PR_SET_NAME, ctypes.c_char_p(name.encode()[:15]), 0, 0, 0)
@@ -51,3 +56,8 @@ def die_with_parent(parent: int, number: int) -> None:
     prctl("parent-death signal", PR_SET_PDEATHSIG, number)
     if os.getppid() not in (parent, 0):
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def libc_call(what: str, name: str, *arguments: Any) -> int:
+    """A function of the C library that returns -1 and sets errno on failure."""
+    return check(getattr(_libc, name)(*arguments), what)

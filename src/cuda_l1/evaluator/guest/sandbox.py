@@ -1,16 +1,104 @@
+"""The sandbox of a guest, rung by rung. See docs/threat-model.md for what each one stops.
+
+    R0  nothing
+    R1  no capabilities, no_new_privs, Landlock, seccomp: needs no privilege
+    R2  R1 plus network, IPC, mount and PID namespaces
+
+`prepare` runs in the keeper, `enter` in the guest. A sandbox order is a JSON object:
+`rung`, `work_dir` (path on the host), `mount_at` (where R2 shows it), `read_paths`, `private_paths` (never readable as
+a whole, whatever `sys.path` says), `device` (`cpu` hides the GPU), `work_bytes`.
+"""
+
 from __future__ import annotations
 
+import glob
+import importlib.util
 import os
+import sys
+from collections.abc import Iterable
 from typing import Any
 
+from . import landlock, namespaces, privileges, seccomp
+from .kernel import no_new_privileges
 
-def prepare(spec: dict[str, Any]) -> None:
-    pass
+RUNGS = ("R0", "R1", "R2")
+
+_SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"),
+    *("/proc", "/sys"),
+    # Of /etc only what loaders, compilers and the C library read: a superuser's guest could read all of it.
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"),
+    *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/os-release", "/etc/OpenCL", "/etc/nvidia"),
+)
+_PLAIN_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
-def enter(spec: dict[str, Any]) -> dict[str, Any]:
+def prepare(order: dict[str, Any]) -> None:
+    """What must happen before the guest is forked. Raises `OSError` when the machine refuses it."""
+    if order["rung"] == "R2":
+        namespaces.begin()
+
+
+def enter(order: dict[str, Any]) -> dict[str, Any]:
+    """Confine this process for good; returns `{"uid": the user id it ends with}`.
+
+    Raises `OSError`, naming the part, when the machine refuses something that the rung promises.
+    """
+    if order["rung"] == "R0":
+        return {"uid": os.getuid()}
+    work_dir = order["work_dir"]
+    readable = [*interpreter_paths(order["private_paths"]), *order["read_paths"]]
+    devices = gpu_devices() if order["device"] == "cuda" else []
+    shared = []
+    if order["rung"] == "R2":
+        namespaces.complete(work_dir, order["mount_at"], readable, order["work_bytes"])
+        work_dir = order["mount_at"]
+        shared = ["/dev/shm"]
+    if (
+        privileges.can_become_nobody()
+        and privileges.reachable_by_all(work_dir)
+        and privileges.open_to_all([*readable, *devices])
+    ):
+        privileges.become_nobody(work_dir)
+    privileges.drop_capabilities()
+    no_new_privileges()
+    version = landlock.abi()
+    if version < landlock.NEEDED_ABI:
+        raise OSError(f"Landlock ABI {version} is too old, {landlock.NEEDED_ABI} is needed")
+    landlock.restrict(
+        [
+            *((path, landlock.READ) for path in (*_SYSTEM, *readable)),
+            ("/dev", landlock.LIST),
+            *((path, landlock.DEVICE) for path in (*_PLAIN_DEVICES, *devices)),
+            *((path, landlock.WORK) for path in (work_dir, *shared)),
+        ],
+        version,
+    )
+    own_pids = order["rung"] == "R2"
+    seccomp.restrict(confine_signals=not own_pids and version < landlock.SCOPED_SIGNALS_ABI)
     return {"uid": os.getuid()}
 
 
-def choose(rung: str) -> str:
-    return "R0"
+def interpreter_paths(private_paths: Iterable[str]) -> list[str]:
+    """What this interpreter, torch, CUDA and these scripts are read from.
+
+    An entry of `sys.path` that holds one of `private_paths` (an editable install of a whole home, say) is left out:
+    the guest could read everything in it.
+    """
+    torch = importlib.util.find_spec("torch")
+    found = {sys.prefix, sys.base_prefix, os.path.realpath(sys.executable)}
+    found.update(torch.submodule_search_locations or () if torch else ())
+    private = {os.path.realpath(path) for path in (*private_paths, "/")}
+    for entry in sys.path:
+        real = os.path.realpath(entry)
+        if os.path.exists(real) and not any(path == real or path.startswith(real + "/") for path in private):
+            found.add(real)
+    found.add(os.path.dirname(os.path.abspath(__file__)))
+    found.update(glob.glob("/opt/*cuda*"), glob.glob("/opt/nvidia*"))
+    found.update(os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name))
+    return sorted(found)
+
+
+def gpu_devices() -> list[str]:
+    """The device files of the NVIDIA driver."""
+    return sorted(glob.glob("/dev/nvidia*"))

@@ -1,0 +1,203 @@
+"""The system-call filter of a guest: what no kernel, compiler or CUDA driver needs, and what reaches other processes.
+
+Refused calls return an error instead of killing, so that a library that only tries goes on. x86-64 and aarch64.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+
+from .kernel import syscall
+
+_NUMBERS = {  # name: (x86-64, aarch64); None where the architecture has no such call
+    "socket": (41, 198),
+    "connect": (42, 203),
+    "bind": (49, 200),
+    "listen": (50, 201),
+    "accept": (43, 202),
+    "accept4": (288, 242),
+    "socketpair": (53, 199),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440),
+    "process_mrelease": (448, 448),
+    "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "keyctl": (250, 219),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "setns": (308, 268),
+    "unshare": (272, 97),
+    "open_by_handle_at": (304, 265),
+    "fanotify_init": (300, 262),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "userfaultfd": (323, 282),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "syslog": (103, 116),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+    "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266),
+    "settimeofday": (164, 170),
+    "adjtimex": (159, 171),
+    "sched_setaffinity": (203, 122),
+    "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118),
+    "sched_setattr": (314, 274),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
+    "shmget": (29, 194),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "prctl": (157, 167),
+    "prlimit64": (302, 261),
+    "kill": (62, 129),
+    "tkill": (200, 130),
+    "tgkill": (234, 131),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "pidfd_send_signal": (424, 424),
+    "fcntl": (72, 25),
+    "seccomp": (317, 277),
+}
+_ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")  # callers know how to do without
+_CONDITIONAL = ("socketpair", "clone", "prctl", "prlimit64", "seccomp", "fcntl")
+_SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
+
+_ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column of the table, AUDIT_ARCH
+_X32_BIT = 0x40000000
+_CLONE_NEW_ANY = 0x7E020000
+_SOCK_TYPE_MASK, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
+_PR_SET_PDEATHSIG = 1
+_SIGKILL = 9
+_F_SETOWN, _F_SETOWN_EX = 8, 15
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_AT_NUMBER, _AT_ARCHITECTURE, _AT_ARGUMENTS = 0, 4, 16
+
+Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
+
+
+def restrict(*, confine_signals: bool) -> None:
+    """Install the filter for this thread and its children. Needs no_new_privs.
+
+    `confine_signals`: allow signals to this process itself only, for kernels where Landlock cannot scope them; a
+    guest's children then cannot be signalled by it either. Raises `OSError` when the kernel or the architecture has
+    no such filter.
+    """
+    instructions = program(platform.machine(), os.getpid() if confine_signals else None)
+    code = b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(instructions), ctypes.addressof(buffer)), 16)
+    column, _ = _ARCHITECTURES[platform.machine()]
+    # SPEC_ALLOW: without it older kernels slow the whole process down (speculative store bypass off).
+    syscall("seccomp", _NUMBERS["seccomp"][column] or 0, 1, 4, header)
+
+
+def program(machine: str, only_signal: int | None) -> list[Instruction]:
+    """The filter in BPF; `only_signal` is the process id that may be signalled, None for any."""
+    if machine not in _ARCHITECTURES:
+        raise OSError(errno.ENOSYS, f"no system-call filter for {machine}")
+    column, architecture = _ARCHITECTURES[machine]
+    numbers = {name: both[column] for name, both in _NUMBERS.items()}
+    steps: list[Instruction] = [
+        (_LOAD, 0, 0, _AT_ARCHITECTURE),
+        (_EQUAL, 1, 0, architecture),
+        _refuse(errno.ENOSYS),
+        (_LOAD, 0, 0, _AT_NUMBER),
+        (_AT_LEAST, 0, 1, _X32_BIT),
+        _refuse(errno.ENOSYS),
+    ]
+    for name, number in numbers.items():
+        if number is None:
+            continue
+        steps += _when(number, _rule(name, only_signal))
+    return [*steps, (_RETURN, 0, 0, _ALLOW)]
+
+
+def _rule(name: str, only_signal: int | None) -> list[Instruction]:
+    """The instructions for one call; they end in a verdict, or are empty for a call that is allowed as it is."""
+    if name in _ABSENT:
+        return [_refuse(errno.ENOSYS)]
+    if name in _SIGNALS:
+        if only_signal is None:
+            return []
+        return _only(0, [only_signal, 0]) if name == "kill" else _only(0, [only_signal])
+    if name not in _CONDITIONAL:
+        return [_refuse(errno.EPERM)]
+    match name:
+        case "socketpair":  # a datagram pair could be aimed at any socket in the file system
+            return [_argument(1), (_AND, 0, 0, _SOCK_TYPE_MASK), *_among([_SOCK_STREAM, _SOCK_SEQPACKET])]
+        case "clone":
+            return [_argument(0), (_ANY_BIT, 0, 1, _CLONE_NEW_ANY), _refuse(errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
+        case "prctl":  # the guest must not outlive its keeper
+            skip = (_EQUAL, 1, 0, _PR_SET_PDEATHSIG)
+            return [_argument(0), skip, (_RETURN, 0, 0, _ALLOW), *_only(1, [_SIGKILL])]
+        case "prlimit64":  # other processes of the user have limits too
+            return _only(0, [0])
+        case "fcntl" if only_signal is not None:  # who gets SIGIO
+            return [_argument(1), (_EQUAL, 1, 0, _F_SETOWN), (_EQUAL, 0, 1, _F_SETOWN_EX), _refuse(errno.EPERM)] + [
+                (_RETURN, 0, 0, _ALLOW)
+            ]
+    return []
+
+
+def _when(number: int, block: list[Instruction]) -> list[Instruction]:
+    return [(_EQUAL, 0, len(block), number), *block] if block else []
+
+
+def _only(argument: int, values: list[int]) -> list[Instruction]:
+    return [_argument(argument), *_among(values)]
+
+
+def _among(values: list[int]) -> list[Instruction]:
+    """Allow when the loaded value is one of `values`, else refuse."""
+    last = len(values) - 1
+    tests = [(_EQUAL, last - place + 1, 0, value) for place, value in enumerate(values)]
+    return [*tests, _refuse(errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
+
+
+def _argument(place: int) -> Instruction:
+    """Load the low 32 bits: every argument looked at here is an int in the kernel."""
+    return (_LOAD, 0, 0, _AT_ARGUMENTS + 8 * place)
+
+
+def _refuse(number: int) -> Instruction:
+    return (_RETURN, 0, 0, _ERRNO | number)
