@@ -132,6 +132,6 @@ def _error(value: torch.Tensor, truth: torch.Tensor) -> float:
     finite = truth.isfinite() & value.isfinite()
     if not finite.any():
         return 0.0
-    right, found = truth[finite], value.double()[finite]
+    right, found = truth.double()[finite], value.double()[finite]
     scale = right.abs() + right.square().mean().sqrt()
     return float(((found - right).abs() / scale.clamp_min(1e-300)).max())

@@ -12,13 +12,20 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from cuda_l1.errors import TaskError, UsageError
+from cuda_l1.proposers.techniques.derived import hoist
 from cuda_l1.proposers.techniques.draft import Device, Draft, candidate, open_draft
 from cuda_l1.types import Candidate, Task
 
 # Module names, cheap likely winners first: the order in which singles are proposed.
 REGISTRY: tuple[str, ...] = (
     "diagonal_matmul",
+    "straight_line",
+    "kept_weights",
+    "kept_constants",
 )  # fmt: skip
+
+FUSION = 30
+"""From this stage on, what is computed from weights alone stands outside the graph."""
 
 
 class Technique(Protocol):
@@ -66,17 +73,24 @@ def build(task: Task, techniques: Sequence[str], device: Device) -> Candidate | 
 
     Raises UsageError for an unknown technique. Executes the task's source on fake tensors; needs no GPU.
     """
-    chosen = sorted((load(name) for name in dict.fromkeys(techniques)), key=lambda technique: technique.stage)
+    chosen = sorted((load(name) for name in set(techniques)), key=_order)
     draft = open_draft(task, device)
     for technique in chosen:
+        if technique.stage >= FUSION:
+            hoist(draft)
         if not usable(technique, draft):
             return None
         technique.apply(draft)
         draft.techniques += (technique.name,)
+    hoist(draft)
     try:
         return candidate(draft, _rationale(chosen))
     except TaskError:  # a graph without text: what the techniques made of it cannot be a file
         return None
+
+
+def _order(technique: Technique) -> tuple[int, int]:
+    return technique.stage, REGISTRY.index(technique.name)
 
 
 def _rationale(chosen: Sequence[Technique]) -> str:

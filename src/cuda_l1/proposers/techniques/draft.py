@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import re
 import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from cuda_l1.proposers.techniques.capture import CaptureError, capture_graph
 from cuda_l1.proposers.techniques.normal_form import normalise
+from cuda_l1.proposers.techniques.spelling import plain
 from cuda_l1.tasks.graph_source import literal, print_forward, signature
 from cuda_l1.types import Candidate, Origin, Task, detect_language, digest
 
@@ -20,8 +20,6 @@ Device = Literal["cpu", "cuda"]
 
 MOST_LITERAL_ELEMENTS = 4096
 """A constant made in `forward` is written into the text up to this size."""
-
-_GENERATED_CALL = re.compile(r"\boperator\.call\(self\.prelude\.(\w+), ")
 
 
 @dataclass
@@ -42,6 +40,9 @@ class Draft:
     """Statements run at the end of `ModelNew.__init__` (`self` is the module)."""
     wrap: list[str] = field(default_factory=list)
     """Names of prelude functions called with the finished module class: `ModelNew = name(ModelNew)`, in order."""
+    derived_from: tuple[str, ...] = ()
+    """Weights whose derived values are kept between calls: what is captured once must be captured anew when the
+    version counter of one of them changes."""
     techniques: tuple[str, ...] = ()
     """What was applied so far, in order."""
 
@@ -116,7 +117,7 @@ def _forward(draft: Draft) -> str:
     if draft.graph_module is None:
         return ""
     graph = draft.graph_module.graph
-    lines = [_GENERATED_CALL.sub(r"\1(", line) for line in print_forward(graph)]
+    lines = [plain(line) for line in print_forward(graph, free=True)]
     return f"def forward({', '.join(['self', *signature(graph)])}):\n" + textwrap.indent("\n".join(lines), "    ")
 
 

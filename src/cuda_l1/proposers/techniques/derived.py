@@ -1,0 +1,181 @@
+"""Values computed from weights or literals alone, kept between calls and computed anew when a source changes.
+
+Techniques write plain operations on weights into the graph and `mark` them; `hoist` moves everything marked, with what
+it is computed from, into one function that `DerivedTensors` calls only when the version counter or address of
+a source weight changed. `load_state_dict`, `copy_` under no_grad, `.to()` and replaced parameters are seen;
+writes through `.data` or foreign memory are not, which is the limit of PyTorch's own version counter.
+"""
+
+from __future__ import annotations
+
+import operator
+import textwrap
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from cuda_l1.proposers.techniques.matching import (
+    FROZEN,
+    GENERATED,
+    is_pure,
+    is_view,
+    numel,
+    op_name,
+    set_val,
+    storage_root,
+    val,
+    writes,
+)
+from cuda_l1.proposers.techniques.spelling import plain
+from cuda_l1.tasks.graph_source import print_forward, signature
+
+if TYPE_CHECKING:
+    from torch.fx import Graph, Node
+
+    from cuda_l1.proposers.techniques.draft import Draft
+
+DERIVED = "derived"
+"""Key in `node.meta` of calls that shall be kept between calls of forward."""
+
+MOST_KEPT_ELEMENTS = 1 << 28
+"""Nothing larger is kept alive between calls."""
+
+HELPER = '''
+class DerivedTensors:
+    """Tensors computed from weights, computed anew when a weight was written to, moved, cast or replaced.
+
+    A source's memory cannot be reused while it is held here, so an equal address means the same memory.
+    """
+
+    def __init__(self, compute):
+        self.compute, self.key, self.held, self.tensors = compute, None, None, None
+
+    def __call__(self, like, *sources):
+        try:
+            key = [(source._version, source.data_ptr()) for source in sources]
+        except RuntimeError:  # made under inference_mode: such tensors count no versions
+            return self.compute(like, *sources)
+        key.append(like.device)
+        if key != self.key:
+            with torch.inference_mode(False), torch.no_grad(), torch.autocast(like.device.type, enabled=False):
+                self.tensors = self.compute(like, *sources)
+            self.key, self.held = key, [source.detach() for source in sources]
+        return self.tensors
+
+    def __deepcopy__(self, memo):
+        return DerivedTensors(self.compute)
+
+    def __reduce__(self):
+        return DerivedTensors, (self.compute,)
+'''
+
+
+def mark(nodes: Iterable[Node]) -> None:
+    """Ask for these calls to be kept between calls of forward; `hoist` keeps those that depend on weights alone."""
+    for node in nodes:
+        node.meta[DERIVED] = True
+
+
+def steady(graph: Graph) -> dict[Node, bool]:
+    """Calls whose value changes only with the weights -> whether any weight is involved (else literals alone).
+
+    Excluded: whatever reads memory that the graph writes to, random draws, and results of forward itself.
+    """
+    pinned = {storage_root(target) for node in graph.nodes for target in writes(node)}
+    pinned |= {storage_root(node) for node in _returned(graph)}
+    found: dict[Node, bool] = {}
+    for node in graph.nodes:
+        if node.op == "get_attr" and not str(node.target).startswith(GENERATED) and node not in pinned:
+            found[node] = True
+        elif _keepable(node) and storage_root(node) not in pinned and found.keys() >= set(node.all_input_nodes):
+            found[node] = any(found[source] for source in node.all_input_nodes)
+    return found
+
+
+def _keepable(node: Node) -> bool:
+    if node.op != "call_function" or not is_pure(node) or node.meta.get(FROZEN) or op_name(node) == "call":
+        return False
+    return val(node) is None or numel(node) <= MOST_KEPT_ELEMENTS
+
+
+def _returned(graph: Graph) -> list[Any]:
+    output = next(node for node in graph.nodes if node.op == "output")
+    return list(output.all_input_nodes)
+
+
+def hoist(draft: Draft) -> None:
+    """Move what is marked, and the views of it, out of forward. Does nothing where nothing is marked."""
+    if draft.graph_module is None:
+        return
+    graph = draft.graph_module.graph
+    moved = _to_move(graph)
+    anchors = [node for node in graph.nodes if node.op in ("placeholder", "get_attr") and val(node) is not None]
+    if not moved or not anchors:
+        return
+    sources = list(dict.fromkeys(s for node in moved for s in node.all_input_nodes if s.op == "get_attr"))
+    leaving = [node for node in moved if any(user not in moved for user in node.users)]
+    number = sum("DerivedTensors(" in statement for statement in draft.init)
+    like = anchors[0]  # in the order of the graph: an argument where forward takes a tensor, else a weight
+    draft.use(HELPER)
+    draft.use(_function(f"derive_{number}", like, sources, moved, leaving))
+    draft.set_up(f"self.derived_{number} = DerivedTensors(derive_{number})")
+    draft.derived_from = tuple(dict.fromkeys((*draft.derived_from, *(str(source.target) for source in sources))))
+    _replace(graph, f"derived_{number}", like, sources, moved, leaving)
+
+
+def _to_move(graph: Graph) -> list[Node]:
+    """Marked steady calls, all that they are computed from, and views of those, in order."""
+    found = steady(graph)
+    wanted = {node for node in found if node.meta.get(DERIVED)}
+    for node in reversed(graph.nodes):
+        if node in wanted:
+            wanted.update(source for source in node.all_input_nodes if source.op != "get_attr")
+    for node in graph.nodes:
+        if node in found and is_view(node) and node.args[0] in wanted:
+            wanted.add(node)
+    return [node for node in graph.nodes if node in wanted]
+
+
+def _function(name: str, like: Node, sources: list[Node], moved: list[Node], leaving: list[Node]) -> str:
+    """The text of `def name(like, weights...): ... return (kept tensors)`."""
+    from torch.fx import Graph
+
+    body = Graph()
+    copies: dict[Node, Node] = {}
+    first = body.placeholder("like")
+    first.meta = dict(like.meta)
+    for source in sources:
+        copies[source] = body.placeholder(source.name)
+        copies[source].meta = dict(source.meta)
+    for node in moved:
+        copies[node] = body.node_copy(node, lambda argument: copies[argument])
+    body.output(tuple(copies[node] for node in leaving))
+    lines = [plain(line) for line in print_forward(body)]
+    return f"def {name}({', '.join(signature(body))}):\n" + textwrap.indent("\n".join(lines), "    ")
+
+
+def _replace(
+    graph: Graph, attribute: str, like: Node, sources: list[Node], moved: list[Node], leaving: list[Node]
+) -> None:
+    """Put one call in place of the moved nodes, before everything that computes."""
+    anchor = next(node for node in graph.nodes if node.op == "call_function")
+    with graph.inserting_before(anchor):
+        arguments = []
+        for source in (like, *sources):
+            early = source.op == "get_attr"
+            arguments.append(_repeated(graph, source) if early else source)
+        callee = graph.create_node("get_attr", attribute)
+        kept = graph.call_function(operator.call, (callee, *arguments))
+        set_val(kept, tuple(node.meta["val"] for node in leaving))
+        for index, node in enumerate(leaving):
+            item = graph.call_function(operator.getitem, (kept, index))
+            set_val(item, node.meta["val"])
+            node.replace_all_uses_with(item)
+    for node in reversed(moved):
+        graph.erase_node(node)
+
+
+def _repeated(graph: Graph, source: Node) -> Node:
+    """The same weight read once more, so that its node stands before the call."""
+    node = graph.create_node("get_attr", str(source.target))
+    node.meta = dict(source.meta)
+    return node

@@ -1,0 +1,121 @@
+"""The proposer that searches subsets of techniques, guided by what earlier subsets measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from cuda_l1 import scoring
+from cuda_l1.config import Precision
+from cuda_l1.errors import UsageError
+from cuda_l1.proposers.techniques import REGISTRY, Technique, build, load, usable
+from cuda_l1.proposers.techniques.draft import Device, open_draft
+from cuda_l1.types import Candidate, Clock, Record, Task
+
+Subset = frozenset[str]
+
+MOST_COMBINATIONS = 40
+"""Combinations tried per task beyond the singles."""
+
+_ALLOWED = {
+    "default": ("same",),
+    "fp32": ("same",),
+    "tf32": ("same", "tf32"),
+    "relaxed": ("same", "tf32", "relaxed"),
+}
+
+
+@dataclass
+class _Known:
+    """What this process has built for one task."""
+
+    singles: list[str]
+    """Techniques that change the unchanged task, in the registry's order."""
+    built: dict[Subset, Candidate | None] = field(default_factory=dict)
+    offered: set[str] = field(default_factory=set)
+    combinations: int = 0
+
+
+class TechniqueProposer:
+    """First each technique alone, then the best subset so far extended by one technique at a time.
+
+    Extending goes by measured speed-up: techniques that helped alone first, then those not measured with this subset.
+    It needs no memory of its own between processes: what `history` holds is not offered again.
+    """
+
+    name = "techniques"
+
+    def __init__(
+        self,
+        device: str,
+        precision: Precision = "default",
+        techniques: Sequence[str] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """`device`: `cpu`, `cuda` or `cuda:N`. `techniques`: only these. `clock`: the objective, default the device's.
+
+        Raises UsageError for an unknown technique or device.
+        """
+        self.device = _device(device)
+        self.precision: Precision = precision
+        self.clock: Clock | None = clock
+        wanted = [load(name) for name in (REGISTRY if techniques is None else techniques)]
+        self.techniques = [t for t in wanted if self.device in t.devices and t.precision in _ALLOWED[precision]]
+        self._known: dict[str, _Known] = {}
+
+    def propose(self, task: Task, history: Sequence[Record]) -> Candidate | None:
+        """The next candidate that neither `history` nor an earlier call holds; None when there is none left."""
+        known = self._known.setdefault(task.sha, _Known(self._singles(task)))
+        seen = known.offered | {record.candidate.id for record in history}
+        for subset in self._subsets(known, self._scores(history)):
+            if subset in known.built:
+                continue
+            candidate = known.built[subset] = build(task, sorted(subset), self.device)
+            if candidate is not None and candidate.id not in seen:
+                known.offered.add(candidate.id)
+                known.combinations += len(subset) > 1
+                return candidate
+        return None
+
+    def _singles(self, task: Task) -> list[str]:
+        draft = open_draft(task, self.device)
+        return [technique.name for technique in self.techniques if usable(technique, draft)]
+
+    def _subsets(self, known: _Known, scores: dict[Subset, float]) -> Iterator[Subset]:
+        """Subsets worth trying now, best guess first; lazily, since building one is not free."""
+        yield from (frozenset({name}) for name in known.singles)
+        rewrites = frozenset(name for name in known.singles if load(name).stage <= 20)
+        if len(rewrites) > 1:
+            yield rewrites
+        for base in sorted(scores, key=lambda subset: -scores[subset])[:3]:
+            for technique in self._extensions(base, scores):
+                if known.combinations >= MOST_COMBINATIONS:
+                    return
+                yield base | {technique.name}
+
+    def _extensions(self, base: Subset, scores: dict[Subset, float]) -> list[Technique]:
+        """Techniques to add to `base`: by what each measured alone, unmeasured ones as if neutral."""
+        others = [technique for technique in self.techniques if technique.name not in base]
+        return sorted(others, key=lambda technique: -scores.get(frozenset({technique.name}), 1.0))
+
+    def _scores(self, history: Sequence[Record]) -> dict[Subset, float]:
+        """Subset -> best measured speed-up, of this proposer's candidates that count."""
+        scores: dict[Subset, float] = {}
+        for record in history:
+            if not scoring.counts(record.evaluation, self.precision):
+                continue
+            value = scoring.speedup(record.evaluation, self.clock)
+            for origin in record.candidate.origins:
+                if value is not None and origin.proposer == self.name:
+                    subset = frozenset(origin.techniques)
+                    scores[subset] = max(value, scores.get(subset, 0.0))
+        return scores
+
+
+def _device(device: str) -> Device:
+    kind = device.split(":")[0]
+    if kind == "cpu":
+        return "cpu"
+    if kind == "cuda":
+        return "cuda"
+    raise UsageError(f"techniques: no device `{device}`; use cpu, cuda or cuda:N")
