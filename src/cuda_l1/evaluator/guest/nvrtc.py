@@ -20,7 +20,7 @@ def library_paths() -> list[str]:
     major = (torch.version.cuda or "").partition(".")[0]
     kept = sorted(str(path) for path in found if "builtins" not in path.name)
     kept.sort(key=lambda path: f".so.{major}" not in path)
-    return [*kept, f"libnvrtc.so.{major}", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]
+    return [*kept, "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]
 
 
 def compile_cubin(source: str, capability: tuple[int, int], *, libraries: list[str] | None = None) -> bytes:
