@@ -1,0 +1,1 @@
+"""Drop-in artefacts: one self-contained file, its evidence, and `OptimizedModule` around a live module."""

@@ -1,0 +1,96 @@
+"""A drop-in: one Python file without `cuda_l1` that computes a task's function faster where that was verified.
+
+body = render_dropin(task, candidate, guard)     # deterministic text; this is what the last `final` measures
+text = add_header(body, record, task)            # what a person gets: the evidence as comments above the same body
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cuda_l1.errors import InfrastructureError, UsageError
+from cuda_l1.export.compose import compose
+from cuda_l1.export.guard import Guard
+from cuda_l1.types import Candidate, Origin, Task, detect_language
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+def render_dropin(task: Task, candidate: Candidate, guard: Guard) -> str:
+    """The file's text: `Model` (the task's own), the optimised class, and a guarded `ModelNew`.
+
+    The same arguments give the same text. Raises CandidateError when the candidate's text is not Python.
+    """
+    body, embedded = compose(task.source, candidate.source)
+    tensors = dict(guard.tensors())
+    at = next(iter(tensors), None)
+    device = 'torch.device("cpu")' if guard.device == "cpu" else 'torch.device("cuda", _dropin_current())'
+    tail = _template().render(
+        guard=guard,
+        embedded=None if embedded is None else repr(embedded),
+        conditions=guard.input_conditions(),
+        careful=_careful_conditions(guard),
+        dtypes=sorted({spec.dtype for spec in tensors.values()}),
+        tensors="".join(f"{name}, " for name in tensors),
+        device=f"{at}.device" if at and guard.device == "cuda" else f"_dropin_{device}",
+        arguments=", ".join(guard.names),
+    )
+    return f"{body}\n\n{tail.strip()}\n"
+
+
+def dropin_candidate(task: Task, candidate: Candidate, guard: Guard) -> Candidate:
+    """The drop-in as a candidate of its own, to be judged like any other: its figure is that of the guarded file."""
+    source = render_dropin(task, candidate, guard)
+    first = candidate.origins[0] if candidate.origins else Origin(proposer="file")
+    origin = first.model_copy(update={"parents": (candidate.id,)})
+    # Not `model_copy`: it would copy the cached id of the other text as well.
+    return Candidate(
+        task_sha=candidate.task_sha,
+        task_id=candidate.task_id,
+        source=source,
+        language=detect_language(candidate.source),
+        origins=(origin,),
+        rationale=candidate.rationale,
+    )
+
+
+def _careful_conditions(guard: Guard) -> list[tuple[str, str]]:
+    """The same checks where no device index is known yet: all tensors on one GPU, the current one."""
+    return [
+        (kind, condition.replace("dropin.index", "_dropin_current()")) for kind, condition in guard.input_conditions()
+    ]
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Whole or not at all: a reader never meets half a file.
+
+    Raises UsageError for a folder that is missing or not writable, InfrastructureError for a full disk.
+    """
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InfrastructureError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
+    environment.filters["pyrepr"] = repr
+    return environment.from_string(files("cuda_l1.export").joinpath("dropin.py.j2").read_text("utf-8"))

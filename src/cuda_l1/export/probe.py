@@ -1,0 +1,124 @@
+"""What a drop-in may be asked: the task's inputs and mode, read off the task on fake tensors, which take no memory."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import linecache
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal
+
+from cuda_l1.errors import TaskError
+from cuda_l1.export.guard import Guard, MappingSpec, SequenceSpec, Spec, TensorSpec, ValueSpec
+from cuda_l1.types import Environment, Task
+
+if TYPE_CHECKING:
+    import torch
+
+
+def guard_for(task: Task, environment: Environment, mode: Literal["train", "eval"] | None = None) -> Guard:
+    """The guard of a task's drop-in, for figures measured in `environment`.
+
+    `mode` is the one that the task was judged in (`TaskAudit.mode`); None: as constructed. Executes the task's text
+    in this process, as the techniques do. Raises TaskError when that fails or an input is nothing that can be checked.
+    """
+    model, inputs = _instantiate(task)
+    forced = mode if mode is not None and model.training is not (mode == "train") else None
+    if forced:
+        model.train(forced == "train")
+    return Guard(
+        inputs=tuple(_spec(value) for value in inputs),
+        modes=modes_of(model),
+        forced=forced,
+        device=environment.device,
+        device_name=environment.device_name,
+        torch=environment.torch.split("+")[0],
+    )
+
+
+def _instantiate(task: Task) -> tuple[torch.nn.Module, tuple[Any, ...]]:
+    """(model, inputs), on fake tensors where the task's code allows it."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            return _run(task)
+    except Exception:  # noqa: BLE001 - foreign code that looks at values cannot run on fake tensors
+        pass
+    try:
+        return _run(task)
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [""])[0]
+        raise TaskError(f"task {task.name} cannot be run: {type(error).__name__}: {first}") from error
+
+
+def _run(task: Task) -> tuple[torch.nn.Module, tuple[Any, ...]]:
+    import torch
+
+    with _namespace(task) as module, torch.no_grad(), torch.random.fork_rng(devices=[]):
+        init = module.get_init_inputs()
+        model = module.Model(**init) if isinstance(init, dict) else module.Model(*(init or []))
+        return model, tuple(module.get_inputs())
+
+
+@contextlib.contextmanager
+def _namespace(task: Task) -> Iterator[ModuleType]:
+    """The task's text as a module whose source `inspect` can read, for as long as it is needed."""
+    module = ModuleType(f"cuda_l1_probe_{task.sha[:12]}")
+    module.__file__ = f"<{module.__name__}>"
+    lines = task.source.splitlines(keepends=True)
+    linecache.cache[module.__file__] = (len(task.source), None, lines, module.__file__)
+    exec(compile(task.source, module.__file__, "exec"), module.__dict__)
+    yield module
+
+
+def _spec(value: Any) -> Spec:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        if value.layout is not torch.strided:
+            raise TaskError(f"an input of layout {value.layout} cannot be guarded; only dense tensors can")
+        dtype = str(value.dtype).removeprefix("torch.")
+        return TensorSpec(shape=tuple(value.shape), stride=tuple(value.stride()), dtype=dtype)
+    if value is None or type(value) in (bool, int, float, str):
+        return ValueSpec(value=value)
+    if type(value) in (list, tuple):
+        kind: Literal["list", "tuple"] = "list" if type(value) is list else "tuple"
+        return SequenceSpec(kind=kind, items=tuple(_spec(item) for item in value))
+    if type(value) is dict and all(type(key) is str for key in value):
+        return MappingSpec(items={key: _spec(item) for key, item in value.items()})
+    raise TaskError(f"an input of type {type(value).__name__} cannot be guarded")
+
+
+def modes_of(model: torch.nn.Module) -> dict[str, bool]:
+    """`training` of each module of the tree whose forward looks at it; the others may be in either mode."""
+    return {path: module.training for path, module in model.named_modules() if _looks_at_mode(module)}
+
+
+def _looks_at_mode(module: torch.nn.Module) -> bool:
+    import torch
+
+    kind = type(module)
+    if not kind.__module__.startswith("torch."):
+        return _text_looks_at_mode(kind)
+    if isinstance(module, torch.nn.modules.batchnorm._NormBase):
+        return bool(module.track_running_stats)
+    if isinstance(module, torch.nn.modules.dropout._DropoutNd):
+        return module.p > 0
+    if isinstance(module, torch.nn.RNNBase | torch.nn.MultiheadAttention):
+        return module.dropout > 0
+    return isinstance(module, torch.nn.RReLU) or kind.__module__.startswith("torch.ao")
+
+
+def _text_looks_at_mode(kind: type) -> bool:
+    """Whether the class's file says `training` or `dropout`: a helper beside the class may be what looks."""
+    source = "".join(linecache.getlines(f"<{kind.__module__}>"))
+    if not source:
+        try:
+            source = inspect.getsource(inspect.getmodule(kind) or kind)
+        except (OSError, TypeError):
+            return True
+    source = re.sub(r"\btraining\s*=\s*False", "", source)
+    return "training" in source or "dropout" in source

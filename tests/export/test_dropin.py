@@ -1,0 +1,448 @@
+"""The exported file: what it contains, when it runs which forward, and that its parameters are the original's."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import pickle
+import sys
+import warnings
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from cuda_l1.errors import CandidateError
+from cuda_l1.export.dropin import dropin_candidate, render_dropin
+from cuda_l1.export.probe import guard_for
+from cuda_l1.types import Candidate, Environment, Origin, Task
+
+PLACE = Environment(device="cpu", device_name="test", lane="0", rung="R0", torch=torch.__version__)
+
+REFERENCE = """
+import torch
+import torch.nn as nn
+
+SIZE = 8
+
+
+class Model(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.fc = nn.Linear(size, size)
+        self.register_buffer("shift", torch.ones(size))
+
+    def forward(self, x, y):
+        return self.fc(x) * y + self.shift
+
+
+def get_inputs():
+    return [torch.randn(4, SIZE), torch.randn(4, SIZE)]
+
+
+def get_init_inputs():
+    return [SIZE]
+"""
+
+# The optimised forward leaves a mark, so that a test sees which one ran.
+SUBCLASS = (
+    REFERENCE
+    + """
+
+CALLS = []
+
+
+class ModelNew(Model):
+    def __init__(self, size):
+        super(ModelNew, self).__init__(size)
+        self.packed, self.seen = None, -1
+
+    def forward(self, x, y):
+        CALLS.append(1)
+        if self.seen != self.fc.weight._version:
+            self.packed, self.seen = self.fc.weight.t().contiguous(), self.fc.weight._version
+        return (x @ self.packed + self.fc.bias) * y + self.shift
+"""
+)
+
+RENAMED = """
+import torch
+
+CALLS = []
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        layer = torch.nn.Linear(size, size)
+        self.w, self.b = layer.weight, layer.bias
+        self.register_buffer("ones", torch.ones(size))
+
+    def forward(self, x, y):
+        CALLS.append(1)
+        return torch.nn.functional.linear(x, self.w, self.b) * y + self.ones
+"""
+
+LOADING = """
+import torch
+
+CALLS = []
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.register_buffer("table", torch.zeros(size + 2, size))
+
+    def load_reference(self, state):
+        self.table.copy_(torch.cat([state["fc.weight"].t(), state["fc.bias"][None], state["shift"][None]]))
+
+    def forward(self, x, y):
+        CALLS.append(1)
+        return (x @ self.table[:-2] + self.table[-2]) * y + self.table[-1]
+"""
+
+
+def make_task(source: str = REFERENCE) -> Task:
+    return Task(suite="file", name="linear", source=source)
+
+
+def make_candidate(task: Task, source: str) -> Candidate:
+    origin = Origin(proposer="techniques", techniques=("packing",))
+    return Candidate(task_sha=task.sha, task_id=task.id, source=source, origins=(origin,))
+
+
+def load(folder: Path, source: str) -> ModuleType:
+    """The drop-in as a user imports it: from a file of its own."""
+    path = folder / f"dropin_{abs(hash(source))}.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def dropin(folder: Path, candidate: str = SUBCLASS, reference: str = REFERENCE) -> ModuleType:
+    task = make_task(reference)
+    return load(folder, render_dropin(task, make_candidate(task, candidate), guard_for(task, PLACE)))
+
+
+def pair(module: ModuleType) -> tuple[torch.nn.Module, torch.nn.Module]:
+    """(original, drop-in), equal weights."""
+    torch.manual_seed(1)
+    original = module.Model(*module.get_init_inputs())
+    torch.manual_seed(1)
+    return original, module.ModelNew(*module.get_init_inputs())
+
+
+def check(module: ModuleType, original: torch.nn.Module, new: torch.nn.Module, *, fast: bool) -> None:
+    inputs = module.get_inputs()
+    before = len(module.CALLS)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.testing.assert_close(new(*inputs), original(*inputs))
+    assert (len(module.CALLS) > before) == fast
+
+
+def test_the_same_arguments_give_the_same_text_and_no_import_of_ours() -> None:
+    task = make_task()
+    candidate = make_candidate(task, SUBCLASS)
+    first, second = (render_dropin(task, candidate, guard_for(task, PLACE)) for _ in range(2))
+    assert first == second
+    assert "cuda_l1" not in [line.split()[1] for line in first.splitlines() if line.startswith(("import ", "from "))]
+    assert "import cuda_l1" not in first
+
+
+def test_a_dropin_is_a_candidate_with_its_parent_named() -> None:
+    task = make_task()
+    candidate = make_candidate(task, SUBCLASS)
+    made = dropin_candidate(task, candidate, guard_for(task, PLACE))
+    assert made.id != candidate.id
+    assert made.origins[0].parents == (candidate.id,)
+    assert made.label == "packing"
+
+
+@pytest.mark.parametrize("candidate", [SUBCLASS, RENAMED, LOADING], ids=["subclass", "renamed", "load_reference"])
+def test_state_dict_keys_equal_the_originals_and_new_weights_are_used(tmp_path: Path, candidate: str) -> None:
+    module = dropin(tmp_path, candidate)
+    original, new = pair(module)
+    assert list(new.state_dict()) == list(original.state_dict())
+    check(module, original, new, fast=True)
+    other = {name: torch.randn_like(t) for name, t in original.state_dict().items()}
+    original.load_state_dict(other)
+    new.load_state_dict(other)
+    check(module, original, new, fast=True)
+    with torch.no_grad():
+        original.fc.weight.mul_(2)
+        new.fc.weight.mul_(2)
+    check(module, original, new, fast=True)
+
+
+@pytest.mark.parametrize("candidate", [SUBCLASS, RENAMED], ids=["subclass", "renamed"])
+def test_replaced_and_assigned_tensors_are_used(tmp_path: Path, candidate: str) -> None:
+    module = dropin(tmp_path, candidate)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    other = {name: torch.randn_like(t) for name, t in original.state_dict().items()}
+    original.load_state_dict(other)
+    new.load_state_dict(other, assign=True)
+    check(module, original, new, fast=True)
+    original.fc = torch.nn.Linear(8, 8)
+    new.fc = original.fc
+    check(module, original, new, fast=True)
+
+
+def test_a_constructor_that_packs_does_not_serve_old_weights(tmp_path: Path) -> None:
+    eager = SUBCLASS.replace(
+        "self.packed, self.seen = None, -1",
+        "self.packed, self.seen = self.fc.weight.detach().t().contiguous(), self.fc.weight._version",
+    )
+    module = dropin(tmp_path, eager)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+
+
+def test_without_a_partner_the_error_names_the_tensor(tmp_path: Path) -> None:
+    module = dropin(tmp_path, RENAMED.replace("layer.weight", "torch.nn.Parameter(layer.weight.detach() + 1)"))
+    _, new = pair(module)
+    with torch.no_grad(), pytest.raises(RuntimeError, match=r"no tensor that stands for fc\.weight"):
+        new(*module.get_inputs())
+
+
+def odd(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x.new_zeros(1), x.flatten()])[1:].view(x.shape)
+
+
+OTHER_CALLS = {
+    "shape": lambda m, x, y: m(x[:2], y[:2]),
+    "strides": lambda m, x, y: m(x.t().contiguous().t(), y),
+    "alignment": lambda m, x, y: m(odd(x), y),
+    "dtype": lambda m, x, y: m(x, y.double()),
+    "arguments": lambda m, x, y: m(x, y=y),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_CALLS)
+def test_an_unverified_call_runs_the_original_warns_once_and_is_counted(tmp_path: Path, kind: str) -> None:
+    module = dropin(tmp_path)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    inputs = module.get_inputs()
+    before = len(module.CALLS)
+    with torch.no_grad():
+        with pytest.warns(UserWarning, match=r"original forward runs .*report\['fallbacks'\]"):
+            found = OTHER_CALLS[kind](new, *inputs)
+        torch.testing.assert_close(found, OTHER_CALLS[kind](original, *inputs))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            OTHER_CALLS[kind](new, *inputs)
+    assert len(module.CALLS) == before
+    assert new.report["fallbacks"] == {kind: 2}
+
+
+def test_a_missing_argument_raises_the_originals_error(tmp_path: Path) -> None:
+    module = dropin(tmp_path)
+    _, new = pair(module)
+    with torch.no_grad(), pytest.warns(UserWarning), pytest.raises(TypeError, match="missing 1 required"):
+        new(module.get_inputs()[0])
+
+
+def test_grad_mode_falls_back_only_where_something_requires_grad(tmp_path: Path) -> None:
+    module = dropin(tmp_path)
+    _, new = pair(module)
+    inputs = module.get_inputs()
+    with pytest.warns(UserWarning, match="no_grad"):
+        new(*inputs).sum().backward()
+    assert new.fc.weight.grad is not None
+    assert new.report["fallbacks"] == {"grad": 1} and not module.CALLS
+    new.requires_grad_(False)
+    new(*inputs)
+    assert len(module.CALLS) == 1
+    inputs[0].requires_grad_(True)
+    new(*inputs)
+    assert new.report["fallbacks"] == {"grad": 2}
+
+
+def test_autocast_and_transforms_and_tracing_run_the_original(tmp_path: Path) -> None:
+    module = dropin(tmp_path)
+    original, new = pair(module)
+    inputs = module.get_inputs()
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        new(*inputs)
+        calls = len(module.CALLS)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            torch.testing.assert_close(new(*inputs), original(*inputs))
+        batched = [torch.stack([i, i + 1]) for i in inputs]
+        torch.testing.assert_close(torch.func.vmap(new)(*batched), original(*batched))
+        traced = torch.jit.trace(new, tuple(inputs), check_trace=False)
+        other = module.get_inputs()
+        torch.testing.assert_close(traced(*other), original(*other))
+    assert len(module.CALLS) == calls
+    assert new.report["fallbacks"]["autocast"] == 1
+    assert new.report["fallbacks"]["transform"] >= 2
+
+
+def test_an_outer_compile_traces_the_original(tmp_path: Path) -> None:
+    module = dropin(tmp_path)
+    original, new = pair(module)
+    compiled = torch.compile(new, backend="eager", fullgraph=True)
+    inputs = module.get_inputs()
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(*inputs), original(*inputs))
+    assert not module.CALLS
+
+
+def test_inference_mode_runs_the_optimised_forward(tmp_path: Path) -> None:
+    module = dropin(tmp_path)
+    original, new = pair(module)
+    with torch.inference_mode():
+        inputs = module.get_inputs()
+        torch.testing.assert_close(new(*inputs), original(*inputs))
+    assert module.CALLS
+    check(module, original, new, fast=True)
+
+
+def test_casting_falls_back_and_casting_back_recovers(tmp_path: Path) -> None:
+    module = dropin(tmp_path)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    new.double()
+    with torch.no_grad(), pytest.warns(UserWarning):
+        assert new(*(t.double() for t in module.get_inputs())).dtype is torch.float64
+    new.float()
+    check(module, original, new, fast=True)
+
+
+def test_copies_and_pickles_are_independent_and_still_fast(tmp_path: Path) -> None:
+    module = dropin(tmp_path)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    for copied in (copy.deepcopy(new), pickle.loads(pickle.dumps(new))):
+        check(module, original, copied, fast=True)
+        with torch.no_grad():
+            copied.fc.weight.zero_()
+    check(module, original, new, fast=True)
+
+
+def test_buffers_that_the_forward_replaces_stay_the_modules_own(tmp_path: Path) -> None:
+    counting = "        self.shift = self.shift + 1\n        return"
+    reference = REFERENCE.replace("        return self.fc", f"{counting} self.fc")
+    candidate = SUBCLASS.replace(REFERENCE, reference).replace("        return (x @", f"{counting} (x @")
+    module = dropin(tmp_path, candidate, reference)
+    original, new = pair(module)
+    for _ in range(3):
+        check(module, original, new, fast=True)
+    torch.testing.assert_close(new.shift, original.shift)
+
+
+def test_plain_tensor_attributes_are_carried_in_and_out(tmp_path: Path) -> None:
+    plain = REFERENCE.replace('self.register_buffer("shift", torch.ones(size))', "self.shift = torch.ones(size)")
+    counting = "        self.shift = self.shift + 1\n        return"
+    reference = plain.replace("        return self.fc", f"{counting} self.fc")
+    candidate = SUBCLASS.replace(REFERENCE, reference).replace("        return (x @", f"{counting} (x @")
+    module = dropin(tmp_path, candidate, reference)
+    original, new = pair(module)
+    for _ in range(2):
+        check(module, original, new, fast=True)
+    torch.testing.assert_close(new.shift, original.shift)
+
+
+def test_a_mode_that_matters_is_guarded_and_one_that_does_not_is_free(tmp_path: Path) -> None:
+    dropping = REFERENCE.replace("self.fc = ", "self.drop = nn.BatchNorm1d(size)\n        self.fc = ")
+    module = dropin(tmp_path, SUBCLASS.replace(REFERENCE, dropping), dropping)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    original.eval(), new.eval()
+    check(module, original, new, fast=False)
+    assert new.report["fallbacks"] == {"mode": 1}
+    free = dropin(tmp_path)
+    original, new = pair(free)
+    original.eval(), new.eval()
+    check(free, original, new, fast=True)
+
+
+def test_one_submodule_in_another_mode_is_seen(tmp_path: Path) -> None:
+    dropping = REFERENCE.replace("self.fc = ", "self.drop = nn.Dropout(0.5)\n        self.fc = ")
+    dropping = dropping.replace("torch.ones(size))\n", "torch.ones(size))\n        self.eval()\n")
+    module = dropin(tmp_path, SUBCLASS.replace(REFERENCE, dropping), dropping)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    new.drop.train()
+    check(module, original, new, fast=False)
+
+
+def test_another_torch_version_warns_at_construction(tmp_path: Path) -> None:
+    task = make_task()
+    guard = guard_for(task, PLACE).model_copy(update={"torch": "2.9.0"})
+    module = load(tmp_path, render_dropin(task, make_candidate(task, SUBCLASS), guard))
+    with pytest.warns(UserWarning, match=r"elsewhere \(torch .* instead of 2\.9\.0\)"):
+        module.ModelNew(8)
+
+
+def test_names_that_mean_two_things_stay_apart(tmp_path: Path) -> None:
+    reference = REFERENCE.replace("* y + self.shift", "* helper(y) + self.shift") + "\n\ndef helper(y):\n    return y\n"
+    candidate = RENAMED.replace(") * y", ") * helper(y)") + "\n\ndef helper(y):\n    return y * 1.0\n"
+    candidate += "\n\nclass Model:\n    pass\n"
+    task = make_task(reference)
+    module = load(tmp_path, render_dropin(task, make_candidate(task, candidate), guard_for(task, PLACE)))
+    torch.manual_seed(0)
+    original = module._dropin_Original(8)
+    torch.manual_seed(0)
+    new = module.ModelNew(8)
+    check(module, original, new, fast=True)
+    with torch.no_grad(), pytest.warns(UserWarning):
+        assert new(*(t[:2] for t in module.get_inputs())).shape == (2, 8)
+    assert module.helper.__code__ is not module._dropin_module.helper.__code__
+
+
+def test_future_imports_go_first(tmp_path: Path) -> None:
+    future = "from __future__ import annotations\n"
+    module = dropin(tmp_path, f'"""A docstring."""\n{future}{RENAMED}', future + REFERENCE)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+
+
+def test_text_that_is_not_python_is_the_candidates_fault() -> None:
+    task = make_task()
+    with pytest.raises(CandidateError, match="not Python"):
+        render_dropin(task, make_candidate(task, "def ("), guard_for(task, PLACE))
+
+
+NESTED = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, xs, options, k):
+        return xs[0] * options["scale"] + xs[1] * k
+
+
+def get_inputs():
+    return [[torch.randn(4, 6).t(), torch.randn(6, 4)], {"scale": torch.randn(4)}, 3]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_nested_arguments_and_values_are_guarded(tmp_path: Path) -> None:
+    fast = NESTED + "\nCALLS = []\n\n\nclass ModelNew(Model):\n    def forward(self, xs, options, k):\n"
+    fast += "        CALLS.append(1)\n        return super().forward(xs, options, k)\n"
+    module = dropin(tmp_path, fast, NESTED)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    xs, options, k = module.get_inputs()
+    before = len(module.CALLS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        new(xs, options, 4)
+        new(tuple(xs), options, k)
+        new([xs[0].contiguous(), xs[1]], options, k)
+        new(xs, {"scale": options["scale"], "more": 1}, k)
+    assert len(module.CALLS) == before
+    assert new.report["fallbacks"] == {"arguments": 3, "strides": 1}

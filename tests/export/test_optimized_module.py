@@ -1,0 +1,224 @@
+"""`OptimizedModule` around a live module: the same tensors, the same function, and what a module is put through."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import warnings
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import nn
+
+from cuda_l1.export.dropin import render_dropin
+from cuda_l1.export.optimized import OptimizedModule
+from cuda_l1.export.probe import guard_for
+from cuda_l1.types import Candidate, Environment, Task
+
+PLACE = Environment(device="cpu", device_name="test", lane="0", rung="R0", torch=torch.__version__)
+
+TASK = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(6, 6)
+        self.scale = nn.Parameter(torch.ones(6))
+        self.register_buffer("shift", torch.zeros(6))
+
+    def forward(self, x):
+        return self.inner(x) * self.scale + self.shift
+
+
+def get_inputs():
+    return [torch.randn(3, 6)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+FASTER = (
+    TASK
+    + """
+
+CALLS = []
+
+
+class ModelNew(Model):
+    def forward(self, x):
+        CALLS.append(1)
+        return torch.addcmul(self.shift, self.inner(x), self.scale)
+"""
+)
+
+
+class Live(nn.Module):
+    """The user's own module: other constructor, same state."""
+
+    def __init__(self, width: int, note: str = "mine") -> None:
+        super().__init__()
+        self.inner = nn.Linear(width, width)
+        self.scale = nn.Parameter(torch.randn(width))
+        self.register_buffer("shift", torch.randn(width))
+        self.note = note
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x) * self.scale + self.shift
+
+
+def source() -> str:
+    task = Task(suite="module", name="Live", source=TASK)
+    candidate = Candidate(task_sha=task.sha, task_id=task.id, source=FASTER)
+    return render_dropin(task, candidate, guard_for(task, PLACE))
+
+
+@pytest.fixture
+def live() -> Live:
+    torch.manual_seed(3)
+    return Live(6)
+
+
+@pytest.fixture
+def fast(live: Live) -> Iterator[OptimizedModule]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield OptimizedModule(live, source(), {"speedup_eager": 1.5})
+
+
+def ran_fast(module: OptimizedModule, x: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Whether the optimised forward answered; the answer must be right either way."""
+    before = sum(module.report["fallbacks"].values())
+    with torch.no_grad():
+        torch.testing.assert_close(module(x), expected)
+    return sum(module.report["fallbacks"].values()) == before
+
+
+X = torch.linspace(-1, 1, 18).reshape(3, 6)
+
+
+def test_it_shares_the_very_parameters_and_keys(live: Live, fast: OptimizedModule) -> None:
+    assert isinstance(fast, OptimizedModule) and isinstance(fast, nn.Module)
+    assert list(fast.state_dict()) == list(live.state_dict())
+    assert all(a is b for a, b in zip(fast.parameters(), live.parameters(), strict=True))
+    assert fast.note == "mine"
+    assert fast.report["speedup_eager"] == 1.5
+    with torch.no_grad():
+        expected = live(X)
+    assert ran_fast(fast, X, expected)
+    assert not ran_fast(fast, X[:2], expected[:2])
+    assert fast.report["fallbacks"] == {"shape": 1}
+
+
+def test_new_weights_from_either_side_are_used(live: Live, fast: OptimizedModule) -> None:
+    other = Live(6)
+    with torch.no_grad():
+        expected = other(X)
+        assert ran_fast(fast, X, live(X))
+        fast.load_state_dict(other.state_dict())
+        assert ran_fast(fast, X, expected)
+        live.scale.zero_()
+        assert ran_fast(fast, X, live.shift.expand(3, 6))
+        live.scale = nn.Parameter(torch.ones(6))
+        assert fast.scale is live.scale
+        assert ran_fast(fast, X, live(X))
+        fast.load_state_dict(Live(6).state_dict(), assign=True)
+        assert ran_fast(fast, X, live(X))
+
+
+def test_training_through_it_trains_the_original(live: Live, fast: OptimizedModule) -> None:
+    optimizer = torch.optim.SGD(fast.parameters(), lr=0.1)
+    before = live.scale.detach().clone()
+    fast(X).square().sum().backward()
+    optimizer.step()
+    assert not torch.equal(before, live.scale)
+    with torch.no_grad():
+        assert ran_fast(fast, X, live(X))
+
+
+def test_casting_moves_the_original_and_back(live: Live, fast: OptimizedModule) -> None:
+    with torch.no_grad():
+        assert ran_fast(fast, X, live(X))
+        assert fast.double() is fast
+        assert live.scale.dtype is torch.float64
+        assert not ran_fast(fast, X.double(), live(X.double()))
+        fast.float()
+        assert ran_fast(fast, X, live(X))
+
+
+@pytest.mark.parametrize("how", ["deepcopy", "pickle", "torch.save"])
+def test_copies_share_nothing(live: Live, fast: OptimizedModule, how: str) -> None:
+    with torch.no_grad():
+        expected = live(X)
+    assert ran_fast(fast, X, expected)
+    copied = duplicate(fast, how)
+    assert isinstance(copied, OptimizedModule)
+    assert copied.report["speedup_eager"] == 1.5
+    with torch.no_grad():
+        live.scale.zero_()
+    assert ran_fast(copied, X, expected)
+
+
+def duplicate(module: OptimizedModule, how: str) -> OptimizedModule:
+    if how == "deepcopy":
+        return copy.deepcopy(module)
+    if how == "pickle":
+        return pickle.loads(pickle.dumps(module))
+    file = io.BytesIO()
+    torch.save(module, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+def test_inference_mode_autocast_and_an_outer_compile(live: Live, fast: OptimizedModule) -> None:
+    with torch.inference_mode():
+        assert ran_fast(fast, X, live(X))
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        assert not ran_fast(fast, X, live(X))
+    compiled = torch.compile(fast, backend="eager", fullgraph=True)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(X), live(X))
+
+
+def test_a_mode_that_matters_to_the_live_module_is_guarded(fast: OptimizedModule) -> None:
+    with_dropout = nn.Sequential(nn.Linear(6, 6), nn.Dropout(0.5)).eval()
+    text = TASK.replace("self.inner = nn.Linear(6, 6)", 'self.add_module("0", nn.Linear(6, 6))')
+    text = text.replace("        self.scale = nn.Parameter(torch.ones(6))\n", "")
+    text = text.replace('        self.register_buffer("shift", torch.zeros(6))\n', "")
+    text = text.replace("self.inner(x) * self.scale + self.shift", 'self.get_submodule("0")(x)')
+    task = Task(suite="module", name="Sequential", source=text)
+    candidate = Candidate(task_sha=task.sha, task_id=task.id, source=text + "\n\nclass ModelNew(Model):\n    pass\n")
+    module = OptimizedModule(with_dropout, render_dropin(task, candidate, guard_for(task, PLACE)), {})
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert ran_fast(module, X, with_dropout(X))
+        module.train()
+        assert with_dropout.training and with_dropout[1].training
+        module(X)
+        assert module.report["fallbacks"] == {"mode": 1}
+        copied = copy.deepcopy(module)
+        copied.eval()
+        assert ran_fast(copied, X, with_dropout.eval()(X))
+
+
+def test_inside_another_module(live: Live, fast: OptimizedModule) -> None:
+    outer = nn.Sequential(fast, nn.ReLU())
+    plain = nn.Sequential(live, nn.ReLU())
+    assert list(outer.state_dict()) == list(plain.state_dict())
+    other = nn.Sequential(Live(6), nn.ReLU())
+    outer.load_state_dict(other.state_dict(), assign=True)
+    with torch.no_grad():
+        torch.testing.assert_close(outer(X), other(X))
+    assert not sum(fast.report["fallbacks"].values())
+
+
+def test_without_a_faster_forward_the_original_runs(live: Live) -> None:
+    module = OptimizedModule(live, None, {"outcome": "no-improvement"})
+    torch.testing.assert_close(module(X), live(X))
+    assert module.report == {"outcome": "no-improvement", "fallbacks": {}}
+    assert list(copy.deepcopy(module).state_dict()) == list(live.state_dict())
