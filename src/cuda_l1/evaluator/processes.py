@@ -170,6 +170,7 @@ class Template:
         guest = Guest(self, role, ours, work_dir, limits or Limits())
         control, far_control = Channel.pair()
         guest.attach(control)
+        readable = [*read_paths, *([chosen.role_folder] if chosen.role_folder else [])]
         seen_at = MOUNTED_WORK if chosen.rung == "R2" else os.fspath(guest.work_dir)
         order = {
             "op": "spawn",
@@ -183,7 +184,7 @@ class Template:
                 "rung": chosen.rung,
                 "work_dir": os.fspath(guest.work_dir),
                 "mount_at": MOUNTED_WORK,
-                "read_paths": [os.fspath(path) for path in read_paths],
+                "read_paths": [os.fspath(path) for path in readable],
                 "device": device or chosen.device,
                 "work_bytes": guest.limits.work_bytes,
                 "private_paths": [os.fspath(Path.home()), os.getcwd()],
@@ -401,17 +402,11 @@ class Guest:
             case "refused":
                 self._refusal = report["reason"]
             case "exited":
-                killed_by_kernel = (
-                    report["signal"] == signal.SIGKILL
-                    and self._reason is None
-                    and _kernel_oom_kills() > self._kernel_kills
-                )
+                killed = report["signal"] == signal.SIGKILL
+                reason = self._reason if killed else None  # it may have ended before our order reached it
+                by_kernel = killed and reason is None and _kernel_oom_kills() > self._kernel_kills
                 self.exit = Exit(
-                    report["code"],
-                    report["signal"],
-                    report["max_rss_bytes"],
-                    self._reason,
-                    self._reason == "memory" or killed_by_kernel,
+                    report["code"], report["signal"], report["max_rss_bytes"], reason, reason == "memory" or by_kernel
                 )
 
     def _lost(self) -> None:

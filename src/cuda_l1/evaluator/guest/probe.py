@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def probe() -> dict[str, Any]:
             report["refused"][rung] = result["reason"]
             report["raise"] = report["raise"] or advice(rung)
     report["parts"] = {"landlock": in_child(_landlock), "seccomp": in_child(_seccomp)} | {
-        f"{name} namespace": in_child(lambda flag=flag: _unshare(flag)) for name, flag in _PARTS.items()
+        f"{name} namespace": in_child(partial(_unshare, flag)) for name, flag in _PARTS.items()
     }
     return report
 
@@ -74,7 +75,13 @@ def advice(rung: str) -> str:
 def _try_rung(rung: str) -> dict[str, Any]:
     """Enter `rung` in a grandchild, as a guest does: {"uid"} or {"reason"}."""
     work_dir = tempfile.mkdtemp(prefix="cuda-l1-probe-")
-    order = {"rung": rung, "work_dir": work_dir, "mount_at": "/tmp/cuda-l1-work", "read_paths": [], "device": "cpu"}
+    order: dict[str, Any] = {
+        "rung": rung,
+        "work_dir": work_dir,
+        "mount_at": "/tmp/cuda-l1-work",
+        "read_paths": [],
+        "device": "cpu",
+    }
     order |= {"work_bytes": 1 << 20, "private_paths": []}
 
     def attempt() -> dict[str, Any]:

@@ -173,9 +173,8 @@ def _rule(name: str, only_signal: int | None) -> list[Instruction]:
         case "prlimit64":  # other processes of the user have limits too
             return _only(0, [0])
         case "fcntl" if only_signal is not None:  # who gets SIGIO
-            return [_argument(1), (_EQUAL, 1, 0, _F_SETOWN), (_EQUAL, 0, 1, _F_SETOWN_EX), _refuse(errno.EPERM)] + [
-                (_RETURN, 0, 0, _ALLOW)
-            ]
+            owners = [(_EQUAL, 1, 0, _F_SETOWN), (_EQUAL, 0, 1, _F_SETOWN_EX)]
+            return [_argument(1), *owners, _refuse(errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
     return []
 
 
