@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from cuda_l1.evaluator.guest.cuda_driver import DeviceMemory, Driver
-from cuda_l1.evaluator.guest.gate import Control, Gate, open_gate
+from cuda_l1.evaluator.guest.gate import Control, Gate, assemble_gate, open_gate
 from cuda_l1.evaluator.guest.nvrtc import NvrtcError, compile_cubin
 
 BUFFER_BYTES = 16 << 20
@@ -145,8 +145,9 @@ class Bench:
             end.record(stream)
             gate.stamp(stream)
             driver.memcpy_async(self.outputs.address, y.data_ptr(), y.numel() * 4, stream)
+            gate.finish(call, stream)
             control.put(Control.ENQUEUED, call)
-            driver.synchronize()
+            driver.synchronize_stream(stream)
             control.put(Control.DONE, call)
             by_events.append(end.elapsed_us(start))
             if command["gate"]:
@@ -172,8 +173,11 @@ def runner(channel: socket.socket, device: int) -> None:
     once = {"Driver()": time.perf_counter() - began}
     control = Control.attach(judge_fd, runner_fd)
     began = time.perf_counter()
-    gate = Gate(driver, control)
-    once["Gate(), driver compiles the PTX"] = time.perf_counter() - began
+    image = assemble_gate(driver)
+    once["assemble_gate"] = time.perf_counter() - began
+    began = time.perf_counter()
+    gate = Gate(driver, control, image=image)
+    once["Gate() from that"] = time.perf_counter() - began
     began = time.perf_counter()
     inputs = driver.import_memory(inputs_fd, BUFFER_BYTES, read_only=True)
     once["import_memory 16 MiB"] = time.perf_counter() - began
@@ -213,11 +217,8 @@ def one_off(driver: Driver) -> dict[str, float]:
     source = Path(sys.modules[Gate.__module__].__file__ or "").with_name("gate.cu").read_text()
     began = time.perf_counter()
     try:
-        cubin = compile_cubin(source, driver.attributes.compute_capability)
+        compile_cubin(source, driver.attributes.compute_capability)
         costs["compile_cubin by NVRTC"] = time.perf_counter() - began
-        began = time.perf_counter()
-        driver.load_module(cubin)
-        costs["load_module of that"] = time.perf_counter() - began
     except NvrtcError as missing:
         say(f"NVRTC: {missing}")
     return {name: seconds * 1e3 for name, seconds in costs.items()}
@@ -240,6 +241,7 @@ def host_costs(driver: Driver, control: Control, gate: Gate, memory: DeviceMemor
         "memset_async 1 KB": lambda: driver.memset_async(memory.address, 0, 1024, 0),
         "memcpy_async 1 KB": lambda: driver.memcpy_async(memory.address, half, 1024, 0),
         "gate.stamp": lambda: gate.stamp(0),
+        "gate.finish": lambda: gate.finish(1, 0),
         "gate.resident": lambda: gate.resident(1),
         "control.get": lambda: control.get(Control.GO),
         "control.put": lambda: control.put(Control.ENQUEUED, 1),
@@ -286,7 +288,8 @@ class Judge:
         send(self.channel, command)
         x = self.inputs.tensor().view(torch.float32)[:elements]
         y = self.outputs.tensor().view(torch.float32)[:elements]
-        wall = []
+        by_device: list[float] = []
+        by_runner: list[float] = []
         began = time.perf_counter()
         for call in range(first, first + calls):
             x.normal_()
@@ -295,13 +298,17 @@ class Judge:
             self.control.wait(Control.ENQUEUED, call, PATIENCE_S)
             opened = time.perf_counter()
             open_gate(self.control, call)
-            if not self.control.wait(Control.DONE, call, DEADLINE_S):
-                raise SystemExit(f"{name}: call {call} was never done")
-            wall.append((time.perf_counter() - opened) * 1e6)
+            for word, clock in ((Control.FINISHED, by_device), (Control.DONE, by_runner)):
+                if not self.control.wait(word, call, DEADLINE_S):
+                    raise SystemExit(f"{name}: call {call} was never done")
+                clock.append((time.perf_counter() - opened) * 1e6)
             y.clone()
         all_in = (time.perf_counter() - began) / calls * 1e6
         figures, _ = receive(self.channel)
-        return figures | {"wall": statistics.median(wall), "all_in": all_in}
+        for name, clock in (("judge", by_device), ("via", by_runner)):
+            low, median, high = statistics.quantiles(clock, n=4)
+            figures |= {name: median, f"{name}_quartiles": high - low}
+        return {**figures, "all_in": all_in}
 
     def costs(self) -> dict[str, dict[str, float]]:
         send(self.channel, {})
@@ -310,19 +317,24 @@ class Judge:
         return costs
 
 
+HEAD = ("us", "flush only", "gate", "sd", "judge", "quartiles", "via runner", "quartiles", "timer", "all in", "expired")
+
+
 def table(judge: Judge, calls: int) -> None:
-    """One line per workload: medians by the runner's events behind the flush alone and behind the gate, their spread
-    there; the judge's clock and the device's timer, both less their figure for a ready output of that size; the cost of
-    a gated call, inputs and copies included; gates that left at their limit.
+    """One line per workload: medians by the runner's events behind the flush alone and behind the gate, and their
+    spread there; the judge's clock up to the GPU's word and up to the runner's, each with the distance of its
+    quartiles; the device's timer; the cost of a gated call, inputs and copies included; gates that left at their limit.
+    The judge's and the timer's figures are less those of a ready output of the same size.
     """
-    say(f"{'us':13} {'flush only':>10} {'gate':>8} {'sd':>6} {'judge':>8} {'timer':>8} {'all in':>11} {'expired':>7}")
+    say(f"{HEAD[0]:13}" + "".join(f"{title:>11}" for title in HEAD[1:]))
     ready: dict[int, dict[str, Any]] = {}
     for name, elements in WORKLOADS.items():
         flush, gate = (judge.drive(name, gate=shut, calls=calls) for shut in (False, True))
         zero = ready.setdefault(elements, gate)
-        own, timer = gate["wall"] - zero["wall"], gate["timer"] - zero["timer"]
-        line = f"{name:13} {flush['events']:10.2f} {gate['events']:8.2f} {gate['spread']:6.2f} {own:8.2f} {timer:8.2f}"
-        say(f"{line} {gate['all_in']:11.0f} {gate['expired']:7d}")
+        own, via, timer = (gate[clock] - zero[clock] for clock in ("judge", "via", "timer"))
+        figures = [flush["events"], gate["events"], gate["spread"], own, gate["judge_quartiles"], via]
+        figures += [gate["via_quartiles"], timer, gate["all_in"]]
+        say(f"{name:13}" + "".join(f"{figure:11.2f}" for figure in figures) + f"{gate['expired']:11d}")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, UNSUPPORTED_PTX = 222 };
+enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, UNSUPPORTED_PTX = 222 };
 enum { GRANULARITY = 2 << 20, DEVICES = 2, CONTEXT = 0x1000 };
 
 typedef struct { int type, handle_types, location_type, location_id; void *meta; unsigned char flags[8]; } Prop;
@@ -20,7 +20,7 @@ typedef struct { int (*run)(void **); void *copies[8]; pthread_t thread, before;
 
 int fake_refuse_ptx;                    /* tests set these */
 int fake_blocks_per_sm = 2;
-int fake_calls_to_unmap, fake_calls_to_release;
+int fake_calls_to_unmap, fake_calls_to_release, fake_links_destroyed;
 unsigned fake_last_register_flags, fake_last_grid, fake_last_block;
 void *fake_last_stream;
 static uint64_t current_context;
@@ -171,15 +171,40 @@ static int gate(void **a) {
 static int stamp(void **a) { *(volatile int64_t *)a[0] = now_ns(); return OK; }
 static int timer_step(void **a) { *(volatile int64_t *)a[0] = (intptr_t)a[1] == 64 ? 32 : -1; return OK; }
 
+static int finish(void **a) { *(volatile int *)a[0] = (int)(intptr_t)a[1]; return OK; }
+
+int cuLinkCreate_v2(unsigned count, void *options, void *values, void **state) {
+    *state = (void *)0x88;
+    return count || options || values ? INVALID_VALUE : OK;
+}
+int cuLinkAddData_v2(void *state, int type, const char *data, size_t size, const char *name, unsigned count,
+                     void *options, void *values) {
+    if (state != (void *)0x88 || type != 1 || data[size - 1] || strlen(data) != size - 1) return INVALID_VALUE;
+    if (!name || count || options || values) return INVALID_VALUE;
+    return fake_refuse_ptx ? UNSUPPORTED_PTX : OK;
+}
+int cuLinkComplete(void *state, void **cubin, size_t *size) {
+    static char linked[] = "\177ELF linked\0here";
+    *cubin = linked, *size = sizeof linked;
+    return state == (void *)0x88 ? OK : INVALID_VALUE;
+}
+int cuLinkDestroy(void *state) { ++fake_links_destroyed; return state == (void *)0x88 ? OK : INVALID_VALUE; }
+
 int cuModuleLoadData(void **module, const char *image) {
-    if (fake_refuse_ptx && image[0] == '/') return UNSUPPORTED_PTX;
+    if (memcmp(image, "\177ELF", 4)) return INVALID_IMAGE;
     *module = (void *)0x77;
     return OK;
 }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     if (module != (void *)0x77) return INVALID_VALUE;
-    *function = !strcmp(name, "gate") ? (void *)gate : !strcmp(name, "stamp") ? (void *)stamp : (void *)timer_step;
-    return OK;
+    static const struct { const char *name; int (*kernel)(void **); } kernels[] = {
+        {"gate", gate}, {"stamp", stamp}, {"finish", finish}, {"timer_step", timer_step}};
+    for (int i = 0; i < 4; ++i)
+        if (!strcmp(name, kernels[i].name)) {
+            *function = (void *)kernels[i].kernel;
+            return OK;
+        }
+    return INVALID_VALUE;
 }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int block, size_t shared) {
     *blocks = fake_blocks_per_sm;
@@ -200,7 +225,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     launch->run = (int (*)(void **))function;
     int count = function == (void *)gate ? 7 : function == (void *)stamp ? 1 : 2;
     for (int i = 0; i < count; ++i) {
-        int narrow = is_32_bit[i] || (function == (void *)timer_step && i == 1);
+        int narrow = is_32_bit[i] || (count == 2 && i == 1);
         launch->copies[i] = narrow ? (void *)(intptr_t) * (int *)arguments[i] : *(void **)arguments[i];
     }
     fake_last_grid = gx, fake_last_block = bx, fake_last_stream = stream;

@@ -182,7 +182,7 @@ def cuda_include() -> Path:
 
 def test_functions_have_the_names_and_argument_counts_of_cuda_h() -> None:
     header = (cuda_include() / "cuda.h").read_text()
-    prototypes = dict(re.findall(r"^CUresult CUDAAPI (cu\w+)\(([^)]*)\);", header, re.MULTILINE))
+    prototypes = dict(re.findall(r"^CUresult CUDAAPI\s+(cu\w+)\(([^)]*)\);", header, re.MULTILINE))
     for name, arguments in cuda_calls._SIGNATURES.items():
         declared = prototypes[name.removesuffix("_v2")].strip()
         assert len(arguments) == (0 if declared in ("", "void") else declared.count(",") + 1), name

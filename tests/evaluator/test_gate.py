@@ -22,7 +22,7 @@ from cuda_l1.evaluator.guest import gate as gate_module
 from cuda_l1.evaluator.guest.control import Control, Word
 from cuda_l1.evaluator.guest.cuda_calls import CudaError
 from cuda_l1.evaluator.guest.cuda_driver import Driver
-from cuda_l1.evaluator.guest.gate import Gate, GateError, open_gate
+from cuda_l1.evaluator.guest.gate import Gate, GateError, assemble_gate, open_gate
 from cuda_l1.evaluator.guest.nvrtc import NvrtcError, compile_cubin
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
@@ -74,7 +74,7 @@ def test_unsealed_pages_are_writable_on_both_ends() -> None:
 
 def test_words_are_apart_and_inside_the_page() -> None:
     words = [word for word in vars(Control).values() if isinstance(word, Word)]
-    assert len(words) == len(set(words)) == 9
+    assert len(words) == len(set(words)) == 10
     for word in words:
         assert word.offset % 128 == 0
         assert word.offset + 8 <= Control.PAGE_BYTES
@@ -156,6 +156,7 @@ def test_a_gate_holds_until_the_judge_opens_it(driver: Driver, ends: tuple[Contr
     gate = Gate(driver, runner)
     gate.shut(5, 0, limit_ns=60_000_000_000)
     gate.stamp(0)
+    gate.finish(5, 0)
     assert judge.wait(Control.GATE_RESIDENT, 5, 30)
     assert gate.resident(5) and not gate.resident(6)
     finished = threading.Event()
@@ -167,7 +168,9 @@ def test_a_gate_holds_until_the_judge_opens_it(driver: Driver, ends: tuple[Contr
     waiter = threading.Thread(target=wait)
     waiter.start()
     assert not finished.wait(0.05)
+    assert judge.get(Control.FINISHED) == 0
     open_gate(judge, 5)
+    assert judge.wait(Control.FINISHED, 5, 30)
     waiter.join(30)
     assert finished.is_set()
     assert not gate.expired(5)
@@ -243,29 +246,33 @@ def test_the_timer_step_is_read_back(driver: Driver, ends: tuple[Control, Contro
     gate.close()
 
 
-def test_refused_ptx_is_compiled_once_and_the_image_can_be_kept(
-    driver: Driver, ends: tuple[Control, Control], library: str, monkeypatch: pytest.MonkeyPatch
+def test_the_driver_assembles_the_shipped_ptx(driver: Driver, ends: tuple[Control, Control], library: str) -> None:
+    destroyed = fake_int(library, "fake_links_destroyed").value
+    image = assemble_gate(driver)
+    assert image == b"\x7fELF linked\0here\0"
+    assert fake_int(library, "fake_links_destroyed").value == destroyed + 1
+    Gate(driver, ends[1], image=image).close()
+    with pytest.raises(CudaError, match=r"cuModuleLoadData.*\(200\)"):
+        Gate(driver, ends[1], image=b"no cubin")
+
+
+def test_where_the_driver_refuses_the_ptx_nvrtc_compiles_the_source(
+    driver: Driver, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled: list[tuple[str, tuple[int, int]]] = []
 
     def compile_instead(source: str, capability: tuple[int, int]) -> bytes:
         compiled.append((source, capability))
-        return b"\x7fELF made here"
+        return b"\x7fELF by NVRTC"
 
     monkeypatch.setattr(gate_module, "compile_cubin", compile_instead)
     refuse = fake_int(library, "fake_refuse_ptx")
     refuse.value = 1
     try:
-        first = Gate(driver, ends[1])
-        first.close()
-        second = Gate(driver, ends[1], image=first.image)
-        second.close()
-        with pytest.raises(CudaError, match=r"cuModuleLoadData.*\(222\)"):
-            Gate(driver, ends[1], image=(GUEST / "gate.ptx").read_bytes())
+        assert assemble_gate(driver) == b"\x7fELF by NVRTC"
     finally:
         refuse.value = 0
     assert compiled == [((GUEST / "gate.cu").read_text(), (9, 0))]
-    assert first.image == second.image == b"\x7fELF made here"
 
 
 def test_without_nvrtc_one_clear_error() -> None:
@@ -301,7 +308,7 @@ def test_the_ptx_is_what_nvcc_makes_of_the_source(tmp_path: Path) -> None:
 def test_the_ptx_asks_for_no_more_than_turing() -> None:
     shipped = (GUEST / "gate.ptx").read_text()
     assert ".target sm_75" in shipped
-    assert re.findall(r"\.visible \.entry (\w+)\(", shipped) == ["gate", "stamp", "timer_step"]
+    assert re.findall(r"\.visible \.entry (\w+)\(", shipped) == ["gate", "stamp", "finish", "timer_step"]
 
 
 # --- on a GPU
@@ -355,8 +362,11 @@ def test_device_time_from_release_to_stamp_is_that_of_events(real: tuple[Driver,
         left @ right
         end.record(stream)
         gate.stamp(stream)
+        gate.finish(sequence, stream)
         assert judge.wait(Control.GATE_RESIDENT, sequence, 5)
+        assert judge.get(Control.FINISHED) == sequence - 1
         open_gate(judge, sequence)
+        assert judge.wait(Control.FINISHED, sequence, 5)
         driver.synchronize_stream(stream)
     assert gate.device_us() == pytest.approx(end.elapsed_us(start), rel=0.1, abs=20)
 

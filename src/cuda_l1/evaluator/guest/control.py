@@ -55,7 +55,7 @@ class Control:
     GATE_OPEN: ClassVar = _word("judge", 1)  # gates up to n may leave
     ABORT: ClassVar = _word("judge", 2)  # not 0: stop
     ENQUEUED: ClassVar = _word("runner", 0)  # call n has returned to the runner
-    DONE: ClassVar = _word("runner", 1)  # call n is finished on the device
+    DONE: ClassVar = _word("runner", 1)  # call n is finished, says the runner
     GATE_RESIDENT: ClassVar = _word("runner", 2)  # written by the GPU: every block of gate n runs
     GATE_EXPIRED: ClassVar = _word(
         "runner", 3
@@ -64,6 +64,7 @@ class Control:
         "runner", 4
     )  # written by the GPU, 64 bits: device time at which the last gate's blocks leave
     STAMP_NS: ClassVar = _word("runner", 5)  # written by the GPU, 64 bits: device time of the last stamp
+    FINISHED: ClassVar = _word("runner", 6)  # written by the GPU: everything enqueued for call n is finished
     PAGE_BYTES: ClassVar = mmap.PAGESIZE
 
     def __init__(self, judge_fd: int, runner_fd: int, *, sealed: bool) -> None:

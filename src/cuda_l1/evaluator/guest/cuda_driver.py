@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-from cuda_l1.evaluator.guest.cuda_calls import CudaError, bind
-from cuda_l1.evaluator.guest.device_memory import DeviceMemory
+from .cuda_calls import CudaError, bind
+from .device_memory import DeviceMemory
 
 __all__ = ["CudaError", "DeviceAttributes", "DeviceMemory", "Driver", "Event", "Kernel"]
 
@@ -32,6 +32,7 @@ _ATTRIBUTES = {
     "posix_fd_handles": 103,
 }
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+_JIT_INPUT_PTX = 1
 
 _u64, _int, _ptr = ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p
 
@@ -132,8 +133,20 @@ class Driver:
         """A new timing event."""
         return Event(self)
 
+    def assemble(self, ptx: bytes) -> bytes:
+        """PTX text -> a cubin for this device, by the driver's own compiler. Raises CudaError where it refuses."""
+        state, cubin, size = _ptr(), _ptr(), ctypes.c_size_t()
+        self.call["cuLinkCreate_v2"](0, None, None, ctypes.byref(state))
+        try:
+            # One byte more than the text: the driver wants the terminating zero, which Python keeps behind all bytes.
+            self.call["cuLinkAddData_v2"](state, _JIT_INPUT_PTX, ptx, len(ptx) + 1, b"gate.ptx", 0, None, None)
+            self.call["cuLinkComplete"](state, ctypes.byref(cubin), ctypes.byref(size))
+            return ctypes.string_at(cubin, size.value)  # ours; the driver's own goes with the link state
+        finally:
+            self.call["cuLinkDestroy"](state)
+
     def load_module(self, image: bytes) -> int:
-        """Load PTX text or a cubin; returns a module handle that lives as long as the context."""
+        """Load a cubin; returns a module handle that lives as long as the context."""
         module = _ptr()
         self.call["cuModuleLoadData"](ctypes.byref(module), image)
         return module.value or 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from cuda_l1.evaluator.guest.cuda_calls import CudaError
+from .cuda_calls import CudaError
 
 Calls = dict[str, Any]
 

@@ -1,4 +1,4 @@
-// The gate: one kernel that holds every thread slot of the GPU until the judge opens it, and two readers of its clock.
+// The gate: one kernel that holds every thread slot of the GPU until the judge opens it, and three of one thread each.
 //
 // Generated from this file and committed beside it: gate.ptx
 //     nvcc -ptx -arch=compute_75 gate.cu -o gate.ptx
@@ -58,10 +58,16 @@ gate(const volatile int *open, volatile int *resident, volatile int *expired, vo
     __syncthreads();
 }
 
-// Writes the device's time. One thread.
+// Writes the device's time.
 extern "C" __global__ void stamp(volatile long long *out_ns) { *out_ns = now_ns(); }
 
-// Writes the smallest step seen between two different readings of the device's time. One thread.
+// Tells the judge that all work enqueued before it is finished.
+extern "C" __global__ void finish(volatile int *finished, int sequence) {
+    __threadfence_system();
+    *finished = sequence;
+}
+
+// Writes the smallest step seen between two different readings of the device's time.
 extern "C" __global__ void timer_step(volatile long long *out_ns, int steps) {
     long long smallest = 1LL << 62;
     long long before = now_ns();

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ctypes
 from pathlib import Path
 
-from cuda_l1.evaluator.guest.control import Control
-from cuda_l1.evaluator.guest.cuda_calls import CudaError
-from cuda_l1.evaluator.guest.cuda_driver import Driver
-from cuda_l1.evaluator.guest.nvrtc import compile_cubin
+from .control import Control
+from .cuda_calls import CudaError
+from .cuda_driver import Driver
+from .nvrtc import compile_cubin
 
-__all__ = ["Control", "Gate", "GateError", "open_gate"]
+__all__ = ["Control", "Gate", "GateError", "assemble_gate", "open_gate"]
 
 _HERE = Path(__file__).parent
 LIMIT_NS = 50_000_000
@@ -32,12 +32,25 @@ def open_gate(control: Control, sequence: int) -> None:
     control.put(Control.GATE_OPEN, sequence)
 
 
+def assemble_gate(driver: Driver) -> bytes:
+    """The kernels as a cubin for this device: 20-150 ms, so do it once and hand the bytes to every `Gate`.
+
+    The driver compiles the shipped PTX; where it is older than that PTX, NVRTC compiles the source. Raises CudaError,
+    and NvrtcError when there is no NVRTC either.
+    """
+    try:
+        return driver.assemble((_HERE / "gate.ptx").read_bytes())
+    except CudaError as refusal:
+        if refusal.code not in _PTX_REFUSED:
+            raise
+    return compile_cubin((_HERE / "gate.cu").read_text(), driver.attributes.compute_capability)
+
+
 class Gate:
     """The runner's side: shut, ask whether it is resident, stamp the end, read the device time in between.
 
-    Registers the control pages with the device and loads the kernels. `image` is the `image` of an earlier Gate on the
-    same GPU model, so that a caller who keeps it pays for no second compilation. Raises CudaError; GateError when the
-    device cannot be filled; NvrtcError when the driver refuses the shipped PTX and NVRTC does not help.
+    Registers the control pages with the device and loads the kernels from `image`, what `assemble_gate` made on the
+    same GPU model (made here when None). Raises CudaError, and GateError when the device cannot be filled.
     """
 
     def __init__(self, driver: Driver, control: Control, *, image: bytes | None = None) -> None:
@@ -45,9 +58,10 @@ class Gate:
         self._control = control
         self._last_sequence = 0
         judge, runner = self._register()
-        module, self.image = _load(driver, image)
+        module = driver.load_module(assemble_gate(driver) if image is None else image)
         self._sequence = ctypes.c_int()
         self._limit_ns = ctypes.c_longlong()
+        self._finish_sequence = ctypes.c_int()
         words = (
             judge + Control.GATE_OPEN.offset,
             runner + Control.GATE_RESIDENT.offset,
@@ -59,6 +73,9 @@ class Gate:
         self._gate = driver.kernel(module, "gate", [*arguments, self._sequence, self._limit_ns, margin])
         stamp_word = ctypes.c_uint64(runner + Control.STAMP_NS.offset)
         self._stamp = driver.kernel(module, "stamp", [stamp_word])
+        self._finish = driver.kernel(
+            module, "finish", [ctypes.c_uint64(runner + Control.FINISHED.offset), self._finish_sequence]
+        )
         self._timer = driver.kernel(module, "timer_step", [stamp_word, ctypes.c_int(_TIMER_STEPS)])
         self.block, self.grid = self._shape()
 
@@ -103,6 +120,13 @@ class Gate:
         """Enqueue a note of the device's time, behind the work to be timed."""
         self._stamp.launch(1, 1, stream)
 
+    def finish(self, sequence: int, stream: int) -> None:
+        """Enqueue the store of `sequence` to FINISHED, behind everything of the call: the judge sees the end of it
+        without this process, whose host time would be noise on the judge's clock.
+        """
+        self._finish_sequence.value = sequence
+        self._finish.launch(1, 1, stream)
+
     def device_us(self) -> float:
         """Microseconds from the last gate's release to the last stamp. Ask after the stream was synchronised."""
         return (self._control.get_ns(Control.STAMP_NS) - self._control.get_ns(Control.RELEASE_NS)) / 1e3
@@ -125,17 +149,3 @@ class Gate:
 
 class GateError(RuntimeError):
     """This device cannot be filled by the gate, so timings behind it would not mean what they say."""
-
-
-def _load(driver: Driver, image: bytes | None) -> tuple[int, bytes]:
-    """The module and the image it came from: the given one, else the shipped PTX, else a cubin from NVRTC."""
-    if image is not None:
-        return driver.load_module(image), image
-    shipped = (_HERE / "gate.ptx").read_bytes()
-    try:
-        return driver.load_module(shipped), shipped
-    except CudaError as refusal:
-        if refusal.code not in _PTX_REFUSED:
-            raise
-    compiled = compile_cubin((_HERE / "gate.cu").read_text(), driver.attributes.compute_capability)
-    return driver.load_module(compiled), compiled
