@@ -11,34 +11,8 @@ import difflib
 from importlib.resources import files
 
 from cuda_l1.errors import TaskError
+from cuda_l1.tasks.dtypes import FLOATS, TORCH_DTYPES, short_dtype
 from cuda_l1.types import Task
-
-TORCH_DTYPES = {
-    "fp64": "float64",
-    "fp32": "float32",
-    "bf16": "bfloat16",
-    "fp16": "float16",
-    "i8": "int8",
-    "u8": "uint8",
-    "i16": "int16",
-    "i32": "int32",
-    "i64": "int64",
-    "bool": "bool",
-}
-"""Short names to torch's; torch's own names are understood too."""
-
-_FLOATS = ("fp64", "fp32", "bf16", "fp16")
-
-
-def short_dtype(name: str) -> str:
-    """`bf16` for `bf16`, `bfloat16` or `torch.bfloat16`; raises TaskError listing the choices."""
-    plain = {"f64": "fp64", "f32": "fp32", "f16": "fp16", "half": "fp16", "float": "fp32", "double": "fp64"}
-    text = name.removeprefix("torch.")
-    text = plain.get(text, text)
-    for short, full in TORCH_DTYPES.items():
-        if text in (short, full):
-            return short
-    raise TaskError(f"unknown dtype `{name}`; choose one of {', '.join(TORCH_DTYPES)}")
 
 
 def builtin_names() -> list[str]:
@@ -82,7 +56,7 @@ def builtin_suite(*, device: str = "cpu", dtype: str | None = None) -> list[Task
     short = short_dtype(dtype or "fp32")
     names = [name for name in builtin_names() if short in builtin_dtypes(name)]
     if not names:
-        offered = [known for known in _FLOATS if any(known in builtin_dtypes(name) for name in builtin_names())]
+        offered = [known for known in FLOATS if any(known in builtin_dtypes(name) for name in builtin_names())]
         raise TaskError(f"no built-in task comes in {short}; choose one of {', '.join(offered)}")
     return [builtin_task(name, device=device, dtype=short) for name in names]
 

@@ -1,0 +1,83 @@
+"""From what a person types to tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cuda_l1.errors import TaskError
+from cuda_l1.tasks.file_task import file_task
+from cuda_l1.tasks.folders import folder_tasks
+from cuda_l1.tasks.suite import builtin_names, builtin_suite, builtin_task, unknown_name
+from cuda_l1.tasks.weight_files import load_weights
+from cuda_l1.types import Task
+
+
+def load_tasks(
+    spec: str,
+    *,
+    device: str = "cpu",
+    dtype: str | None = None,
+    inputs: str | None = None,
+    init: str | None = None,
+    weights: str | None = None,
+) -> list[Task]:
+    """The tasks that `spec` names; files are read and never executed.
+
+    `spec`: a built-in task (`diagonal_matmul`, `diagonal_matmul-bf16`), `builtin` for the whole suite, a file in
+    KernelBench's format, `file.py::ClassName`, a checkout of KernelBench or one of its level folders, or any folder of
+    such files. `device` (`cpu`, `cuda`, `cuda:N`) chooses the sizes of built-in tasks; `dtype` (`fp32`, `bf16`, ...)
+    that of parameters and inputs; `inputs` and `init` describe the arguments of one file's class (see
+    `cuda_l1.tasks.input_spec` and `init_args`); `weights` is a safetensors file or a saved state_dict for one task.
+    Raises TaskError, one line, where any of it is wrong.
+    """
+    folder = Path(spec).is_dir()
+    several = spec == "builtin" or (folder and not _is_builtin(spec))
+    for option, value in (("--inputs", inputs), ("--init", init), ("--weights", weights)):
+        if value is not None and several:
+            raise TaskError(f"{option} is for one task, and `{spec}` names several; give one file")
+    if spec == "builtin":
+        return builtin_suite(device=device, dtype=dtype)
+    if _is_builtin(spec):
+        return [_builtin(spec, device, dtype, inputs or init, weights)]
+    if folder:
+        return folder_tasks(Path(spec), dtype=dtype)
+    return [_file(spec, dtype=dtype, inputs=inputs, init=init, weights=weights)]
+
+
+def load_task(
+    spec: str,
+    *,
+    device: str = "cpu",
+    dtype: str | None = None,
+    inputs: str | None = None,
+    init: str | None = None,
+    weights: str | None = None,
+) -> Task:
+    """The one task that `spec` names; as `load_tasks`, and TaskError with the choices where there are several."""
+    tasks = load_tasks(spec, device=device, dtype=dtype, inputs=inputs, init=init, weights=weights)
+    if len(tasks) > 1:
+        names = ", ".join(task.name for task in tasks[:3])
+        raise TaskError(f"`{spec}` names {len(tasks)} tasks, one is wanted; choose one, e.g. {names}")
+    return tasks[0]
+
+
+def _is_builtin(spec: str) -> bool:
+    name = spec.removeprefix("builtin/")
+    return name in builtin_names() or name.rpartition("-")[0] in builtin_names()
+
+
+def _builtin(spec: str, device: str, dtype: str | None, described: str | None, weights: str | None) -> Task:
+    if described is not None:
+        raise TaskError(f"--inputs and --init describe a class of your own; the built-in task `{spec}` has its own")
+    task = builtin_task(spec.removeprefix("builtin/"), device=device, dtype=dtype)
+    return task.model_copy(update={"weights": load_weights(weights)}) if weights else task
+
+
+def _file(spec: str, *, dtype: str | None, inputs: str | None, init: str | None, weights: str | None) -> Task:
+    path, separator, class_name = spec.partition("::")
+    if separator and not class_name.isidentifier():
+        raise TaskError(f"`{spec}`: `{class_name}` is not the name of a class; write file.py::ClassName")
+    looks_like_path = path.endswith(".py") or "/" in path or bool(separator)
+    if not looks_like_path and not Path(path).is_file():
+        raise TaskError(unknown_name(spec))
+    return file_task(Path(path), class_name=class_name or None, dtype=dtype, inputs=inputs, init=init, weights=weights)

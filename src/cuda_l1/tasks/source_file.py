@@ -1,0 +1,135 @@
+"""Read a task file without executing it: what it defines, and what is wrong with it, in one line."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+from cuda_l1.errors import TaskError
+
+
+class SourceFile:
+    """The text of a Python file and the names that it defines at module level."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises TaskError for a file that is missing, not text, or not Python, naming file and line."""
+        self.path = path
+        self.text = _read(path)
+        self.tree = _parse(path, self.text)
+        self.names = _defined(self.tree)
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes defined at module level, in order."""
+        return [node.name for node in self.tree.body if isinstance(node, ast.ClassDef)]
+
+    def constructor(self, class_name: str) -> ast.arguments | None:
+        """The arguments of a class's own `__init__`, or None where it has none in this file."""
+        for node in self.tree.body:
+            if isinstance(node, ast.ClassDef) and node.name == class_name:
+                for member in node.body:
+                    if isinstance(member, ast.FunctionDef) and member.name == "__init__":
+                        return member.args
+        return None
+
+    def runnable_text(self) -> str:
+        """The text; with the folders of the user's own modules that it imports put on `sys.path` first.
+
+        Raises TaskError for relative imports, which a single file cannot resolve.
+        """
+        folders = self._folders_of_own_modules()
+        if not folders:
+            return self.text
+        lines = self.text.splitlines()
+        first = next(i for i, node in enumerate(self.tree.body) if not _stays_on_top(node))
+        at = _first_line(self.tree.body[first]) - 1
+        paths = [f"sys.path.insert(0, {folder!r})" for folder in folders]
+        return "\n".join([*lines[:at], "import sys", "", *paths, "", *lines[at:]]) + "\n"
+
+    def _folders_of_own_modules(self) -> list[str]:
+        roots: set[str] = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                raise TaskError(
+                    f"{self.path}:{node.lineno}: relative import; a task is one file, import by the full name"
+                )
+            if isinstance(node, ast.Import):
+                roots |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                roots.add(node.module.split(".")[0])
+        folders = []
+        for folder in dict.fromkeys((self.path.resolve().parent, Path.cwd())):
+            own = [root for root in roots if root not in sys.stdlib_module_names and _holds(folder, root)]
+            if any(root != self.path.stem for root in own):
+                folders.append(str(folder))
+        return folders
+
+
+def _holds(folder: Path, module: str) -> bool:
+    return (folder / f"{module}.py").is_file() or (folder / module / "__init__.py").is_file()
+
+
+def _stays_on_top(node: ast.stmt) -> bool:
+    """A docstring or a `from __future__` import: nothing may stand before them."""
+    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+
+
+def _first_line(node: ast.stmt) -> int:
+    """Where a statement begins, decorators included."""
+    decorators = getattr(node, "decorator_list", [])
+    lines: list[int] = [node.lineno, *(decorator.lineno for decorator in decorators)]
+    return min(lines)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise TaskError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise TaskError(f"{path}: is a folder, not a file") from None
+    except UnicodeDecodeError:
+        raise TaskError(f"{path}: is not a text file") from None
+    except OSError as error:
+        raise TaskError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _parse(path: Path, text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise TaskError(f"{path}:{error.lineno or 1}: syntax error: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise TaskError(f"{path}: cannot be parsed: {error}") from None
+
+
+def _defined(tree: ast.Module) -> dict[str, int]:
+    """name -> line of everything that the module's own statements bind, also inside `if`, `try` and `with`."""
+    names: dict[str, int] = {}
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            names.setdefault(node.name, node.lineno)
+            return
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                names.setdefault((alias.asname or alias.name).split(".")[0], node.lineno)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.setdefault(node.id, node.lineno)
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    visit(tree)
+    return names
+
+
+def identity(path: Path) -> tuple[str, str, int | None]:
+    """(suite, name, level) of a file: KernelBench's own names for a file in one of its level folders."""
+    parent = path.resolve().parent.name
+    level = re.fullmatch(r"level(\d+)", parent)
+    if level and re.match(r"\d+_", path.name):
+        return "kernelbench", f"{parent}/{path.stem}", int(level[1])
+    return "file", path.stem, None
