@@ -2,6 +2,7 @@
 
 `speed=2.0` is accepted with that speed-up against eager; `final=1.5` is what a final says instead; `half=0.1` is the
 half-width of its interval; `wrong`, `suspect`, `relaxed` and `device=0.5` say what else an evaluator could find.
+A baseline that says `absent` fails in every final.
 """
 
 from __future__ import annotations
@@ -115,14 +116,17 @@ def make_evaluation(
     timings += [
         _timing(b.label, b.id, speedup / (_number("speed", b.source) or 1.0), half, "call", tuple(best_of))
         for b in baselines
+        if "absent" not in b.source
     ]
+    dropped = [Finding(check="baseline-failed", severity="note", evidence=f"{b.label}: gone") for b in baselines
+               if "absent" in b.source]  # fmt: skip
     suspect = Finding(check="clock-mismatch", severity="suspect", evidence="30 %")
     return Evaluation(
         candidate_id=candidate.id,
         outcome=Outcome.ACCEPTED,
         correctness=Correctness(trials=(trial,), precision_class=got, task_class="fp32"),
         timings=tuple(timings),
-        findings=(suspect,) if "suspect" in text else (),
+        findings=(*dropped, suspect) if "suspect" in text else tuple(dropped),
         environment=PLACE,
         protocol=protocol,
     )

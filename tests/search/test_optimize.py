@@ -62,6 +62,15 @@ def test_slower_than_the_best_baseline_beats_only_eager(search: Search) -> None:
     assert search(ListProposer("a speed=1.3"), baselines=[EAGER, COMPILE]).outcome == "beats-eager"
 
 
+def test_a_baseline_that_fails_in_the_final_is_not_beaten(search: Search, evaluator: FakeEvaluator) -> None:
+    gone = baseline("compile", "speed=1.5 absent")
+    for _ in range(2):
+        result = search(ListProposer("a speed=2.0"), baselines=[EAGER, gone])
+        assert result.versus_best_baseline is None
+        assert result.outcome == "beats-eager"
+    assert len(evaluator.finals()) == 1
+
+
 def test_failed_and_inexact_baselines_are_named_and_left_out(search: Search, evaluator: FakeEvaluator) -> None:
     others = [baseline("broken", "wrong"), baseline("half", "speed=5.0 relaxed"), baseline("slow", "speed=0.5")]
     result = search(ListProposer("a speed=2.0"), baselines=[EAGER, *others])

@@ -56,12 +56,16 @@ class Result(Frozen):
 
     @property
     def versus_best_baseline(self) -> Timing | None:
-        """The final's timing against the best baseline, eager's own where that is the best."""
+        """The final's timing against the best baseline, eager's own where that is the best.
+
+        None where that baseline failed in the final: eager must not stand in for it.
+        """
         if self.final is None or self.best_baseline is None:
             return None
         if self.best_baseline == self.baselines[0].name:
             return self.versus_eager
-        return self.final.evaluation.best_baseline_timing(self.clock)
+        timing = self.final.evaluation.best_baseline_timing(self.clock)
+        return timing if timing and timing.opponent == self.best_baseline else None
 
     @computed_field  # type: ignore[prop-decorator]
     @property

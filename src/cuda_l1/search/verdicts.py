@@ -62,7 +62,8 @@ def known(
 ) -> Record | None:
     """The archive's record that answers this question (within `run`), or None.
 
-    One without a timing against each of `baselines` answers another question, unless the candidate failed.
+    One without a timing against each of `baselines` answers another question, unless the candidate failed or the
+    baseline did.
     """
     record = archive.find(candidate.id, evaluator.environment.key, protocol.name, run=run)
     if record is None or not _covers(record.evaluation, baselines):
@@ -72,7 +73,8 @@ def known(
 
 def _covers(evaluation: Evaluation, baselines: Sequence[Candidate]) -> bool:
     timed = {timing.opponent_id for timing in evaluation.timings}
-    return not evaluation.accepted or all(baseline.id in timed for baseline in baselines)
+    failed = {f.evidence.split(":")[0] for f in evaluation.findings if f.check == "baseline-failed"}
+    return not evaluation.accepted or all(b.id in timed or b.label in failed for b in baselines)
 
 
 def _retried(evaluate: Callable[[], Evaluation]) -> Evaluation:
