@@ -65,6 +65,7 @@ class Control:
     )  # written by the GPU, 64 bits: device time at which the last gate's blocks leave
     STAMP_NS: ClassVar = _word("runner", 5)  # written by the GPU, 64 bits: device time of the last stamp
     FINISHED: ClassVar = _word("runner", 6)  # written by the GPU: everything enqueued for call n is finished
+    DELIVERED: ClassVar = _word("runner", 7)  # the outputs of call n are in the judge's memory
     PAGE_BYTES: ClassVar = mmap.PAGESIZE
 
     def __init__(self, judge_fd: int, runner_fd: int, *, sealed: bool) -> None:

@@ -1,0 +1,296 @@
+"""The parent's handles on judge and runners: spawn, ask, wait with limits watched, and name how a runner died."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuda_l1.config import Limits
+from cuda_l1.errors import InfrastructureError, TaskError
+from cuda_l1.evaluator.build_cache import BuildCache
+from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed, ProtocolError
+from cuda_l1.evaluator.processes import MOUNTED_WORK, Guest, Template, wait
+from cuda_l1.types import Candidate, Outcome, Task
+
+_LOG_TAIL = 3000
+_DIED_WAIT_S = 5.0
+
+
+class Failure(Exception):
+    """A verdict ends here: outcome, one line, and the tail of the candidate's own output."""
+
+    def __init__(self, outcome: Outcome, detail: str, log: str = "") -> None:
+        super().__init__(detail)
+        self.outcome, self.detail, self.log = outcome, detail, log
+
+
+@dataclass
+class Runner:
+    """One fresh process that has been greeted by the judge; it serves one candidate and dies."""
+
+    name: str
+    guest: Guest
+    pid: int
+    loaded: str | None = None
+    """Candidate id, once it has one."""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where guests run: device as torch names it, cores, limits."""
+
+    device: str
+    lane: tuple[int, ...]
+    limits: Limits
+
+    @property
+    def kind(self) -> str:
+        return "cpu" if self.device == "cpu" else "cuda"
+
+
+class Bench:
+    """A judge for one task, with the runners it knows."""
+
+    def __init__(self, template: Template, place: Place, cache: BuildCache, cache_key: str) -> None:
+        self._template, self._place, self._cache, self._cache_key = template, place, cache, cache_key
+        self._fixed_root = template.new_folder("fixed")
+        self._judge: Guest | None = None
+        self._runners: dict[str, Runner] = {}
+        self._spare: list[Runner] = []
+        self._count = 0
+        self.task_sha: str | None = None
+        self.facts: dict[str, Any] = {}
+
+    # ── the judge ─────────────────────────────────────────────────────────────────────────────────
+
+    def open(self, task: Task, limits: Limits) -> None:
+        """Have the task served: the judge that is there when it serves it already, else a new one.
+
+        Raises TaskError when the reference itself does not work.
+        """
+        if self.task_sha == task.sha and self._judge is not None:
+            return
+        self.close()
+        reads = [task.weights.path] if task.weights else []
+        generous = limits.model_copy(update={"memory_bytes": 4 * limits.memory_bytes})
+        self._judge = self._template.spawn("judge", {}, read_paths=reads, limits=generous)
+        self._ask_judge({"op": "warm", "device": self._place.device, "threads": len(self._place.lane)}, 120.0)
+        path = self._put_file(self._judge, "reference_task.py", task.source)
+        message = {"op": "task", "path": path, "weights": task.weights.path if task.weights else None}
+        reply = self._ask_judge(message, limits.verdict_s)
+        if "bad_task" in reply:
+            self.close()
+            raise TaskError(f"{task.id}: {reply['bad_task']}")
+        if "memory" in reply:
+            self.close()
+            raise TaskError(f"{task.id}: does not fit the device: {reply['memory']}")
+        self.task_sha, self.facts = task.sha, reply["facts"]
+
+    def _put_file(self, guest: Guest, name: str, text: str) -> str:
+        """Write a file into a guest's work directory; the path as the guest sees it."""
+        (guest.work_dir / name).write_text(text)
+        seen = MOUNTED_WORK if self._template.rung == "R2" else str(guest.work_dir)
+        return f"{seen}/{name}"
+
+    def _ask_judge(
+        self, message: dict[str, Any], timeout: float, fds: tuple[int, ...] = (), quiet: bool = False
+    ) -> dict[str, Any]:
+        """One operation; limits of all guests are watched while waiting (rarely when `quiet`: something is timed)."""
+        judge = self._judge
+        assert judge is not None
+        deadline = time.monotonic() + timeout
+        try:
+            judge.channel.send(message, fds)
+            while True:
+                watched = [judge, *(r.guest for r in self._runners.values() if r.guest.exit is None)]
+                ready = wait([judge.channel], watched, deadline, look_s=1.0 if quiet else 0.05)
+                if judge.channel in ready.channels:
+                    return judge.channel.receive(5.0)[0]
+                if judge in ready.exited:
+                    raise InfrastructureError(f"the judge died during `{message['op']}`: {_end_of(judge)}")
+                if not ready:
+                    raise InfrastructureError(
+                        f"the judge did not finish `{message['op']}` within {timeout:.0f} s; raise limits.verdict_s"
+                    )
+        except (ChannelClosed, ProtocolError, TimeoutError) as error:
+            raise InfrastructureError(f"the judge died during `{message['op']}`: {_end_of(judge)}") from error
+
+    def ask(self, runner: Runner, op: str, timeout: float, *, quiet: bool = False, **fields: Any) -> dict[str, Any]:
+        """An operation of the judge's on one runner. Raises Failure when the runner gave no usable answer."""
+        reply = self._ask_judge({"op": op, "name": runner.name, **fields}, timeout, quiet=quiet)
+        if "failure" in reply:
+            raise self.failure(runner, reply["failure"])
+        if "bad_task" in reply:
+            raise TaskError(reply["bad_task"])
+        if "memory" in reply:
+            raise InfrastructureError(f"the judge ran out of device memory: {reply['memory']}")
+        return reply
+
+    def failure(self, runner: Runner, told: dict[str, str]) -> Failure:
+        """What the judge saw, refined by how the process ended."""
+        outcome, detail = told["outcome"], told["detail"]
+        if outcome == "DIED":
+            outcome, detail = self._cause_of_death(runner, told["stage"])
+        return Failure(Outcome(outcome), detail, runner.guest.log_tail(_LOG_TAIL))
+
+    @staticmethod
+    def _cause_of_death(runner: Runner, stage: str) -> tuple[str, str]:
+        with contextlib.suppress(TimeoutError):
+            runner.guest.wait(_DIED_WAIT_S)
+        end = runner.guest.exit
+        if end is None:
+            return "CRASHED", f"the candidate closed its channel during {stage}"
+        if end.oom:
+            return "OUT_OF_MEMORY", f"the process was ended for its memory during {stage}"
+        if end.reason == "disk":
+            return "CRASHED", f"the work directory was filled beyond its limit during {stage}"
+        if end.reason == "processes":
+            return "CRASHED", f"more processes than allowed were started during {stage}"
+        how = f"signal {end.signal}" if end.signal else f"exit code {end.code}"
+        return "CRASHED", f"the process ended with {how} during {stage}"
+
+    # ── runners ───────────────────────────────────────────────────────────────────────────────────
+
+    def deadlines(self, limits: Limits) -> dict[str, float]:
+        """The judge's deadlines for one runner, seconds; a call's follow from the reference's own time."""
+        call_s = limits.call_factor * self.facts.get("reference_us", 0.0) / 1e6 + 1.0
+        return {"load_s": limits.build_s, "first_call_s": limits.first_call_s, "call_s": call_s}
+
+    def _spawn(self, work_dir: Path | None = None, limits: Limits | None = None) -> Runner:
+        self._count += 1
+        name = f"runner-{self._count}"
+        judges_end, runners_end = Channel.pair()
+        limits = limits or self._place.limits
+        guest = self._template.spawn("runner", {}, channel=runners_end, work_dir=work_dir, limits=limits)
+        runner = Runner(name, guest, guest.pid)
+        self._runners[name] = runner
+        message = {
+            "op": "greet",
+            "name": name,
+            "threads": len(self._place.lane),
+            "deadlines": {"load_s": limits.build_s, "first_call_s": limits.first_call_s, "call_s": 60.0},
+        }
+        reply = self._ask_judge(message, 150.0, (judges_end.fileno(),))
+        judges_end.close()
+        if "failure" in reply:
+            raise InfrastructureError(f"a runner could not be started: {reply['failure']['detail']}")
+        return runner
+
+    def warm_up(self, count: int) -> None:
+        """Keep `count` unused runners ready."""
+        while self._judge is not None and len(self._spare) < count:
+            self._spare.append(self._spawn())
+
+    def runner_for(self, candidate: Candidate, limits: Limits) -> Runner:
+        """A fresh process with the candidate loaded. Raises Failure."""
+        key = self.cache_key(candidate)
+        fixed_path = self._template.rung != "R2" and not self._cache.is_empty(key)
+        if fixed_path or limits != self._place.limits or not self._spare:
+            runner = self._spawn(self._fixed_dir(key) if fixed_path else None, limits)
+        else:
+            runner = self._spare.pop()
+        self._cache.copy_to(key, runner.guest.work_dir)
+        path = self._put_file(runner.guest, "candidate.py", candidate.source)
+        runner.loaded = candidate.id
+        try:
+            reply = self.ask(runner, "load", limits.build_s + 90.0, path=path, deadlines=self.deadlines(limits))
+        except Failure:
+            self.release(runner)
+            raise
+        runner.facts["unmapped"] = reply["unmapped"]
+        return runner
+
+    def _fixed_dir(self, key: str) -> Path | None:
+        """Without a mount namespace what was built runs at the path of its build; a second one beside it rebuilds."""
+        path = self._fixed_root / key
+        if any(r.guest.work_dir == path for r in self._runners.values()):
+            return None
+        return _emptied(path)
+
+    def release(self, runner: Runner, *, keep_caches: Candidate | None = None) -> None:
+        """End a runner; keep what it compiled for the candidate's later runners."""
+        self._runners.pop(runner.name, None)
+        runner.guest.kill()
+        if self._judge is not None and self._judge.poll() is None:
+            self._ask_judge({"op": "drop", "name": runner.name}, 60.0)
+        if keep_caches is not None:
+            self._cache.keep(self.cache_key(keep_caches), runner.guest.work_dir)
+        runner.guest.close()
+
+    # ── the build step ────────────────────────────────────────────────────────────────────────────
+
+    def cache_key(self, candidate: Candidate) -> str:
+        return f"{self._cache_key}-{candidate.id}"
+
+    def build(self, candidate: Candidate, limits: Limits) -> str:
+        """Import the candidate once without a device; returns what was printed. Raises Failure on a CPU.
+
+        On a GPU an import may ask for the device, so a failure there is decided by the runner's own import.
+        """
+        key = self.cache_key(candidate)
+        if self._cache.has(key):
+            return ""
+        fixed = _emptied(self._fixed_root / key) if self._template.rung != "R2" else None
+        guest = self._template.spawn("build", {}, work_dir=fixed, device="cpu", limits=limits)
+        try:
+            path = self._put_file(guest, "candidate.py", candidate.source)
+            reply = self._wait_for_build(guest, path, limits)
+            log = guest.log_tail(_LOG_TAIL)
+            if "error" in reply and self._place.kind == "cpu":
+                error = reply["error"]
+                outcome = Outcome.OUT_OF_MEMORY if error.get("memory") else Outcome.BUILD_FAILED
+                raise Failure(outcome, f"{error.get('type')}: {' '.join(str(error.get('message')).split())[:400]}", log)
+            guest.kill()
+            if "error" not in reply:
+                self._cache.keep(key, guest.work_dir)
+            return log
+        finally:
+            guest.close()
+
+    def _wait_for_build(self, guest: Guest, path: str, limits: Limits) -> dict[str, Any]:
+        deadline = time.monotonic() + limits.build_s
+        try:
+            guest.channel.send({"path": path})
+            ready = wait([guest.channel], [guest], deadline)
+            if guest.channel in ready.channels:
+                return guest.channel.receive(5.0)[0]
+        except (ChannelClosed, ProtocolError, TimeoutError):
+            ready = wait([], [guest], time.monotonic() + _DIED_WAIT_S)
+        log = guest.log_tail(_LOG_TAIL)
+        if guest.exit is None and not ready:
+            raise Failure(Outcome.TIMED_OUT, f"the build took longer than {limits.build_s:.0f} s", log)
+        outcome, detail = self._cause_of_death(Runner("build", guest, 0), "the build")
+        if outcome == "CRASHED" and guest.exit is not None and guest.exit.reason is None:
+            outcome = "BUILD_FAILED"
+        raise Failure(Outcome(outcome), detail, log)
+
+    def close(self) -> None:
+        """End the judge and every runner."""
+        for runner in [*self._runners.values()]:
+            runner.guest.close()
+        self._runners.clear()
+        self._spare.clear()
+        if self._judge is not None:
+            self._judge.close()
+        self._judge, self.task_sha, self.facts = None, None, {}
+
+
+def _emptied(path: Path) -> Path:
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
+
+
+def _end_of(guest: Guest) -> str:
+    """How a guest ended and the last line that it printed."""
+    with contextlib.suppress(TimeoutError):
+        guest.wait(_DIED_WAIT_S)
+    lines = guest.log_tail(600).strip().splitlines()
+    end = guest.exit
+    how = "still running" if end is None else f"reason {end.reason}, signal {end.signal}, code {end.code}"
+    return f"{how}; {lines[-1][:200] if lines else 'it printed nothing'}"

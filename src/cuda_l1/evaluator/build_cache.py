@@ -1,0 +1,69 @@
+"""Content-addressed results of the build step: what a candidate's compilers wrote, kept for its later runners.
+
+Keyed by candidate, torch and device, so that a candidate can only ever read what it wrote itself. Only the parent
+writes here, after the process that built has died.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from cuda_l1.evaluator.watch import folder_bytes
+
+CACHES = ("extensions", "triton", "inductor", "cuda")
+MAX_ENTRY_BYTES = 512 << 20
+
+
+class BuildCache:
+    """One folder per key, holding the cache directories of a work directory."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def has(self, key: str) -> bool:
+        """Whether something was kept under this key (an empty entry counts: nothing needed building)."""
+        return (self._root / key).is_dir()
+
+    def is_empty(self, key: str) -> bool:
+        """Whether the entry holds no file: such a candidate can run anywhere."""
+        return not self.has(key) or folder_bytes(self._root / key) == 0 or not any((self._root / key).iterdir())
+
+    def keep(self, key: str, work_dir: Path) -> None:
+        """Take over the caches of a dead guest's work directory, replacing what was there; too large ones are left."""
+        found = [name for name in CACHES if (work_dir / name).is_dir() and any((work_dir / name).iterdir())]
+        if sum(folder_bytes(work_dir / name) for name in found) > MAX_ENTRY_BYTES:
+            return
+        self._root.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=self._root))
+        for name in found:
+            _copy(work_dir / name, fresh / name)
+        target = self._root / key
+        old = Path(tempfile.mkdtemp(prefix=".old-", dir=self._root))
+        if target.exists():
+            os.replace(target, old / "entry")
+        os.replace(fresh, target)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def copy_to(self, key: str, work_dir: Path) -> None:
+        """A private writable copy for a runner, times kept (build systems compare them)."""
+        entry = self._root / key
+        if entry.is_dir():
+            for folder in entry.iterdir():
+                shutil.copytree(folder, work_dir / folder.name, symlinks=True, dirs_exist_ok=True)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Regular files and folders only: a link that a guest planted must not lead the parent anywhere."""
+
+    def links(folder: str, names: list[str]) -> list[str]:
+        paths = [os.path.join(folder, name) for name in names]
+        return [
+            name
+            for name, path in zip(names, paths, strict=True)
+            if os.path.islink(path) or not (os.path.isfile(path) or os.path.isdir(path))
+        ]
+
+    shutil.copytree(source, target, ignore=links, copy_function=shutil.copy2)

@@ -1,0 +1,129 @@
+"""`Evaluator`: the door to the parent process, for the command line, Python and training.
+
+    with Evaluator(EvaluatorSettings(device="cpu")) as evaluator:
+        evaluation = evaluator.evaluate(task, candidate)
+
+The caller may hold torch, threads and a CUDA context: the parent is a fresh exec'd process, never a fork of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+from cuda_l1.config import SCREEN, EvaluatorSettings, Protocol
+from cuda_l1.errors import InfrastructureError, TaskError, UsageError
+from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
+from cuda_l1.types import Candidate, Environment, Evaluation, Task, TaskAudit
+
+_ERRORS = {"task": TaskError, "usage": UsageError, "infrastructure": InfrastructureError}
+_CLOSE_S = 10.0
+
+
+class Evaluator:
+    """One parent process on one device. Not thread-safe; close it or use it as a context manager."""
+
+    def __init__(self, settings: EvaluatorSettings | None = None) -> None:
+        """Start the parent. Raises InfrastructureError when the device or the sandbox rung asked for is not there."""
+        self.settings = settings or EvaluatorSettings()
+        self._open()
+
+    def _open(self) -> None:
+        self._channel, theirs = Channel.pair()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "cuda_l1.evaluator.parent", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        )
+        theirs.close()
+        self._channel.send({"settings": self.settings.model_dump(mode="json")})
+        self.environment = Environment.model_validate(self._receive(None)["environment"])
+
+    def _receive(self, progress: Callable[[str], None] | None) -> dict[str, Any]:
+        while True:
+            try:
+                message, _ = self._channel.receive()
+            except ChannelClosed:
+                code = self._process.wait()
+                self._channel.close()
+                raise InfrastructureError(f"the evaluator's parent process died (exit {code}); run it again") from None
+            if "error" in message:
+                raise _ERRORS[message["error"]["kind"]](message["error"]["message"])
+            if "progress" not in message:
+                return message
+            if progress is not None:
+                progress(message["progress"])
+
+    def _request(self, message: dict[str, Any], progress: Callable[[str], None] | None) -> Any:
+        if self._channel.fileno() < 0:
+            self._open()
+        try:
+            self._channel.send(message)
+            return self._receive(progress)["result"]
+        except BaseException as error:
+            if not isinstance(error, TaskError | UsageError):
+                self.close()  # interrupted in mid-answer: what comes later would be taken for another's reply
+            raise
+
+    def evaluate(
+        self,
+        task: Task,
+        candidate: Candidate,
+        *,
+        protocol: Protocol = SCREEN,
+        baselines: Sequence[Candidate] = (),
+        best_of: Sequence[str] = (),
+        best_so_far: float | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Evaluation:
+        """The verdict on one candidate.
+
+        `baselines`: opponents to time against besides eager, in the same lease. `best_of`: names of the baselines
+        that the (last) opponent was best of. `best_so_far`: the task's best speed-up; one beyond it by more than 10 %
+        is measured again at once. Raises TaskError when the reference itself does not work, InfrastructureError
+        when the machine fails.
+        """
+        message = {
+            "op": "evaluate",
+            "task": _plain(task),
+            "candidate": _plain(candidate),
+            "protocol": protocol.model_dump(mode="json"),
+            "baselines": [_plain(b) for b in baselines],
+            "best_of": list(best_of),
+            "best_so_far": best_so_far,
+        }
+        return Evaluation.model_validate(self._request(message, progress))
+
+    def audit(self, task: Task, progress: Callable[[str], None] | None = None) -> TaskAudit:
+        """What the judge says of a task: its class and mode, and whether its verdicts mean something."""
+        return TaskAudit.model_validate(self._request({"op": "audit", "task": _plain(task)}, progress))
+
+    def close(self) -> None:
+        """End the parent and everything below it. Idempotent; a later call starts afresh."""
+        self._channel.close()
+        try:
+            self._process.wait(_CLOSE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):
+            self._channel.close()
+
+
+def _plain(value: Task | Candidate) -> dict[str, Any]:
+    return value.model_dump(mode="json", exclude={"sha", "id"})

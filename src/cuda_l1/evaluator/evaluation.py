@@ -1,0 +1,214 @@
+"""One verdict, from source text to an Evaluation: build, load, check, time, decide. Runs in the parent.
+
+Every way in which a candidate can be bad ends here as an Outcome; only faults of the machine or of the task are raised.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuda_l1.config import Limits, Protocol
+from cuda_l1.evaluator.bench import Bench, Failure, Runner
+from cuda_l1.evaluator.findings.static import static_findings
+from cuda_l1.evaluator.lease import DeviceLease
+from cuda_l1.evaluator.timing import Timer
+from cuda_l1.types import (
+    Candidate,
+    Correctness,
+    Environment,
+    Evaluation,
+    Finding,
+    Origin,
+    Outcome,
+    Task,
+    Trial,
+)
+
+BASELINE_FACTOR = 10.0
+UNSTABLE = 0.1
+Progress = Callable[[str], None]
+
+
+def limits_for(candidate: Candidate, limits: Limits) -> Limits:
+    """Baselines get ten times the deadlines: max-autotune of a large network passes 120 s."""
+    baseline = any(origin.proposer == "baselines" for origin in candidate.origins)
+    return limits.times(BASELINE_FACTOR) if baseline else limits
+
+
+def eager_candidate(task: Task) -> Candidate:
+    """The reference itself as a candidate: what everything is timed against."""
+    return Candidate(
+        task_sha=task.sha,
+        task_id=task.id,
+        source=f"{task.source.rstrip()}\n\n\nModelNew = Model\n",
+        origins=(Origin(proposer="baselines", techniques=("eager",)),),
+    )
+
+
+@dataclass
+class Verdict:
+    """The state of one evaluation."""
+
+    task: Task
+    candidate: Candidate
+    protocol: Protocol
+    bench: Bench
+    environment: Environment
+    limits: Limits
+    lease_folder: Path
+    lease_name: str
+    progress: Progress
+    baselines: Sequence[Candidate] = ()
+    best_of: tuple[str, ...] = ()
+    best_so_far: float | None = None
+    stage_s: dict[str, float] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    log: str = ""
+    _evidence: dict[str, Any] | None = None
+    _timer: Timer | None = None
+    _peaks: tuple[int | None, int | None] = (None, None)
+
+    def run(self) -> Evaluation:
+        """The whole way. Raises TaskError and InfrastructureError, nothing else."""
+        begin = time.monotonic()
+        self.findings += static_findings(self.candidate.source)
+        try:
+            self._run_stages()
+            outcome, detail = Outcome.ACCEPTED, ""
+        except Failure as failure:
+            outcome, detail = failure.outcome, failure.detail
+            self.log = failure.log or self.log
+        self.stage_s["total"] = time.monotonic() - begin
+        return self._conclude(outcome, detail)
+
+    @contextmanager
+    def _stage(self, name: str) -> Any:
+        self.progress(name)
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self.stage_s[name] = self.stage_s.get(name, 0.0) + time.monotonic() - begin
+
+    def _run_stages(self) -> None:
+        limits = limits_for(self.candidate, self.limits)
+        with self._stage("build"):
+            self.log = self.bench.build(self.candidate, limits)
+        with self._stage("judge"):
+            self.bench.open(self.task, self.limits)
+        with self._stage("load"):
+            runner = self.bench.runner_for(self.candidate, limits)
+        handed_over = False
+        try:
+            with self._stage("check"):
+                self._check(runner, limits)
+            self.log += runner.guest.log_tail(2000)
+            handed_over = True  # the timer ends the runners that it is given
+            with self._stage("time"):
+                self._time(runner)
+        finally:
+            if not handed_over:
+                self.bench.release(runner)
+
+    def _check(self, runner: Runner, limits: Limits) -> None:
+        unmapped = runner.facts["unmapped"]
+        if unmapped:
+            text = (
+                f"{len(unmapped)} tensors of the reference have no partner, e.g. {unmapped[0]}: weights were not varied"
+            )
+            self.findings.append(Finding(check="weights-unmapped", severity="suspect", evidence=text))
+        budget = limits.verdict_s + limits.first_call_s
+        reply = self.bench.ask(runner, "check", budget, mapped=not unmapped)
+        self._evidence = {**reply["evidence"], "oracle": reply["oracle"]}
+        self.findings += [Finding(**f) for f in reply["evidence"]["findings"]]
+        if reply["evidence"]["failure"]:
+            raise self.bench.failure(runner, reply["evidence"]["failure"])
+
+    def _time(self, runner: Runner) -> None:
+        assert self._evidence is not None
+        eager = eager_candidate(self.task)
+        opponents = [("eager", eager), *((b.label, b) for b in self.baselines if b.id != eager.id)]
+        timer = Timer(
+            self.bench,
+            self.environment.device,
+            self.protocol,
+            opponents,
+            lambda c: limits_for(c, self.limits),
+            self._evidence["precision_class"],
+        )
+        with DeviceLease(self.lease_name, self.lease_folder, self.progress):
+            timer.run(self.candidate, runner)
+            if self.protocol.name == "screen":
+                self._measure_again(timer)
+        self._timer = timer
+        prepared = [side.prepared.get("peak_bytes") for side in timer.pairs[0].sides[:2]]
+        self._peaks = tuple(int(p) if p else None for p in prepared)  # type: ignore[assignment]
+        self.findings += timer.findings()
+        for name, reason in timer.dropped.items():
+            self.findings.append(Finding(check="baseline-failed", severity="note", evidence=f"{name}: {reason}"))
+        rejected = next((f for f in self.findings if f.severity == "reject"), None)
+        if rejected:
+            raise Failure(Outcome.REJECTED, f"{rejected.check}: {rejected.evidence}")
+
+    def _measure_again(self, timer: Timer) -> None:
+        """A screen that would become the task's best by more than 10 % is measured again at once."""
+        clock = timer.clocks[0]
+        first = timer.pairs[0].log_ratio(clock, 1)
+        if self.best_so_far is None or 2.718281828**first <= self.best_so_far * (1 + UNSTABLE):
+            return
+        second = timer.add_pair(self.candidate).log_ratio(clock, 1)
+        if abs(first - second) > UNSTABLE:
+            slower = min(first, second)
+            timer.pairs = [p for p in timer.pairs if p.log_ratio(clock, 1) == slower]
+            text = f"two pairs gave {2.718281828**first:.2f}x and {2.718281828**second:.2f}x; the slower stands"
+            self.findings.append(Finding(check="unstable", severity="suspect", evidence=text))
+
+    # ── the conclusion ────────────────────────────────────────────────────────────────────────────
+
+    def _conclude(self, outcome: Outcome, detail: str) -> Evaluation:
+        timings = self._timer.timings(self.best_of) if self._timer else []
+        return Evaluation(
+            candidate_id=self.candidate.id,
+            outcome=outcome,
+            detail=detail,
+            correctness=self._correctness(),
+            timings=tuple(timings),
+            findings=tuple(dict.fromkeys(self.findings)),
+            environment=self.environment,
+            protocol=self.protocol.name,
+            task_flags=tuple(self.bench.facts.get("flags", ())),
+            peak_bytes=self._peaks[0],
+            reference_peak_bytes=self._peaks[1],
+            stage_s={name: round(value, 4) for name, value in self.stage_s.items()},
+            log=self.log[-4000:],
+        )
+
+    def _correctness(self) -> Correctness | None:
+        evidence = self._evidence
+        if evidence is None or not evidence["trials"]:
+            return None
+        trials = [Trial(**t) for t in evidence["trials"]]
+        if self._timer is not None and self._timer.compared:
+            timer = self._timer
+            trials.append(
+                Trial(
+                    kind="timed",
+                    error=timer.worst_timed_error,
+                    reference_error=None,
+                    bound=timer.timed_bound,
+                    passed_class=evidence["precision_class"],
+                )
+            )
+        return Correctness(
+            trials=tuple(trials),
+            precision_class=evidence["precision_class"],
+            task_class=self.bench.facts["task_class"],
+            oracle=evidence["oracle"],
+            allclose_kernelbench=evidence["allclose_kernelbench"],
+            allclose_release=evidence["allclose_release"],
+        )

@@ -1,0 +1,130 @@
+"""Findings from the syntax tree of a candidate. Notes for a reader: text proves nothing, and evidence decides.
+
+Only `silent-fallback` is `suspect`: a candidate that runs the reference's code when its own kernel fails must be seen
+as what it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+
+from cuda_l1.types import Finding
+
+_MODULES = {
+    "threading": "thread",
+    "multiprocessing": "thread",
+    "concurrent": "thread",
+    "gc": "gc",
+    "atexit": "deferred-work",
+    "weakref": "deferred-work",
+    "socket": "network",
+    "urllib": "network",
+    "requests": "network",
+    "time": "clock",
+    "inspect": "frame",
+    "builtins": "monkey-patch",
+}
+_CALLS = {
+    "_getframe": "frame",
+    "get_objects": "gc",
+    "get_referrers": "gc",
+    "setattr": "monkey-patch",
+    "perf_counter": "clock",
+    "Stream": "stream",
+    "ExternalStream": "stream",
+    "open": "file-access",
+    "_exit": "exit",
+    "kill": "signal",
+}
+_FLAGS = {"allow_tf32", "benchmark", "deterministic", "allow_fp16_reduced_precision_reduction"}
+_SETTERS = {"set_float32_matmul_precision", "set_num_threads", "use_deterministic_algorithms"}
+_PATCHED_ROOTS = {"torch", "time", "builtins", "sys", "os", "gc"}
+
+
+def static_findings(source: str) -> list[Finding]:
+    """What the text uses that a reader of the verdict should know of; [] when it does not parse."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a candidate's odd escapes are its own business
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    seen: dict[str, Finding] = {}
+    for check, severity, line, text in _walk(tree):
+        seen.setdefault(check, Finding(check=check, severity=severity, evidence=f"line {line}: {text}"))
+    return list(seen.values())
+
+
+def _walk(tree: ast.AST) -> Iterator[tuple[str, str, int, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                for alias in names:
+                    yield from _module(alias.name, node.lineno)
+            case ast.ImportFrom(module=str(module)):
+                yield from _module(module, node.lineno)
+            case ast.Call():
+                yield from _call(node)
+            case ast.Assign(targets=targets):
+                for target in targets:
+                    yield from _assignment(target)
+            case ast.FunctionDef(name="__del__"):
+                yield "deferred-work", "note", node.lineno, "__del__ runs after the timed window"
+            case ast.Try():
+                yield from _fallback(node)
+
+
+def _module(name: str, line: int) -> Iterator[tuple[str, str, int, str]]:
+    kind = _MODULES.get(name.split(".")[0])
+    if kind:
+        yield kind, "note", line, f"imports {name}"
+
+
+def _call(node: ast.Call) -> Iterator[tuple[str, str, int, str]]:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name in _CALLS:
+        yield _CALLS[name], "note", node.lineno, f"calls {name}"
+    if name in _SETTERS:
+        yield "backend-flag", "note", node.lineno, f"calls {name}"
+
+
+def _assignment(target: ast.expr) -> Iterator[tuple[str, str, int, str]]:
+    if not isinstance(target, ast.Attribute):
+        return
+    root: ast.expr = target
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if target.attr in _FLAGS:
+        yield "backend-flag", "note", target.lineno, f"sets {ast.unparse(target)}"
+    elif isinstance(root, ast.Name) and root.id in _PATCHED_ROOTS:
+        yield "monkey-patch", "note", target.lineno, f"assigns {ast.unparse(target)}"
+
+
+_FALLBACKS = ("super().forward", "Model.forward", "reference", "fallback")
+
+
+def _fallback(node: ast.Try) -> Iterator[tuple[str, str, int, str]]:
+    """A handler that computes the result in another way, or remembers that it must, hides a kernel that failed."""
+    for handler in node.handlers:
+        for inner in ast.walk(handler):
+            if isinstance(inner, ast.Return | ast.Assign) and _computes(inner):
+                text = ast.unparse(inner).splitlines()[0][:120]
+                yield "silent-fallback", "suspect", handler.lineno, f"an exception is answered by `{text}`"
+
+
+def _computes(statement: ast.Return | ast.Assign) -> bool:
+    value = statement.value
+    if value is None:
+        return False
+    text = ast.unparse(value)
+    if any(name in text for name in _FALLBACKS):
+        return True
+    calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
+    return isinstance(statement, ast.Return) and any(_is_torch_call(c) for c in calls)
+
+
+def _is_torch_call(call: ast.Call) -> bool:
+    text = ast.unparse(call.func)
+    return text.startswith(("torch.", "F.", "self.", "super()"))

@@ -1,0 +1,275 @@
+"""What the judge says of a task before any candidate: how it is judged, and whether its verdicts mean something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from . import oracle, state, trials
+from .classes import OWN, Case, own_class
+from .reference import Answer, BadTask, Reference
+from .tensors import leaves, map_leaves
+
+ILL_CONDITIONED = 1e-2 / 16
+
+
+@dataclass
+class Facts:
+    """The audit's result; what the parent needs of it crosses as JSON."""
+
+    task_class: str
+    mode: str
+    jumpy: bool
+    random: bool
+    relaxed_allowed: bool
+    flags: list[str] = field(default_factory=list)
+    forgeries_passed: list[str] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
+    reference_us: float = 0.0
+    structure: str = ""
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    input_bytes: int = 0
+    output_bytes: int = 0
+    state_bytes: int = 0
+
+
+def audit(reference: Reference) -> Facts:
+    """Examine the task in its constructed mode; where that is ill-conditioned and eval mode is sound, in eval mode.
+
+    Raises BadTask when the reference itself does not work.
+    """
+    facts = _audit_mode(reference)
+    if "ill-conditioned" in facts.flags and reference.mode == "train":
+        reference.set_mode("eval")
+        reference.changed_args, reference.changed_state = [], []
+        other = _audit_mode(reference)
+        if not {"ill-conditioned", "degenerate"} & set(other.flags):
+            other.flags.append("eval-mode")
+            other.details.append("judged and timed in eval mode: train mode is ill-conditioned")
+            return other
+        reference.set_mode("train")
+        return _audit_mode(reference)
+    return facts
+
+
+def _audit_mode(reference: Reference) -> Facts:
+    inputs = reference.draw()
+    reference.learn_changes(inputs)
+    first = reference.call(inputs, reference.public, "shipped", seed=1)
+    _require_answer(first)
+    random = _differs(first, reference.call(inputs, reference.public, "shipped", seed=2))
+    jumpy = not random and _is_jumpy(reference, inputs)
+    cases = [] if random else _cases(reference, jumpy)
+    facts = Facts(
+        task_class=_task_class(reference, cases) if cases else own_class(first.tensors),
+        mode=reference.mode,
+        jumpy=jumpy,
+        random=random,
+        relaxed_allowed=False,
+        reference_us=reference.rough_us(inputs),
+        structure=first.structure,
+        outputs=[_spec(t) for t in first.tensors],
+        input_bytes=_bytes(leaves(inputs)),
+        output_bytes=_bytes(first.tensors),
+        state_bytes=_bytes(list(reference.public.values())),
+    )
+    if random:
+        facts.flags.append("random")
+    if reference.changed_state:
+        facts.flags.append("stateful")
+    if cases:
+        _judge_soundness(reference, cases, facts)
+    return facts
+
+
+def _require_answer(answer: Answer) -> None:
+    if not answer.tensors:
+        raise BadTask("the reference returns no tensor")
+    for index, tensor in enumerate(answer.tensors):
+        if (tensor.is_floating_point() or tensor.is_complex()) and bool(torch.isnan(tensor).any()):
+            raise BadTask(f"the reference's own output {index} holds NaN: nothing can be compared with it")
+
+
+def _spec(tensor: torch.Tensor) -> dict[str, Any]:
+    return {
+        "shape": list(tensor.shape),
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "stride": list(tensor.stride()),
+    }
+
+
+def _bytes(tensors: list[torch.Tensor]) -> int:
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def _differs(a: Answer, b: Answer) -> bool:
+    return any(not state.same(x, y) for x, y in zip(a.tensors, b.tensors, strict=True)) and not _close(a, b)
+
+
+def _close(a: Answer, b: Answer) -> bool:
+    """Equal up to the noise of a reduction whose order varies (atomics)."""
+    return all(
+        x.is_floating_point() and oracle.max_error(x, y.to(x.dtype)) < 1e-5
+        for x, y in zip(a.tensors, b.tensors, strict=True)
+        if not state.same(x, y)
+    )
+
+
+def _is_jumpy(reference: Reference, inputs: trials.Inputs) -> bool:
+    """Whether a perturbation of one part in 10^6 moves isolated elements by far more than the rest."""
+    truth = reference.truth(inputs, reference.public)
+    for _ in range(3):
+        nudged = map_leaves(
+            oracle.cast(inputs, torch.float64),
+            lambda t: t * (1 + 1e-6 * torch.randn_like(t)) if t.is_floating_point() else t,
+        )
+        moved = reference.truth(nudged, reference.public)
+        if any(oracle.find_jumps(m, t).count for m, t in zip(moved.tensors, truth.tensors, strict=True)):
+            return True
+    return False
+
+
+def _cases(reference: Reference, jumpy: bool) -> list[Case]:
+    """The trials of a verdict, without the ones that only vary where the bytes lie."""
+    cases = []
+    weights = trials.other_state(reference.model)
+    for plan in trials.standard_plans():
+        if plan.odd or plan.same_inputs:
+            continue
+        inputs, touched = trials.stress(reference.draw(), plan.factor)
+        if plan.factor != 1.0 and not touched:
+            continue
+        cases.append(
+            Case(
+                reference,
+                plan,
+                inputs,
+                weights if plan.other_weights else reference.public,
+                trials.secret_seed(),
+                jumpy,
+            )
+        )
+    plain = [c for c in cases if c.plan.factor == 1.0]
+    return [*plain, *(c for c in cases if c.plan.factor != 1.0 and c.sound)]
+
+
+def _task_class(reference: Reference, cases: list[Case]) -> str:
+    """The class of eager as shipped: on a GPU cuDNN's TF32 is on."""
+    worst = 0
+    order = [cases[0].own, "tf32", "relaxed"]
+    for case in cases:
+        answer = (
+            case.noise if reference.device == "cpu" else reference.call(case.inputs, case.weights, "shipped", case.seed)
+        )
+        found = case.best_class(case.errors(answer), relaxed=True)
+        worst = max(worst, order.index(found) if found in order else len(order) - 1)
+    return order[worst]
+
+
+def _judge_soundness(reference: Reference, cases: list[Case], facts: Facts) -> None:
+    if _fp32_error(reference, cases) > ILL_CONDITIONED:
+        facts.flags.append("ill-conditioned")
+        facts.details.append("computed in float32 it differs from float64 by more than 1e-2 / 16")
+    forgeries = _forgeries(reference, cases)
+    facts.forgeries_passed = [
+        name for name, forge in forgeries.items() if _passes_everywhere(forge, cases, lambda c: c.bounds(c.own))
+    ]
+    if facts.forgeries_passed:
+        facts.flags.append("degenerate")
+        facts.details.append("the bound lets through: " + ", ".join(facts.forgeries_passed))
+    if facts.task_class in ("tf32", "relaxed") and any(
+        _passes_everywhere(forgeries[name], cases, lambda c: c.bounds(facts.task_class))
+        for name in ("zeros", "other-inputs")
+    ):
+        facts.flags.append("ill-conditioned")
+    facts.relaxed_allowed = cases[0].own != "exact" and not any(
+        _passes_everywhere(forgeries[name], cases, lambda c: c.bounds("relaxed"))
+        for name in ("zeros", "other-inputs", "input-copy")
+    )
+    if not _sensitive(cases):
+        facts.flags.append("insensitive-inputs")
+    if len(state.collect(reference.model)) and not _weights_matter(reference, cases[0]):
+        facts.flags.append("insensitive-weights")
+
+
+def _fp32_error(reference: Reference, cases: list[Case]) -> float:
+    plain = [c for c in cases if c.plan.factor == 1.0]
+    if cases[0].own not in OWN.values():
+        return max(c.reference_error for c in plain)
+    case = plain[0]
+    return max(case.errors(reference.call(case.inputs, case.weights, "fp32", case.seed)))
+
+
+Forge = Callable[[Case, Case], list[torch.Tensor] | None]
+
+
+def _forgeries(reference: Reference, cases: list[Case]) -> dict[str, Forge]:
+    """Answers that need no understanding of the task: (case, another case with the same weights) -> tensors."""
+
+    def zeros(case: Case, other: Case) -> list[torch.Tensor]:
+        return [torch.zeros_like(t) for t in case.truth.tensors]
+
+    def other_inputs(case: Case, other: Case) -> list[torch.Tensor] | None:
+        return other.truth.tensors if case.plan.factor == other.plan.factor else None
+
+    def input_copy(case: Case, other: Case) -> list[torch.Tensor] | None:
+        copies = []
+        for truth in case.truth.tensors:
+            same = next((t for t in leaves(case.inputs) if t.shape == truth.shape), None)
+            if same is None:
+                return None
+            copies.append(same.to(truth.dtype))
+        return copies
+
+    def rounded(dtype: torch.dtype) -> Forge:
+        def forge(case: Case, other: Case) -> list[torch.Tensor] | None:
+            if all(t.dtype in OWN or not t.is_floating_point() for t in case.noise.tensors):
+                return None
+            low = [t.to(dtype).to(t.dtype) if t.is_floating_point() else t for t in case.truth.tensors]
+            exact = all(state.same(a, b) for a, b in zip(low, case.truth.tensors, strict=True))
+            return None if exact else low
+
+        return forge
+
+    return {
+        "zeros": zeros,
+        "other-inputs": other_inputs,
+        "input-copy": input_copy,
+        "rounded-fp16": rounded(torch.float16),
+        "rounded-bf16": rounded(torch.bfloat16),
+    }
+
+
+def _partner(case: Case, cases: list[Case]) -> Case | None:
+    return next(
+        (c for c in cases if c is not case and c.weights is case.weights and c.plan.factor == case.plan.factor), None
+    )
+
+
+def _passes_everywhere(forge: Forge, cases: list[Case], bounds: Callable[[Case], list[float]]) -> bool:
+    """Whether the forgery is within the bound in every case where it can be made, and can be made at all."""
+    made = 0
+    for case in cases:
+        forged = forge(case, _partner(case, cases) or case)
+        if forged is None or (forged is case.truth.tensors):
+            continue
+        made += 1
+        errors = case.errors(Answer(case.truth.structure, forged))
+        if any(e > b for e, b in zip(errors, bounds(case), strict=True)):
+            return False
+    return made > 0
+
+
+def _sensitive(cases: list[Case]) -> bool:
+    """Whether other inputs give another answer."""
+    first = cases[0]
+    partner = _partner(first, cases)
+    return partner is None or any(e > 1e-4 for e in first.errors(partner.truth))
+
+
+def _weights_matter(reference: Reference, case: Case) -> bool:
+    other = reference.truth(case.inputs, trials.other_state(reference.model), case.seed)
+    return any(e > 1e-4 for e in case.errors(other))

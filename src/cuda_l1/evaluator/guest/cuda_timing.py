@@ -1,0 +1,108 @@
+"""The runner's side of timing on a GPU: flush, gate, events, on the harness's own way to the driver."""
+
+from __future__ import annotations
+
+import base64
+import time
+from typing import Any
+
+import torch
+
+from . import state
+from .control import Control
+from .cuda_driver import Driver
+from .gate import Gate
+from .tensors import map_leaves
+
+_now = time.perf_counter_ns
+_clone = torch.Tensor.clone
+_CUDA = torch._C._autograd.DeviceType.CUDA
+FLUSH_FACTOR = 2
+"""The flush writes this many times the size of the L2 cache."""
+
+
+class CudaHarness:
+    """Made before the candidate is loaded; holds the context, the flush buffer and the gate."""
+
+    def __init__(self, device: str) -> None:
+        index = int(device.split(":")[1]) if ":" in device else 0
+        torch.cuda.set_device(index)
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+        torch.zeros(1, device=device)
+        self.driver = Driver(index)
+        self.synchronize = self.driver.synchronize
+        self._flush_bytes = FLUSH_FACTOR * max(self.driver.attributes.l2_bytes, 32 << 20)
+        self._flush = self.driver.allocate(self._flush_bytes)
+        self._begin, self._end = self.driver.event(), self.driver.event()
+        self._profile = torch.profiler.profile
+
+    def attach(self, judge_fd: int, runner_fd: int, image: str) -> None:
+        """Map the control pages and load the gate from the image that the judge assembled (base64)."""
+        self._control = Control.attach(judge_fd, runner_fd)
+        self._gate = Gate(self.driver, self._control, image=base64.b64decode(image))
+
+    def _flush_cache(self, stream: int) -> None:
+        self.driver.memset_async(self._flush.address, 0, self._flush_bytes, stream)
+
+    def block(self, runner: Any, message: dict[str, Any]) -> dict[str, Any]:
+        """A block of driven calls on one clock."""
+        one = self._device_call if message["clock"] == "device" else self._host_call
+        samples = []
+        for number in range(message["calls"]):
+            sequence = message["first"] + number
+            if not self._control.wait(Control.GO, sequence, message["patience_s"]):
+                raise TimeoutError("the judge did not start the call")
+            if message["stateful"]:
+                state.restore(runner._model, runner._base)
+                self.synchronize()
+            samples.append(one(runner, message, sequence))
+        return {"samples": samples}
+
+    def _device_call(self, runner: Any, message: dict[str, Any], sequence: int) -> float:
+        """Device time behind the gate, microseconds: launch cost hidden, cache cold."""
+        stream = self.driver.current_stream()
+        self._flush_cache(stream)
+        self._gate.shut(sequence, stream)
+        while not self._gate.resident(sequence):
+            pass
+        self._begin.record(stream)
+        result = runner._forward()
+        if message["clone"]:
+            result = map_leaves(result, _clone)
+        self._end.record(stream)
+        runner._deliver(result, message, synchronize=False)
+        self._gate.finish(sequence, stream)
+        self._control.put(Control.ENQUEUED, sequence)
+        self.synchronize()
+        elapsed = self._end.elapsed_us(self._begin)
+        self._control.put(Control.DELIVERED, sequence)
+        return elapsed
+
+    def _host_call(self, runner: Any, message: dict[str, Any], sequence: int) -> float:
+        """Host time from call to completion, microseconds: device idle before, cache cold."""
+        self._flush_cache(self.driver.current_stream())
+        self.synchronize()
+        self._control.put(Control.ENQUEUED, sequence)
+        self._control.wait(Control.GATE_OPEN, sequence, message["patience_s"])
+        start = _now()
+        result = runner._forward()
+        if message["clone"]:
+            result = map_leaves(result, _clone)
+        self.synchronize()
+        elapsed = (_now() - start) / 1e3
+        self._control.put(Control.DONE, sequence)
+        runner._deliver(result, message)
+        self._control.put(Control.DELIVERED, sequence)
+        return elapsed
+
+    def profile(self, runner: Any) -> dict[str, Any]:
+        """Streams on which one untimed call works, and the peak of device memory during it."""
+        torch.cuda.reset_peak_memory_stats()
+        state.restore(runner._model, runner._base)
+        with self._profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+            runner._forward()
+            self.synchronize()
+        results = profiler.profiler.kineto_results
+        events = results.events() if results else []
+        streams = {e.device_resource_id() for e in events if e.device_type() == _CUDA}
+        return {"streams": max(1, len(streams)), "peak_bytes": torch.cuda.max_memory_allocated()}

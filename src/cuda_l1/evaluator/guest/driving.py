@@ -1,0 +1,166 @@
+"""Driven calls: the judge writes each call's inputs, starts it, waits, takes the outputs, and keeps a clock of its own.
+
+No later call's inputs exist in the runner's reach, and the runner cannot know which outputs will be compared: the judge
+draws that after each copy has arrived (a reservoir of at most 8 within 1 GiB).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import SystemRandom
+from typing import Any
+
+import torch
+
+from . import trials
+from .control import Control
+from .gate import open_gate
+from .reference import Answer
+from .session import RunnerFailure, Session, total_bytes
+from .tensors import view
+
+KEPT, KEPT_BYTES = 8, 1 << 30
+SETS, SETS_BYTES = 4, 1 << 30
+GATE_PATIENCE_S = 0.02
+"""A call that has not returned behind the closed gate by then waits for the device itself; its gate is opened."""
+FLUSH_S = 0.002
+"""Flushing the cache and filling the device with the gate, before the call."""
+
+_random = SystemRandom()
+
+
+@dataclass
+class Block:
+    """What one block of driven calls gave: the runner's samples and the judge's, microseconds."""
+
+    samples: list[float]
+    judge: list[float]
+
+
+@dataclass
+class InputSets:
+    """Inputs for timing: a few sets under secret seeds, or one that is redrawn where they are large."""
+
+    sets: list[trials.Inputs]
+    weights: Any
+    seeds: list[int]
+
+    @classmethod
+    def draw(cls, reference: Any) -> InputSets:
+        seeds = [trials.secret_seed()]
+        sets = [reference.draw(seeds[0])]
+        room = SETS_BYTES // max(1, total_bytes(sets[0]))
+        while len(sets) < min(SETS, max(2, room)):
+            seeds.append(trials.secret_seed())
+            sets.append(reference.draw(seeds[-1]))
+        return cls(sets, reference.public, seeds)
+
+
+def keep_some(session: Session, index: int, slots: Sequence[dict[str, Any]]) -> None:
+    """Reservoir sampling over all timed calls of this runner: keep this call's outputs, or not."""
+    session.kept_seen += 1
+    outputs = [view(s, session.outputs) for s in slots]
+    room = max(1, min(KEPT, KEPT_BYTES // max(1, total_bytes(outputs))))
+    if len(session.kept) < room:
+        session.kept.append((index, [t.clone() for t in outputs]))
+    elif (place := _random.randrange(session.kept_seen)) < room:
+        session.kept[place] = (index, [t.clone() for t in outputs])
+
+
+def block_on_cpu(
+    session: Session, inputs: InputSets, request: dict[str, Any], calls: int, *, warm: int, patience_s: float
+) -> Block:
+    """`calls` driven calls after `warm` that are not counted. The judge's figure is the round trip."""
+    total = calls + warm
+    samples, judge = [], []
+    start_at = _random.randrange(len(inputs.sets))
+    for number in range(total):
+        chosen = (start_at + number) % len(inputs.sets)
+        session.refill(inputs.sets[chosen])
+        begin = time.perf_counter_ns()
+        if number == 0:
+            session.send({"op": "block", "calls": total, "patience_s": patience_s, **request})
+        else:
+            session.send({"op": "go"})
+        reply = session.receive(patience_s, "a timed call")
+        judge.append((time.perf_counter_ns() - begin) / 1e3)
+        if number + 1 < total:
+            samples.append(_number(reply.get("us")))
+        else:
+            samples = _samples(reply, total)
+        keep_some(session, chosen, request["slots"])
+    return Block(samples[warm:], judge[warm:])
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, int | float) and 0 <= value < 1e12:
+        return float(value)
+    raise RunnerFailure("CRASHED", "the runner sent a malformed time", "timing")
+
+
+def _samples(reply: dict[str, Any], count: int) -> list[float]:
+    samples = reply.get("samples")
+    if not isinstance(samples, list) or len(samples) != count:
+        raise RunnerFailure("CRASHED", "the runner sent a malformed list of times", "timing")
+    return [_number(s) for s in samples]
+
+
+def block_on_cuda(
+    session: Session,
+    inputs: InputSets,
+    request: dict[str, Any],
+    calls: int,
+    *,
+    clock: str,
+    warm: int,
+    patience_s: float,
+) -> Block:
+    """The same on a GPU, driven by words in shared pages instead of messages.
+
+    `device`: the judge's figure runs from opening the gate to done. `call`: from the start signal to completion.
+    The word that opens the gate is the start signal too.
+    """
+    control: Control = session.control
+    total = calls + warm
+    first = session.sequence + 1
+    session.send({"op": "block", "clock": clock, "calls": total, "first": first, "patience_s": patience_s, **request})
+    judge = []
+    start_at = _random.randrange(len(inputs.sets))
+    for number in range(total):
+        sequence = first + number
+        chosen = (start_at + number) % len(inputs.sets)
+        session.refill(inputs.sets[chosen])
+        torch.cuda.synchronize()
+        control.put(Control.GO, sequence)
+        if clock == "device":  # enqueued: the call has returned behind the closed gate
+            control.wait(Control.ENQUEUED, sequence, GATE_PATIENCE_S + FLUSH_S)
+        else:  # enqueued: the cache is flushed and the device idle
+            _await(session, Control.ENQUEUED, sequence, patience_s)
+        begin = time.perf_counter_ns()
+        open_gate(control, sequence)
+        _await(session, Control.FINISHED if clock == "device" else Control.DONE, sequence, patience_s)
+        judge.append((time.perf_counter_ns() - begin) / 1e3)
+        _await(session, Control.DELIVERED, sequence, patience_s)
+        keep_some(session, chosen, request["slots"])
+    session.sequence = first + total - 1
+    samples = _samples(session.receive(patience_s, "a timed call"), total)
+    return Block(samples[warm:], judge[warm:])
+
+
+def _await(session: Session, word: Any, sequence: int, seconds: float) -> None:
+    """Spin on a word of the runner's; a reply that comes instead is an error of the candidate's."""
+    control: Control = session.control
+    deadline = time.perf_counter() + seconds
+    while not control.wait(word, sequence, min(0.25, seconds)):
+        if session.has_message():
+            session.receive(0.0, "a timed call")
+            raise RunnerFailure("CRASHED", "the runner ended its block early", "timing")
+        if time.perf_counter() > deadline:
+            raise RunnerFailure("TIMED_OUT", f"a timed call took longer than {seconds:.1f} s", "timing")
+
+
+def kept_answers(session: Session) -> list[tuple[int, Answer]]:
+    """The outputs kept from timed calls: (index of the input set, answer)."""
+    return [(index, Answer("", tensors)) for index, tensors in session.kept]

@@ -1,0 +1,257 @@
+"""The judge: serves one task. Makes inputs, runs the oracle, holds truth, compares, and keeps a clock of its own.
+
+It answers the parent's operations with evidence; the parent alone writes an Outcome.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from . import driving
+from .audit import Facts, audit
+from .channel import Channel, ChannelClosed
+from .check import Checker, Evidence, Wrong
+from .classes import Case
+from .control import Control
+from .reference import BadTask, Reference, first_line
+from .session import Deadlines, RunnerFailure, Session
+from .trials import Plan, secret_seed
+
+
+class Judge:
+    """State of the judge process; each public method answers one operation of the parent's."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, Session] = {}
+        self._sets: driving.InputSets | None = None
+        self._driver: Any = None
+        self._gate: str | None = None
+        self._eval_facts: Facts | None = None
+
+    def warm(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Threads and, on a GPU, the context; before any task is known."""
+        self._device = message["device"]
+        self._threads = message["threads"]
+        torch.set_num_threads(self._threads)
+        if self._device != "cpu":
+            from .cuda_driver import Driver
+            from .gate import assemble_gate
+
+            torch.cuda.set_device(self._device)
+            torch.zeros(1, device=self._device)
+            self._driver = Driver(int(self._device.split(":")[1]))
+            self._gate = base64.b64encode(assemble_gate(self._driver)).decode()
+        return {}
+
+    def task(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Load the reference and audit the task."""
+        self._reference = Reference(message["path"], self._device, message.get("weights"))
+        self._facts = audit(self._reference)
+        if self._facts.random:
+            self._learn_eval_mode()
+        return {"facts": dataclasses.asdict(self._facts), "oracle": self._reference.oracle_place}
+
+    def _learn_eval_mode(self) -> None:
+        """A task that differs with the seed is judged by value in eval mode, if it is deterministic there."""
+        reference, constructed = self._reference, self._reference.mode
+        changes = reference.changed_args, reference.changed_state
+        reference.set_mode("eval")
+        reference.changed_args, reference.changed_state = [], []
+        facts = audit(reference)
+        self._eval_facts = None if facts.random else facts
+        reference.set_mode(constructed)
+        reference.changed_args, reference.changed_state = changes
+
+    # ── runners ───────────────────────────────────────────────────────────────────────────────────
+
+    def greet(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Take over the channel of a fresh runner and warm it up, before its candidate is known."""
+        limits = Deadlines(**message["deadlines"])
+        session = Session(message["name"], Channel.from_fd(fds[0]), self._device, self._driver, limits)
+        session.warm(message["threads"])
+        self._sessions[message["name"]] = session
+        return {"pid": session.pid}
+
+    def load(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Give a runner its candidate: buffers, constructor, partners of the reference's tensors."""
+        session = self._sessions[message["name"]]
+        session.deadlines = Deadlines(**message["deadlines"])
+        reference = self._reference
+        sample = reference.draw()
+        answer = reference.call(sample, reference.public, "plain")
+        state_like = [reference.init, list(reference.constructed.values())]
+        control = Control.create() if self._driver else None
+        session.share(sample, answer.tensors, state_like, control, self._gate)
+        session.load(message["path"], reference.init, reference.mode)
+        unmapped = session.match(reference.constructed)
+        if reference.weights or message.get("weights"):
+            session.set_weights(reference.public)
+        return {"unmapped": unmapped}
+
+    def drop(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Forget a runner, its buffers and what was kept of its outputs."""
+        session = self._sessions.pop(message["name"], None)
+        if session is not None:
+            session.close()
+        return {}
+
+    # ── correctness ───────────────────────────────────────────────────────────────────────────────
+
+    def check(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """All trials for one runner."""
+        torch.set_num_threads(self._threads)
+        session = self._sessions[message["name"]]
+        evidence = (
+            self._check_random(session, message)
+            if self._facts.random
+            else self._checker(session).run(mapped=message["mapped"])
+        )
+        evidence.failure = evidence.failure or self._restore(session)
+        return {"evidence": dataclasses.asdict(evidence), "oracle": self._reference.oracle_place}
+
+    def _checker(self, session: Session, facts: Facts | None = None) -> Checker:
+        return Checker(self._reference, facts or self._facts, session)
+
+    def _restore(self, session: Session) -> dict[str, str] | None:
+        try:
+            session.set_weights(self._reference.public)
+        except RunnerFailure as failure:
+            return failure.as_json()
+        return None
+
+    def _check_random(self, session: Session, message: dict[str, Any]) -> Evidence:
+        """By value in eval mode where that is deterministic; in the timed mode by mean and variance over seeds."""
+        reference, timed_mode = self._reference, self._reference.mode
+        evidence = Evidence()
+        try:
+            if self._eval_facts is not None:
+                changes = reference.changed_args, reference.changed_state
+                reference.set_mode("eval")
+                reference.changed_args, reference.changed_state = [], []
+                session.ask("set_mode", 60.0, "a call", mode="eval")
+                evidence = self._checker(session, self._eval_facts).run(mapped=message["mapped"])
+                reference.set_mode(timed_mode)
+                reference.changed_args, reference.changed_state = changes
+                session.ask("set_mode", 60.0, "a call", mode=timed_mode)
+            if evidence.failure is None:
+                session.set_weights(reference.public)
+                checker = self._checker(session)
+                checker.compare_statistics(reference.draw())
+                evidence.trials.append(_seeds_trial(self._facts.task_class))
+                evidence.precision_class = evidence.precision_class or self._facts.task_class
+        except Wrong as wrong:
+            evidence.failure = {"outcome": wrong.outcome, "detail": wrong.detail, "stage": "checking"}
+        except RunnerFailure as failure:
+            evidence.failure = failure.as_json()
+        return evidence
+
+    # ── timing ────────────────────────────────────────────────────────────────────────────────────
+
+    def prepare(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Make a runner ready for driven calls: input sets, slots, warm-up calls; says how long a call takes."""
+        session = self._sessions[message["name"]]
+        if self._sets is None or message["fresh_sets"]:
+            self._sets = driving.InputSets.draw(self._reference)
+        sample = self._reference.call(self._sets.sets[0], self._reference.public, "plain")
+        torch.set_num_threads(1)  # from here on nothing of the judge's may spin on the lane
+        session.show(self._sets.sets[0])
+        session.request = {
+            **self._checker(session).request(session.slots(sample.tensors), None),
+            "stateful": bool(self._reference.changed_state or self._reference.changed_args),
+        }
+        times: list[float] = []
+        begin = time.perf_counter()
+        while len(times) < 4 or (len(times) < 20 and time.perf_counter() - begin < message["warm_s"]):
+            times.append(session.call(session.request).us)
+            session.refill(self._sets.sets[len(times) % len(self._sets.sets)])
+        session.request["clone"] = session.reused
+        session.ask("release", 60.0, "a call")
+        facts = session.ask("profile", 60.0 + session.deadlines.call_s, "a call")
+        empty = session.ask("empty", 60.0, "a call", calls=50)
+        return {
+            "us": min(times[2:]),
+            "reused": session.reused,
+            "streams": facts.get("streams") if isinstance(facts.get("streams"), int) else 1,
+            "peak_bytes": facts.get("peak_bytes") if isinstance(facts.get("peak_bytes"), int) else None,
+            "empty_us": empty.get("us") if isinstance(empty.get("us"), int | float) else None,
+        }
+
+    def block(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """One block of driven calls of one runner on one clock."""
+        session = self._sessions[message["name"]]
+        assert self._sets is not None
+        options = {"warm": message["warm"], "patience_s": session.deadlines.call_s}
+        if self._driver:
+            block = driving.block_on_cuda(
+                session, self._sets, session.request, message["calls"], clock=message["clock"], **options
+            )
+        else:
+            block = driving.block_on_cpu(session, self._sets, session.request, message["calls"], **options)
+        return {"samples": block.samples, "judge": block.judge}
+
+    def verify_timed(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Compare the outputs kept from timed calls with truth, under the class that the trials gave."""
+        session = self._sessions[message["name"]]
+        assert self._sets is not None
+        kept, session.kept, session.kept_seen = session.kept, [], 0
+        if self._facts.random:
+            return {"compared": 0, "wrong": None, "error": None}
+        torch.set_num_threads(self._threads)
+        cases: dict[int, Case] = {}
+        worst, bound = 0.0, 0.0
+        for index, tensors in kept:
+            if index not in cases:
+                inputs = self._sets.sets[index]
+                cases[index] = Case(
+                    self._reference, Plan("timed"), inputs, self._reference.public, secret_seed(), self._facts.jumpy
+                )
+            case = cases[index]
+            errors = case.errors(dataclasses.replace(case.noise, tensors=tensors))
+            worst, bound = max(worst, *errors), max(bound, *case.bounds(message["precision_class"]))
+            if not case.passes(errors, message["precision_class"]):
+                detail = (
+                    f"a timed call errs by {max(errors):.2e} where {max(case.bounds(message['class'])):.2e} is allowed"
+                )
+                return {
+                    "compared": len(kept),
+                    "wrong": detail,
+                    "error": worst,
+                    "bound": bound,
+                    "reference_error": 0.0,
+                }
+        noise = max((c.reference_error for c in cases.values()), default=0.0)
+        return {"compared": len(kept), "wrong": None, "error": worst, "bound": bound, "reference_error": noise}
+
+
+def _seeds_trial(task_class: str) -> dict[str, Any]:
+    return {"kind": "seeds", "error": 0.0, "reference_error": 0.0, "bound": 0.0, "passed_class": task_class}
+
+
+def main(channel: Channel, spec: dict[str, Any]) -> None:
+    """Serve the parent until it hangs up. A `RunnerFailure` or `BadTask` is a reply, never an exception here."""
+    judge = Judge()
+    operations: dict[str, Callable[..., dict[str, Any]]] = {
+        name: getattr(judge, name)
+        for name in ("warm", "task", "greet", "load", "drop", "check", "prepare", "block", "verify_timed")
+    }
+    while True:
+        try:
+            message, fds = channel.receive(max_fds=2)
+        except ChannelClosed:
+            os._exit(0)
+        try:
+            reply = operations[message["op"]](message, fds)
+        except RunnerFailure as failure:
+            reply = {"failure": failure.as_json()}
+        except BadTask as bad:
+            reply = {"bad_task": str(bad)}
+        except torch.OutOfMemoryError as error:
+            reply = {"memory": first_line(error)}
+        channel.send(reply)

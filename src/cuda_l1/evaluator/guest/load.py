@@ -1,0 +1,75 @@
+"""Turning source files into modules and models. Used by judge (the reference), runner and build (the candidate)."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import linecache
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+PUBLIC_SEED = 42
+
+_SAFETENSORS_DTYPES = {
+    "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
+    "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8,
+    "BOOL": torch.bool, "F8_E4M3": torch.float8_e4m3fn, "F8_E5M2": torch.float8_e5m2, "C64": torch.complex64,
+}  # fmt: skip
+
+
+def load_module(path: str, name: str) -> ModuleType:
+    """Execute the file as module `name`. A real file: Triton and `inspect` read the source of what they compile."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot load {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    linecache.checkcache(path)
+    spec.loader.exec_module(module)
+    return module
+
+
+def seed_everything(seed: int) -> None:
+    """Seed torch (all devices) and `random`; numpy too where it is already imported."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed % 2**32)
+
+
+def construct(cls: Any, init: Any, device: str, seed: int = PUBLIC_SEED) -> torch.nn.Module:
+    """`cls(*init)` under a seed, its tensors made on `device`; not moved out of the mode that it constructs itself in.
+
+    A dict as the last element stands for keyword arguments only when `init` is itself a dict.
+    """
+    seed_everything(seed)
+    with torch.device(device):
+        model = cls(**init) if isinstance(init, dict) else cls(*init)
+    if isinstance(model, torch.nn.Module):
+        model.to(device)
+    return model  # type: ignore[no-any-return]  # whatever the class makes: the caller checks
+
+
+def read_safetensors(path: str) -> dict[str, torch.Tensor]:
+    """The tensors of a safetensors file, on the CPU (format: 8-byte header length, JSON header, raw bytes)."""
+    data = bytearray(Path(path).read_bytes())
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        dtype = _SAFETENSORS_DTYPES[entry["dtype"]]
+        if end == begin:
+            tensors[name] = torch.empty(entry["shape"], dtype=dtype)
+            continue
+        raw = torch.frombuffer(data, dtype=torch.uint8, count=end - begin, offset=8 + length + begin)
+        tensors[name] = raw.clone().view(dtype).reshape(entry["shape"])
+    return tensors

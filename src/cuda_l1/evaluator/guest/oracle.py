@@ -1,0 +1,215 @@
+"""Truth, and how far an answer lies from it.
+
+Truth is the reference in float64. The error of a tensor is the maximum over its elements of
+|x - truth| / (|truth| + rms(truth)), with rms over the finite elements.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from . import state
+from .tensors import leaves, map_leaves
+
+_LOW = (torch.float32, torch.float16, torch.bfloat16)
+_TO_FLOAT = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
+
+
+class _InFloat64(TorchFunctionMode):
+    """Casts to a lower floating type that the reference spells out become casts to float64."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in _TO_FLOAT:
+            return args[0].double()
+        if kwargs.get("dtype") in _LOW:
+            kwargs["dtype"] = torch.float64
+        if func in (torch.Tensor.to, torch.Tensor.type):
+            args = tuple(torch.float64 if a in _LOW and isinstance(a, torch.dtype) else a for a in args)
+        return func(*args, **kwargs)
+
+
+class _TruncatedOperands(TorchFunctionMode):
+    """TF32 on a machine without it: operands of products and convolutions rounded to 10 bits of mantissa."""
+
+    _PRODUCTS = frozenset(
+        f
+        for f in (
+            torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.__rmatmul__, torch.mm,
+            torch.Tensor.mm, torch.bmm, torch.Tensor.bmm, torch.addmm, torch.baddbmm, torch.einsum,
+            torch.nn.functional.linear, torch.nn.functional.conv1d, torch.nn.functional.conv2d,
+            torch.nn.functional.conv3d, torch.nn.functional.conv_transpose1d, torch.nn.functional.conv_transpose2d,
+            torch.nn.functional.conv_transpose3d, torch.nn.functional.scaled_dot_product_attention,
+            torch.nn.functional.bilinear, torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu, torch.conv2d,
+        )
+    )  # fmt: skip
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in self._PRODUCTS:
+            args, kwargs = map_leaves(args, round_to_tf32), map_leaves(kwargs or {}, round_to_tf32)
+        return func(*args, **(kwargs or {}))
+
+
+def round_to_tf32(tensor: torch.Tensor) -> torch.Tensor:
+    """float32 rounded to nearest at 10 bits of mantissa; other dtypes unchanged."""
+    if tensor.dtype is not torch.float32:
+        return tensor
+    bits = tensor.contiguous().view(torch.int32)
+    return ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
+@contextmanager
+def exact_arithmetic() -> Iterator[None]:
+    """All reduced-precision modes of the backends off."""
+    with backend_precision(tf32=False):
+        yield
+
+
+@contextmanager
+def backend_precision(*, tf32: bool) -> Iterator[None]:
+    """TF32 of matmul and cuDNN on or off, restored afterwards."""
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = matmul.allow_tf32, cudnn.allow_tf32
+    matmul.allow_tf32 = cudnn.allow_tf32 = tf32
+    try:
+        yield
+    finally:
+        matmul.allow_tf32, cudnn.allow_tf32 = before
+
+
+def cast(value: Any, dtype: torch.dtype) -> Any:
+    """Floating tensors in a nested value as `dtype`; complex and integers untouched. Always a copy."""
+    return map_leaves(value, lambda t: t.to(dtype, copy=True) if t.is_floating_point() else t.clone())
+
+
+def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
+    """A deep copy with every floating parameter, buffer and plain tensor attribute as `dtype`."""
+    twin = copy.deepcopy(model).to(dtype)
+    for owner, key, _ in list(state._plain_attributes(twin)):
+        value = getattr(owner, key)
+        if value.is_floating_point():
+            setattr(owner, key, value.to(dtype))
+    for module in twin.modules():
+        for key, value in list(vars(module).items()):
+            if not key.startswith("_") and isinstance(value, list | tuple) and leaves(value):
+                setattr(module, key, cast(value, dtype))
+    return twin
+
+
+def run_float64(model: torch.nn.Module, args: Sequence[Any]) -> Any:
+    """The output of a float64 model on inputs cast to float64, casts inside it lifted to float64 too."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.no_grad(), exact_arithmetic(), _InFloat64():
+            return model(*args)
+    finally:
+        torch.set_default_dtype(default)
+
+
+def run_plain(model: torch.nn.Module, args: Sequence[Any]) -> Any:
+    """The output with all TF32 off: the noise floor."""
+    with torch.no_grad(), exact_arithmetic():
+        return model(*args)
+
+
+def run_tf32(model: torch.nn.Module, args: Sequence[Any], device: str) -> Any:
+    """The output with TF32 on everywhere; emulated on a CPU."""
+    if device == "cpu":
+        with torch.no_grad(), _TruncatedOperands():
+            return model(*args)
+    with torch.no_grad(), backend_precision(tf32=True):
+        return model(*args)
+
+
+def run_autocast(model: torch.nn.Module, args: Sequence[Any], device: str) -> Any:
+    """The output under bf16 autocast."""
+    with torch.no_grad(), torch.autocast(device.split(":")[0], dtype=torch.bfloat16):
+        return model(*args)
+
+
+def element_errors(answer: torch.Tensor, truth: torch.Tensor, rms: torch.Tensor | None = None) -> torch.Tensor:
+    """|x - truth| / (|truth| + rms) per element, float64; infinite where a non-finite element differs in kind or
+    sign, and where rms is 0 any difference is infinite. `rms` is that of the whole truth when slices are given."""
+    x, t = _wide(answer), _wide(truth)
+    finite = torch.isfinite(t)
+    error = (x - t).abs() / (torch.where(finite, t.abs(), 0.0) + (rms_of(truth) if rms is None else rms))
+    same = (x == t) | (torch.isnan(x) & torch.isnan(t))
+    error = torch.where(finite & torch.isfinite(x), error, math.inf)
+    return torch.where(same, 0.0, torch.where(torch.isnan(error), math.inf, error))
+
+
+def rms_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Root mean square of the finite elements, float64 scalar."""
+    wide = _wide(tensor)
+    finite = torch.isfinite(wide)
+    norm: torch.Tensor = torch.linalg.vector_norm(torch.where(finite, wide, 0.0).flatten())
+    return norm / finite.sum().clamp(min=1).sqrt()
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.is_complex():
+        return torch.view_as_real(tensor.to(torch.complex128))
+    return tensor.to(torch.float64)
+
+
+def _is_exact(tensor: torch.Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex())
+
+
+_SLICE = 1 << 25
+
+
+def max_error(answer: torch.Tensor, truth: torch.Tensor, leave_out: torch.Tensor | None = None) -> float:
+    """The largest element error, elements in `leave_out` (bool, same shape) not counted; 0.0 for empty tensors.
+
+    Integer and boolean answers are right (0.0) or wrong (inf). Works in slices along the first dimension: float64
+    copies of a large output would not fit beside the model.
+    """
+    if answer.numel() == 0:
+        return 0.0
+    if _is_exact(truth) or _is_exact(answer):
+        differs = answer != truth.to(answer.dtype)
+        return math.inf if bool((differs if leave_out is None else differs & ~leave_out).any()) else 0.0
+    if answer.dim() == 0 or answer.numel() <= _SLICE:
+        errors = element_errors(answer, truth)
+        return float((errors if leave_out is None else errors.masked_fill(leave_out, 0.0)).max())
+    rms, worst = rms_of(truth), 0.0
+    step = max(1, _SLICE * answer.shape[0] // answer.numel())
+    for start in range(0, answer.shape[0], step):
+        part = slice(start, start + step)
+        errors = element_errors(answer[part], truth[part], rms)
+        worst = max(worst, float((errors if leave_out is None else errors.masked_fill(leave_out[part], 0.0)).max()))
+    return worst
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """Where an answer and truth differ by isolated jumps (rounding, argmax, routing) and not by noise."""
+
+    mask: torch.Tensor
+    count: int
+
+
+def find_jumps(answer: torch.Tensor, truth: torch.Tensor) -> Jumps:
+    """Elements that differ by far more than the bulk does; none when they are not isolated (over 2 % of the tensor)."""
+    if not _is_exact(truth):
+        errors = element_errors(answer, truth)
+        flat = errors.flatten()
+        sample = flat[:: max(1, flat.numel() // 100_000)]
+        bulk = float(torch.nan_to_num(sample, posinf=1.0).quantile(0.95)) if flat.numel() else 0.0
+        mask = errors > max(64 * bulk, 2e-5)
+    else:
+        mask = answer != truth.to(answer.dtype)
+    count = int(mask.sum())
+    if count > max(3, 0.02 * mask.numel()):
+        return Jumps(torch.zeros_like(mask), 0)
+    return Jumps(mask, count)

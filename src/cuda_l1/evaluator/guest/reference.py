@@ -1,0 +1,232 @@
+"""The reference as the judge holds it: the model as shipped, its float64 twin, and what a call of it changes.
+
+Everything that a call may leave behind counts as an answer: the outputs, the arguments and the buffers that it changes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from . import oracle, state, trials
+from .load import construct, load_module, read_safetensors, seed_everything
+from .tensors import leaves, map_leaves
+
+
+class BadTask(Exception):
+    """The task itself is at fault; the text is one line for the user."""
+
+
+@dataclass
+class Answer:
+    """What one call left behind, in a fixed order: outputs, changed arguments, changed state."""
+
+    structure: str
+    tensors: list[torch.Tensor]
+
+
+def structure_of(value: Any, depth: int = 0) -> str:
+    """The nesting of an output as text; lists and tuples are alike, leaves that are no tensors stand as their repr."""
+    if isinstance(value, torch.Tensor):
+        return "T"
+    if depth > 8:
+        return "..."
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{k}:{structure_of(v, depth + 1)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(structure_of(v, depth + 1) for v in value) + "]"
+    return repr(value)[:80]
+
+
+def first_line(error: BaseException) -> str:
+    """`Type: message` of an exception, one line, cut to a readable length."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
+
+
+@dataclass
+class Reference:
+    """A task's `Model`, constructed under the public seed on the judge's device."""
+
+    path: str
+    device: str
+    weights: str | None = None
+    mode: str = "train"
+    model: torch.nn.Module = field(init=False)
+    get_inputs: Callable[[], Any] = field(init=False)
+    init: Any = field(init=False)
+    constructed: state.State = field(init=False)
+    """As the constructor left it under the public seed."""
+    public: state.State = field(init=False)
+    """With the task's weights loaded, where it has some."""
+    changed_args: list[int] = field(init=False, default_factory=list)
+    changed_state: list[str] = field(init=False, default_factory=list)
+    aliases: bool = field(init=False, default=False)
+    """An output of the reference's is a view of an argument."""
+    oracle_place: str = field(init=False, default="float64")
+    _twin: torch.nn.Module | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        # Everything below runs the task's own code: whatever it raises is the task's fault.
+        module = self._stage("cannot be imported", lambda: load_module(self.path, "reference_task"))
+        for name in ("Model", "get_inputs"):
+            if not callable(getattr(module, name, None)):
+                raise BadTask(f"task defines no `{name}`")
+        self.get_inputs = module.get_inputs
+        get_init = getattr(module, "get_init_inputs", list)
+        self.init = self._stage("get_init_inputs() raised", get_init)
+        self.model = self._stage(
+            "the constructor of Model raised", lambda: construct(module.Model, self.init, self.device)
+        )
+        if not isinstance(self.model, torch.nn.Module):
+            raise BadTask("`Model` is not a torch.nn.Module")
+        self.constructed = state.snapshot(self.model)
+        if self.weights:
+            self._load_weights(self.weights)
+        self.mode = "train" if self.model.training else "eval"
+        self.public = state.snapshot(self.model)
+
+    @staticmethod
+    def _stage(what: str, run: Callable[[], Any]) -> Any:
+        try:
+            return run()
+        except torch.OutOfMemoryError as error:
+            raise BadTask(f"out of device memory: {what}: {first_line(error)}") from error
+        except Exception as error:
+            raise BadTask(f"{what}: {first_line(error)}") from error
+
+    def _load_weights(self, path: str) -> None:
+        values = self._stage("the weights cannot be read", lambda: read_safetensors(path))
+        live = state.collect(self.model)
+        unknown, missing = sorted(set(values) - set(live)), sorted(set(self.model.state_dict()) - set(values))
+        if unknown or missing:
+            raise BadTask(f"the weights do not fit: unknown {unknown[:3]}, missing {missing[:3]}")
+        with torch.no_grad():
+            for name, value in values.items():
+                live[name].copy_(value)
+
+    def draw(self, seed: int | None = None) -> trials.Inputs:
+        """The task's own inputs under a seed (secret by default)."""
+        drawn: trials.Inputs = self._stage(
+            "get_inputs() raised", lambda: trials.draw_inputs(self.get_inputs, self.device, seed)
+        )
+        return drawn
+
+    def set_mode(self, mode: str) -> None:
+        """`train` or `eval`, for the model and its twin."""
+        self.mode = mode
+        self.model.train(mode == "train")
+        if self._twin is not None:
+            self._twin.train(mode == "train")
+
+    def call(
+        self, inputs: Sequence[Any], weights: Mapping[str, torch.Tensor], how: str = "plain", seed: int | None = None
+    ) -> Answer:
+        """One call from the given state. `how`: `shipped`, `plain` (no TF32), `tf32`, `autocast`, `fp32` (cast up)."""
+        model = self.model
+        if how == "fp32":
+            model, inputs, weights = oracle.cast_model(model, torch.float32), oracle.cast(inputs, torch.float32), {
+                k: v.float() if v.is_floating_point() else v for k, v in weights.items()
+            }  # fmt: skip
+        runs: dict[str, Callable[[Any, Any], Any]] = {
+            "shipped": lambda m, a: _no_grad_call(m, a),
+            "plain": oracle.run_plain,
+            "fp32": oracle.run_plain,
+            "tf32": lambda m, a: oracle.run_tf32(m, a, self.device),
+            "autocast": lambda m, a: oracle.run_autocast(m, a, self.device),
+        }
+        return self._answer(model, inputs, weights, runs[how], seed)
+
+    def truth(self, inputs: Sequence[Any], weights: Mapping[str, torch.Tensor], seed: int | None = None) -> Answer:
+        """The answer in float64; on the CPU where the device has too little memory for it."""
+        try:
+            return self._truth_on_device(inputs, weights, seed)
+        except torch.OutOfMemoryError:
+            if self.device == "cpu":
+                raise BadTask("out of memory: the reference in float64 does not fit") from None
+            torch.cuda.empty_cache()
+            return self._truth_on_cpu(inputs, weights, seed)
+
+    def _truth_on_device(self, inputs: Any, weights: Mapping[str, torch.Tensor], seed: int | None) -> Answer:
+        if self._twin is None:
+            self._twin = self._stage("cannot be cast to float64", lambda: oracle.cast_model(self.model, torch.float64))
+        wide = {k: v.double() if v.is_floating_point() else v for k, v in weights.items()}
+        return self._answer(self._twin, oracle.cast(inputs, torch.float64), wide, oracle.run_float64, seed)
+
+    def _truth_on_cpu(self, inputs: Any, weights: Mapping[str, torch.Tensor], seed: int | None) -> Answer:
+        self.oracle_place = "float64 on the CPU"
+        self._twin = None
+        twin = oracle.cast_model(self.model.cpu(), torch.float64)
+        self.model.to(self.device)
+        wide = {k: (v.double() if v.is_floating_point() else v).cpu() for k, v in weights.items()}
+        host = map_leaves(oracle.cast(inputs, torch.float64), lambda t: t.cpu())
+        answer = self._answer(twin, host, wide, oracle.run_float64, seed)
+        return Answer(answer.structure, [t.to(self.device) for t in answer.tensors])
+
+    def _answer(
+        self,
+        model: torch.nn.Module,
+        inputs: Sequence[Any],
+        weights: Mapping[str, torch.Tensor],
+        run: Callable[[Any, Any], Any],
+        seed: int | None,
+    ) -> Answer:
+        state.restore(model, weights)
+        args = map_leaves(list(inputs), lambda t: t.clone(memory_format=torch.preserve_format))
+        seed_everything(trials.secret_seed() if seed is None else seed)
+        try:
+            with torch.device(args_device(args, self.device)):
+                result = run(model, args)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            raise BadTask(f"Model.forward raised {first_line(error)}") from error
+        flat = leaves(args)
+        live = state.collect(model) if self.changed_state else {}
+        tensors = [*leaves(result), *(flat[i] for i in self.changed_args), *(live[n] for n in self.changed_state)]
+        return Answer(structure_of(result), [t.detach().clone() for t in tensors])
+
+    def learn_changes(self, inputs: trials.Inputs) -> None:
+        """Find out which arguments and which parts of the state a call changes."""
+        args = map_leaves(list(inputs), torch.clone)
+        state.restore(self.model, self.public)
+        result = self._stage("Model.forward raised", lambda: _no_grad_call(self.model, args))
+        held = {t.untyped_storage().data_ptr() for t in leaves(args)} - {0}
+        self.aliases = any(t.untyped_storage().data_ptr() in held for t in leaves(result))
+        pairs = zip(leaves(inputs), leaves(args), strict=True)
+        self.changed_args = [i for i, (old, new) in enumerate(pairs) if not state.same(old, new)]
+        self.changed_state = trials.changed(self.public, state.snapshot(self.model))
+        state.restore(self.model, self.public)
+
+    def rough_us(self, inputs: trials.Inputs) -> float:
+        """Host time of a call from idle to completion, microseconds: the least of three after a warm-up."""
+        best = float("inf")
+        for _ in range(4):
+            args = map_leaves(list(inputs), torch.clone)
+            _synchronize(self.device)
+            start = time.perf_counter()
+            _no_grad_call(self.model, args)
+            _synchronize(self.device)
+            best = min(best, (time.perf_counter() - start) * 1e6)
+        state.restore(self.model, self.public)
+        return best
+
+
+def args_device(args: Any, default: str) -> str:
+    """The device of the first tensor argument, else the default: a tensor that forward makes belongs there."""
+    first = next(iter(leaves(args)), None)
+    return str(first.device) if first is not None else default
+
+
+def _no_grad_call(model: torch.nn.Module, args: Sequence[Any]) -> Any:
+    with torch.no_grad():
+        return model(*args)
+
+
+def _synchronize(device: str) -> None:
+    if device != "cpu":
+        torch.cuda.synchronize()

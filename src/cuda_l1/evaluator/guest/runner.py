@@ -1,0 +1,267 @@
+"""The runner: holds one candidate (or one opponent), makes the calls that the judge asks for, and sends evidence.
+
+It never says whether anything is right. Whatever it needs from torch or the standard library after the candidate is
+loaded is bound here first, so that a patched attribute does not reach it. One candidate, then it dies.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from typing import Any
+
+import torch
+
+from . import buffers, state
+from .channel import Channel, ChannelClosed
+from .load import construct, load_module
+from .reference import structure_of
+from .tensors import leaves, map_leaves, plain_tensor_problem, unpack, view
+
+_now = time.perf_counter_ns
+_copy = torch.Tensor.copy_
+_clone = torch.Tensor.clone
+_no_grad = torch.no_grad
+_exit = os._exit
+_format_exception = traceback.format_exception
+
+
+class Runner:
+    """State of one runner process; each public method answers one operation of the judge's."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._device = "cpu"
+        self._cuda: Any = None
+        self._base: state.State = {}
+        self._partners = state.Partners()
+        self._args: list[Any] = []
+        self._kept: list[torch.Tensor] = []
+
+    def warm(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Threads and, on a GPU, the context and the harness's own driver handle. Before any candidate exists."""
+        torch.set_num_threads(message["threads"])
+        self._device = message["device"]
+        if self._device != "cpu":
+            from .cuda_timing import CudaHarness
+
+            self._cuda = CudaHarness(self._device)
+        return {"pid": os.getpid()}
+
+    def buffers(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Map the judge's shared memory: inputs, outputs, state, and on a GPU the two control pages."""
+        driver = self._cuda.driver if self._cuda else None
+        sizes = message["bytes"]
+        self._inputs, self._outputs, self._state = (
+            buffers.attach(fd, size, driver) for fd, size in zip(fds[:3], sizes, strict=True)
+        )
+        if self._cuda:
+            self._cuda.attach(fds[3], fds[4], message["gate"])
+        return {}
+
+    def load(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Execute the candidate's file and construct `ModelNew` under the public seed."""
+        module = load_module(message["path"], "candidate")
+        if not hasattr(module, "ModelNew"):
+            raise MissingModelNew("the candidate defines no `ModelNew`")
+        init = map_leaves(unpack(message["init"], self._state), lambda t: t.clone())
+        self._model = construct(module.ModelNew, init, self._device)
+        if not isinstance(self._model, torch.nn.Module):
+            raise MissingModelNew("`ModelNew` is not a torch.nn.Module")
+        self._model.train(message["mode"] == "train")
+        return {}
+
+    def match(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Find the partners of the reference's tensors, which lie in the state buffer as constructed."""
+        self._partners = state.match(self._read_state(message), self._model)
+        self._base = state.snapshot(self._model)
+        return {"unmapped": [] if self._partners.by_method else self._partners.unmapped}
+
+    def weights(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Take over the reference's values; from now on calls start from them."""
+        state.restore(self._model, self._base)
+        state.load_reference_state(self._model, self._read_state(message), self._partners)
+        self._base = state.snapshot(self._model)
+        return {}
+
+    def _read_state(self, message: dict[str, Any]) -> state.State:
+        return {name: view(at, self._state) for name, at in message["state"].items()}
+
+    def inputs(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Look at inputs that lie in the input buffer; the same views serve every call until the next `inputs`."""
+        self._args = unpack(message["value"], self._inputs)
+        return {}
+
+    def call(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """One untimed call from the base state: outputs to the output buffer, their description to the judge."""
+        state.restore(self._model, self._base)
+        if message.get("seed") is not None:
+            torch.manual_seed(message["seed"])
+        start = _now()
+        result = self._forward()
+        if self._cuda:
+            self._cuda.synchronize()
+        elapsed = (_now() - start) / 1e3
+        described = self._deliver(result, message)
+        described["reused"] = self._reuses(result)
+        described["us"] = elapsed
+        return described
+
+    def _forward(self) -> Any:
+        with _no_grad():
+            return self._model(*self._args)
+
+    def _deliver(self, result: Any, message: dict[str, Any], *, synchronize: bool = True) -> dict[str, Any]:
+        """Copy outputs, changed arguments and changed state into their slots; describe what does not fit its slot."""
+        flat_args = leaves(self._args)
+        live = state.collect(self._model) if message["changed_state"] else {}
+        partners = [live.get(self._partners.partner.get(name, "")) for name in message["changed_state"]]
+        tensors = [*leaves(result), *(flat_args[i] for i in message["changed_args"]), *partners]
+        slots = message["slots"]
+        described = [self._describe(t, flat_args) for t in tensors]
+        if len(tensors) == len(slots):
+            for tensor, slot, entry in zip(tensors, slots, described, strict=True):
+                if not entry.get("problem") and entry["dtype"] == slot["$tensor"] and entry["shape"] == slot["shape"]:
+                    _copy(view(slot, self._outputs), tensor)
+        if self._cuda and synchronize:
+            self._cuda.synchronize()
+        return {"structure": structure_of(result), "outputs": described}
+
+    def _describe(self, tensor: Any, args: list[torch.Tensor]) -> dict[str, Any]:
+        if tensor is None:
+            return {"problem": "no partner", "dtype": "", "shape": []}
+        if problem := plain_tensor_problem(tensor):
+            return {"problem": problem, "dtype": "", "shape": []}
+        storage = tensor.untyped_storage().data_ptr()
+        return {
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "shape": list(tensor.shape),
+            "stride": list(tensor.stride()),
+            "device": tensor.device.type,
+            "alias": any(storage and storage == a.untyped_storage().data_ptr() for a in args),
+        }
+
+    def _reuses(self, result: Any) -> bool:
+        """Whether this call's outputs lie in the storage of the last call's, which is still held."""
+        current = [t for t in leaves(result) if type(t) is torch.Tensor]
+        before = {t.untyped_storage().data_ptr() for t in self._kept} - {0}
+        inputs = {t.untyped_storage().data_ptr() for t in leaves(self._args)}
+        self._kept = current
+        return any(t.untyped_storage().data_ptr() in before - inputs for t in current)
+
+    def release(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Let go of kept outputs before timing."""
+        self._kept = []
+        return {}
+
+    def block(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """A block of driven calls; the samples go back with the last reply."""
+        if self._cuda:
+            return dict(self._cuda.block(self, message))
+        samples = []
+        for index in range(message["calls"]):
+            if index:
+                self._channel.receive(timeout=message["patience_s"])
+            if message["stateful"]:
+                state.restore(self._model, self._base)
+            start = _now()
+            result = self._forward()
+            if message["clone"]:
+                result = map_leaves(result, _clone)
+            elapsed = _now() - start
+            self._deliver(result, message)
+            result = None
+            samples.append(elapsed / 1e3)
+            if index + 1 < message["calls"]:
+                self._channel.send({"us": samples[-1]})
+        return {"samples": samples}
+
+    def statistics(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Mean and variance per element over seeds, for tasks that differ with the global seed; to the output slots."""
+        sums: list[torch.Tensor] = []
+        squares: list[torch.Tensor] = []
+        for seed in message["seeds"]:
+            state.restore(self._model, self._base)
+            torch.manual_seed(seed)
+            values = [t.double() for t in leaves(self._forward()) if t.is_floating_point()]
+            sums = [s + v for s, v in zip(sums, values, strict=True)] if sums else values
+            squares = [s + v * v for s, v in zip(squares, values, strict=True)] if squares else [v * v for v in values]
+        for slot, value in zip(message["slots"], [*sums, *squares], strict=True):
+            _copy(view(slot, self._outputs), value / len(message["seeds"]))
+        if self._cuda:
+            self._cuda.synchronize()
+        return {}
+
+    def empty(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """What a call costs that returns a ready output: median of `calls`, microseconds, host clock."""
+        ready = torch.empty(1, device=self._device)
+        model, self._model = self._model, _Ready(ready)
+        samples = []
+        for _ in range(message["calls"]):
+            start = _now()
+            self._forward()
+            if self._cuda:
+                self._cuda.synchronize()
+            samples.append((_now() - start) / 1e3)
+        self._model = model
+        return {"us": sorted(samples)[len(samples) // 2]}
+
+    def set_mode(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Train or eval mode."""
+        self._model.train(message["mode"] == "train")
+        return {}
+
+    def profile(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Streams on which one call works, and the peak of device memory."""
+        return dict(self._cuda.profile(self)) if self._cuda else {"streams": 1, "peak_bytes": None}
+
+
+class _Ready(torch.nn.Module):
+    """Returns what it holds."""
+
+    def __init__(self, value: torch.Tensor) -> None:
+        super().__init__()
+        self.value = value
+
+    def forward(self, *args: Any) -> torch.Tensor:
+        return self.value
+
+
+class MissingModelNew(Exception):
+    """The candidate's file has no usable `ModelNew`."""
+
+
+def describe_error(error: BaseException) -> dict[str, Any]:
+    """An exception of the candidate's as data."""
+    text = str(error).strip()
+    memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in text
+    trace = "".join(_format_exception(error))[-4000:]
+    return {"type": type(error).__name__, "message": text[:600], "memory": memory, "trace": trace}
+
+
+OPERATIONS = (
+    *("warm", "buffers", "load", "match", "weights", "inputs", "call", "release", "block"),
+    *("statistics", "profile", "empty", "set_mode"),
+)
+
+
+def main(channel: Channel, spec: dict[str, Any]) -> None:
+    """Serve the judge until it hangs up."""
+    runner = Runner(channel)
+    operations = {name: getattr(runner, name) for name in OPERATIONS}
+    while True:
+        try:
+            message, fds = channel.receive(max_fds=8)
+        except ChannelClosed:
+            _exit(0)
+        try:
+            reply = operations[message["op"]](message, fds)
+        except ChannelClosed:
+            _exit(0)
+        except BaseException as error:  # noqa: BLE001  the boundary to foreign code: SystemExit is a result too
+            reply = {"error": describe_error(error)}
+            sys.stderr.write(reply["error"]["trace"])
+            sys.stderr.flush()
+        channel.send(reply)

@@ -1,0 +1,234 @@
+"""The judge's end of one runner: buffers that both see, operations with deadlines, and replies that are not believed.
+
+A reply is evidence from a process that may be hostile: anything malformed, late or missing becomes a `RunnerFailure`.
+"""
+
+from __future__ import annotations
+
+import math
+import select
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from . import buffers, tensors
+from .channel import Channel, ChannelClosed, ProtocolError
+from .reference import Answer
+from .tensors import leaves, map_leaves, nbytes_needed, pack, rewrite, view
+
+
+@dataclass
+class RunnerFailure(Exception):
+    """Why a runner gave no usable answer. `DIED` is refined by the parent, which knows the exit status."""
+
+    outcome: str
+    detail: str
+    stage: str
+
+    def as_json(self) -> dict[str, str]:
+        return {"outcome": self.outcome, "detail": self.detail, "stage": self.stage}
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """Seconds that an operation may take."""
+
+    load_s: float
+    first_call_s: float
+    call_s: float
+
+
+@dataclass
+class Reply:
+    """What a runner said about one call, checked for shape but not believed."""
+
+    structure: str
+    outputs: list[dict[str, Any]]
+    reused: bool
+    us: float
+
+
+class Session:
+    """One runner as the judge sees it."""
+
+    def __init__(self, name: str, channel: Channel, device: str, driver: Any, deadlines: Deadlines) -> None:
+        self.name = name
+        self.device = device
+        self._channel = channel
+        self._driver = driver
+        self.deadlines = deadlines
+        self.control: Any = None
+        self.reused = False
+        self.called = False
+        self.pid = 0
+        self.kept: list[tuple[int, list[torch.Tensor]]] = []
+        self.kept_seen = 0
+        self.sequence = 0
+        self.request: dict[str, Any] = {}
+
+    # ── operations ────────────────────────────────────────────────────────────────────────────────
+
+    def ask(self, op: str, timeout: float, stage: str, fds: Sequence[int] = (), **fields: Any) -> dict[str, Any]:
+        """Send an operation and wait for its reply. Raises RunnerFailure."""
+        try:
+            self._channel.send({"op": op, **fields}, fds)
+        except (ChannelClosed, TimeoutError) as error:
+            raise RunnerFailure("DIED", f"the runner is gone before `{op}`", stage) from error
+        return self.receive(timeout, stage)
+
+    def receive(self, timeout: float, stage: str) -> dict[str, Any]:
+        """The next message of the runner's; an error reply becomes a RunnerFailure."""
+        try:
+            reply, _ = self._channel.receive(timeout=timeout)
+        except ChannelClosed as error:
+            raise RunnerFailure("DIED", f"the process ended during {stage}", stage) from error
+        except TimeoutError as error:
+            raise RunnerFailure("TIMED_OUT", f"{stage} took longer than {timeout:.1f} s", stage) from error
+        except ProtocolError as error:
+            raise RunnerFailure("CRASHED", f"the runner sent bytes that are no message: {error}", stage) from error
+        if "error" in reply:
+            raise self._failure(reply["error"], stage)
+        return reply
+
+    def has_message(self) -> bool:
+        """Whether the runner has sent something that was not read yet."""
+        return bool(select.select([self._channel.fileno()], [], [], 0)[0])
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send without waiting (driven calls)."""
+        try:
+            self._channel.send(message)
+        except (ChannelClosed, TimeoutError) as error:
+            raise RunnerFailure("DIED", "the runner is gone", "timing") from error
+
+    @staticmethod
+    def _failure(error: Any, stage: str) -> RunnerFailure:
+        if not isinstance(error, dict):
+            return RunnerFailure("CRASHED", "the runner sent a malformed error", stage)
+        kind, message = str(error.get("type", ""))[:80], str(error.get("message", ""))
+        detail = f"{kind}: {' '.join(message.split())[:400]}"
+        if error.get("memory"):
+            return RunnerFailure("OUT_OF_MEMORY", detail, stage)
+        return RunnerFailure("BUILD_FAILED" if stage == "loading" else "CRASHED", detail, stage)
+
+    def close(self) -> None:
+        """Hang up and let go of the buffers."""
+        self._channel.close()
+        self.kept = []
+        for name in ("inputs", "outputs", "state"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    # ── set-up ────────────────────────────────────────────────────────────────────────────────────
+
+    def warm(self, threads: int) -> None:
+        """Bring the runner to life: threads, and on a GPU its context."""
+        reply = self.ask("warm", 120.0, "starting", threads=threads, device=self.device)
+        pid = reply.get("pid")
+        self.pid = pid if isinstance(pid, int) else 0
+
+    def share(
+        self, inputs: Any, slots_like: Sequence[torch.Tensor], state: Any, control: Any, gate: str | None
+    ) -> None:
+        """Create the shared buffers and hand them over. `slots_like`: one answer of the reference; `gate`: the gate
+        kernel's image, base64, on a GPU."""
+        wide = [t.double() if t.is_floating_point() else t for t in slots_like]
+        self.inputs = buffers.create(nbytes_needed(inputs), self._driver)
+        self.outputs = buffers.create(2 * nbytes_needed(wide), self._driver)
+        self.state = buffers.create(nbytes_needed(state), self._driver)
+        self.control = control
+        shared = (self.inputs, self.outputs, self.state)
+        fds = [b.fileno() for b in shared] + (list(control.fds) if control is not None else [])
+        self.ask("buffers", 60.0, "starting", fds, bytes=[b.nbytes for b in shared], gate=gate)
+
+    def slots(self, like: Sequence[torch.Tensor], dtype: torch.dtype | None = None) -> list[dict[str, Any]]:
+        """Places in the output buffer for tensors of these shapes, contiguous, poisoned."""
+        empty = [torch.empty(t.shape, dtype=dtype or t.dtype, device=self.device) for t in like]
+        described = [d for t in self._pack_list(empty) for d in [t]]
+        self.poison()
+        return described
+
+    def _pack_list(self, values: list[torch.Tensor]) -> list[dict[str, Any]]:
+        return list(pack(values, self.outputs)["$list"])
+
+    def poison(self) -> None:
+        """Overwrite all outputs, so that nothing left from an earlier call can pass (0xFF bytes are NaN)."""
+        self.outputs.bytes_at(0, self.outputs.nbytes).fill_(255)
+        self._settle()
+
+    def _settle(self) -> None:
+        if self.device != "cpu":
+            torch.cuda.synchronize()
+
+    def load(self, path: str, init: Any, mode: str) -> None:
+        """Construct the candidate."""
+        described = pack(init, self.state)
+        self._settle()
+        self.ask("load", self.deadlines.load_s, "loading", path=path, init=described, mode=mode)
+
+    def match(self, constructed: Mapping[str, torch.Tensor]) -> list[str]:
+        """Names of reference tensors that found no partner."""
+        reply = self.ask("match", 60.0, "loading", state=self._write_state(constructed))
+        unmapped = reply.get("unmapped")
+        return [str(n)[:200] for n in unmapped] if isinstance(unmapped, list) else list(constructed)
+
+    def set_weights(self, values: Mapping[str, torch.Tensor]) -> None:
+        """Give the candidate other weights."""
+        self.ask("weights", 60.0 + self.deadlines.call_s, "loading weights", state=self._write_state(values))
+
+    def _write_state(self, values: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+        described = pack(list(values.values()), self.state)["$list"]
+        self._settle()
+        return dict(zip(values, described, strict=True))
+
+    # ── calls ─────────────────────────────────────────────────────────────────────────────────────
+
+    def show(self, inputs: Any, *, odd: bool = False) -> None:
+        """Lay inputs into the shared buffer and have the runner look at them."""
+        self.shown = pack(inputs, self.inputs, odd=odd)
+        self._settle()
+        self.ask("inputs", 60.0, "starting", value=self.shown)
+
+    def refill(self, inputs: Any) -> None:
+        """Other contents in the same places."""
+        rewrite(inputs, self.shown, self.inputs)
+
+    def seen_inputs(self) -> list[torch.Tensor]:
+        """The input tensors as they lie in the shared buffer now."""
+        return [view(d, self.inputs) for d in tensors.tensor_descriptions(self.shown)]
+
+    def call(self, request: dict[str, Any]) -> Reply:
+        """One untimed call; `request` names the slots and what else counts as an answer."""
+        timeout = self.deadlines.call_s if self.called else self.deadlines.first_call_s
+        reply = self.ask("call", timeout, "the first call" if not self.called else "a call", **request)
+        self.called = True
+        parsed = parse_reply(reply)
+        self.reused = self.reused or parsed.reused
+        return parsed
+
+    def answer(self, reply: Reply, slots: Sequence[dict[str, Any]]) -> Answer:
+        """The outputs as they lie in the shared buffer, copied."""
+        return Answer(reply.structure, [view(s, self.outputs).clone() for s in slots])
+
+
+def parse_reply(reply: dict[str, Any]) -> Reply:
+    """Check the form of a reply to `call`. Raises RunnerFailure."""
+    outputs = reply.get("outputs")
+    us = reply.get("us")
+    if not isinstance(outputs, list) or not all(isinstance(o, dict) for o in outputs):
+        raise RunnerFailure("CRASHED", "the runner sent a malformed reply", "a call")
+    if not isinstance(us, int | float) or not math.isfinite(us):
+        raise RunnerFailure("CRASHED", "the runner sent a malformed time", "a call")
+    return Reply(str(reply.get("structure"))[:2000], outputs, bool(reply.get("reused")), float(us))
+
+
+def host_copy(value: Any) -> Any:
+    """The nested value with every tensor cloned, strides kept."""
+    return map_leaves(value, lambda t: t.clone(memory_format=torch.preserve_format))
+
+
+def total_bytes(value: Any) -> int:
+    """Bytes of all tensors in a nested value."""
+    return sum(t.numel() * t.element_size() for t in leaves(value))

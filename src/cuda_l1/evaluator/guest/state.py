@@ -1,0 +1,150 @@
+"""The state of a model: parameters, buffers and plain tensor attributes of every submodule, by name.
+
+Ten KernelBench tasks keep hidden states as plain attributes, which `.double()`, `.to()` and `state_dict()` do not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+_copy = torch.Tensor.copy_
+_equal = torch.equal
+_no_grad = torch.no_grad
+State = dict[str, torch.Tensor]
+
+
+def _plain_attributes(model: torch.nn.Module) -> Iterator[tuple[torch.nn.Module, str, str]]:
+    for prefix, module in model.named_modules():
+        for key, value in vars(module).items():
+            if isinstance(value, torch.Tensor):
+                yield module, key, f"{prefix}.{key}" if prefix else key
+
+
+def _nested_attributes(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    for prefix, module in model.named_modules():
+        for key, value in vars(module).items():
+            if key.startswith("_") or not isinstance(value, list | tuple):
+                continue
+            for index, item in enumerate(value):
+                if isinstance(item, torch.Tensor):
+                    yield (f"{prefix}.{key}.{index}" if prefix else f"{key}.{index}"), item
+
+
+def collect(model: torch.nn.Module) -> State:
+    """Live tensors by name: parameters, buffers, tensor attributes, tensors in list and tuple attributes."""
+    state: State = dict(model.named_parameters(remove_duplicate=False))
+    state.update({name: b for name, b in model.named_buffers(remove_duplicate=False) if b is not None})
+    state.update({name: getattr(module, key) for module, key, name in _plain_attributes(model)})
+    state.update(dict(_nested_attributes(model)))
+    return state
+
+
+def kinds(model: torch.nn.Module) -> dict[str, str]:
+    """`parameter`, `buffer` or `attribute` for each name of `collect`."""
+    named = dict.fromkeys(collect(model), "attribute")
+    named.update(dict.fromkeys((n for n, _ in model.named_buffers(remove_duplicate=False)), "buffer"))
+    named.update(dict.fromkeys((n for n, _ in model.named_parameters(remove_duplicate=False)), "parameter"))
+    return named
+
+
+def snapshot(model: torch.nn.Module) -> State:
+    """A copy of the state."""
+    return {name: tensor.detach().clone() for name, tensor in collect(model).items()}
+
+
+def restore(model: torch.nn.Module, saved: Mapping[str, torch.Tensor]) -> None:
+    """Bring the state back. Values are copied into the tensors that are there, so that version counters move;
+    an attribute that was replaced by another shape, dtype or device is set anew."""
+    live = collect(model)
+    with _no_grad():
+        for name, value in saved.items():
+            tensor = live.get(name)
+            if tensor is not None and _same_kind(tensor, value):
+                if not same(tensor, value):
+                    _copy(tensor, value)
+            else:
+                _assign(model, name, value.clone())
+
+
+def _same_kind(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and a.device == b.device
+
+
+def _assign(model: torch.nn.Module, name: str, value: torch.Tensor) -> None:
+    *path, last = name.split(".")
+    owner: Any = model
+    for part in path:
+        owner = owner[int(part)] if isinstance(owner, list | tuple) else getattr(owner, part)
+    if isinstance(owner, list):
+        owner[int(last)] = value
+    elif isinstance(owner, torch.nn.Module):
+        if last in owner._parameters:
+            owner._parameters[last] = torch.nn.Parameter(value, requires_grad=False)
+        elif last in owner._buffers:
+            owner._buffers[last] = value
+        else:
+            setattr(owner, last, value)
+
+
+def same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Equal in shape, dtype and bits (NaN equals itself)."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if _equal(a, b):
+        return True
+    return bool(a.is_floating_point() and _equal(a.isnan(), b.isnan()) and _equal(a.nan_to_num(), b.nan_to_num()))
+
+
+@dataclass
+class Partners:
+    """Which tensor of the candidate holds which tensor of the reference."""
+
+    partner: dict[str, str] = field(default_factory=dict)
+    """Reference name -> candidate name."""
+    transposed: set[str] = field(default_factory=set)
+    unmapped: list[str] = field(default_factory=list)
+    by_method: bool = False
+    """The candidate has `load_reference(state_dict)`."""
+
+
+def match(reference: Mapping[str, torch.Tensor], model: torch.nn.Module) -> Partners:
+    """Find each reference tensor's partner: (1) name and shape, (2) equal bytes under the public seed, also
+    transposed, constants by order, (3) the candidate's own `load_reference`."""
+    result = Partners(by_method=callable(getattr(model, "load_reference", None)))
+    live = collect(model)
+    free = dict(live)
+    for name, value in reference.items():
+        if name in free and free[name].shape == value.shape and free[name].dtype == value.dtype:
+            result.partner[name] = name
+            del free[name]
+    for name, value in reference.items():
+        if name in result.partner or value.numel() == 0:
+            continue
+        found = next((n for n, t in free.items() if same(t, value)), None)
+        if found is None and value.dim() == 2:
+            found = next((n for n, t in free.items() if t.dim() == 2 and same(t, value.t())), None)
+            if found is not None:
+                result.transposed.add(name)
+        if found is None:
+            result.unmapped.append(name)
+        else:
+            result.partner[name] = found
+            del free[found]
+    return result
+
+
+def load_reference_state(model: torch.nn.Module, values: Mapping[str, torch.Tensor], mapping: Partners) -> None:
+    """Write reference values into the candidate, under no_grad by `copy_`: honest packers watch version counters."""
+    with _no_grad():
+        if mapping.unmapped and mapping.by_method:
+            model.load_reference(dict(values))  # type: ignore[operator]
+            return
+        live = collect(model)
+        for name, value in values.items():
+            partner = mapping.partner.get(name)
+            if partner is not None:
+                _copy(live[partner], value.t() if name in mapping.transposed else value)

@@ -1,0 +1,195 @@
+"""Nested Python values with tensors, as JSON beside a shared buffer. Never pickle: the other end may be hostile.
+
+A tensor is described by dtype, shape, stride, and where its bytes lie; everything else is tagged JSON.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .buffers import ALIGNMENT, Buffer
+
+# Taken before any candidate is loaded: a patched `torch.Tensor.copy_` must not reach the harness.
+_copy = torch.Tensor.copy_
+_as_strided = torch.as_strided
+_DTYPES = {
+    str(d).removeprefix("torch."): d
+    for d in vars(torch).values()
+    if isinstance(d, torch.dtype) and not str(d).startswith("torch.q")
+}
+MAX_DEPTH = 16
+
+
+class Unsupported(ValueError):
+    """A value that cannot cross the wall; the text names its type."""
+
+
+def extent(tensor: torch.Tensor) -> int:
+    """Elements from the first to the last that the tensor touches, gaps included."""
+    if tensor.numel() == 0:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def plain_tensor_problem(value: Any) -> str | None:
+    """Why `value` is not a plain materialised tensor, or None when it is one."""
+    if type(value) not in (torch.Tensor, torch.nn.Parameter):
+        return f"{type(value).__module__}.{type(value).__qualname__} is not a plain tensor"
+    if value.layout is not torch.strided:
+        return f"layout {value.layout} is not strided"
+    if value.is_quantized or value.is_meta or value.is_nested:
+        return "a quantised, nested or meta tensor is not materialised"
+    if value.is_conj() or value.is_neg():
+        return "a lazily conjugated or negated tensor is not materialised"
+    return None
+
+
+def _reserve(cursor: int, nbytes: int, lead: int = 0) -> tuple[int, int]:
+    start = -(-cursor // ALIGNMENT) * ALIGNMENT + lead
+    return start, start + nbytes
+
+
+def nbytes_needed(value: Any) -> int:
+    """Upper bound of the bytes that `pack` uses for `value`, odd offsets included."""
+    return sum(extent(t) * t.element_size() + t.element_size() + ALIGNMENT for t in leaves(value)) + ALIGNMENT
+
+
+def leaves(value: Any) -> list[torch.Tensor]:
+    """All tensors in a nested value, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        return [t for v in value.values() for t in leaves(v)]
+    if isinstance(value, list | tuple):
+        return [t for v in value for t in leaves(v)]
+    return []
+
+
+def map_leaves(value: Any, function: Any) -> Any:
+    """The same nested value with every tensor replaced by `function(tensor)`."""
+    if isinstance(value, torch.Tensor):
+        return function(value)
+    if isinstance(value, dict):
+        return {k: map_leaves(v, function) for k, v in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(map_leaves(v, function) for v in value))
+    if isinstance(value, list | tuple):
+        return type(value)(map_leaves(v, function) for v in value)
+    return value
+
+
+def pack(value: Any, buffer: Buffer, *, odd: bool = False) -> Any:
+    """Describe `value`, and lay its tensors into `buffer` with their strides. Raises Unsupported.
+
+    `odd` starts every tensor one element off the alignment, at storage offset 1.
+    """
+    cursor = 0
+
+    def tensor(item: torch.Tensor) -> dict[str, Any]:
+        nonlocal cursor
+        if problem := plain_tensor_problem(item):
+            raise Unsupported(problem)
+        size = item.element_size()
+        start, cursor = _reserve(cursor, (extent(item) + odd) * size)
+        described = {
+            "$tensor": str(item.dtype).removeprefix("torch."),
+            "shape": list(item.shape),
+            "stride": list(item.stride()),
+            "at": start,
+            "skip": int(odd),
+        }
+        write(item, described, buffer)
+        return described
+
+    return _encode(value, tensor, 0)
+
+
+def write(item: torch.Tensor, described: dict[str, Any], buffer: Buffer) -> None:
+    """Copy the values of `item` to where `described` says."""
+    count = extent(item)
+    if count:
+        flat = _as_strided(item.detach(), (count,), (1,), item.storage_offset())
+        _copy(_flat_view(described, count, buffer), flat)
+
+
+def rewrite(value: Any, description: Any, buffer: Buffer) -> None:
+    """Lay another value of the same structure, shapes and strides into the places of `description`."""
+    for item, described in zip(leaves(value), tensor_descriptions(description), strict=True):
+        write(item, described, buffer)
+
+
+def tensor_descriptions(description: Any) -> list[dict[str, Any]]:
+    """The tensor descriptions inside a description, in the order of `leaves`."""
+    if isinstance(description, dict):
+        if "$tensor" in description:
+            return [description]
+        if "$dict" in description:
+            return [t for _, v in description["$dict"] for t in tensor_descriptions(v)]
+        inner = description.get("$tuple") or description.get("$list") or []
+        return [t for v in inner for t in tensor_descriptions(v)]
+    return []
+
+
+def _flat_view(described: dict[str, Any], count: int, buffer: Buffer) -> torch.Tensor:
+    dtype = _DTYPES[described["$tensor"]]
+    size = dtype.itemsize
+    flat = buffer.bytes_at(described["at"], (count + described["skip"]) * size).view(dtype)
+    return flat[described["skip"] :]
+
+
+def view(described: dict[str, Any], buffer: Buffer) -> torch.Tensor:
+    """The tensor that `described` names, as a view of the shared bytes with its own storage."""
+    shape, stride = described["shape"], described["stride"]
+    count = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+    flat = _flat_view(described, count, buffer)
+    return _as_strided(flat, shape, stride, flat.storage_offset())
+
+
+def unpack(description: Any, buffer: Buffer, depth: int = 0) -> Any:
+    """The value that `description` names; tensors are views of `buffer`. Raises Unsupported on malformed text."""
+    if depth > MAX_DEPTH:
+        raise Unsupported("nested too deeply")
+    if not isinstance(description, dict):
+        return description
+    if "$tensor" in description:
+        return view(description, buffer)
+    for tag, make in (("$tuple", tuple), ("$list", list)):
+        if tag in description:
+            return make(unpack(v, buffer, depth + 1) for v in description[tag])
+    if "$dict" in description:
+        return {unpack(k, buffer, depth + 1): unpack(v, buffer, depth + 1) for k, v in description["$dict"]}
+    if "$dtype" in description:
+        return _DTYPES[description["$dtype"]]
+    if "$device" in description:
+        return torch.device(description["$device"])
+    if "$slice" in description:
+        return slice(*description["$slice"])
+    if "$complex" in description:
+        return complex(*description["$complex"])
+    raise Unsupported(f"unknown tag {sorted(description)[:3]}")
+
+
+def _encode(value: Any, tensor: Any, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise Unsupported("nested too deeply")
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, torch.Tensor):
+        return tensor(value)
+    if isinstance(value, tuple):
+        return {"$tuple": [_encode(v, tensor, depth + 1) for v in value]}
+    if isinstance(value, list):
+        return {"$list": [_encode(v, tensor, depth + 1) for v in value]}
+    if isinstance(value, dict):
+        return {"$dict": [[_encode(k, tensor, depth + 1), _encode(v, tensor, depth + 1)] for k, v in value.items()]}
+    if isinstance(value, torch.dtype):
+        return {"$dtype": str(value).removeprefix("torch.")}
+    if isinstance(value, torch.device):
+        return {"$device": str(value)}
+    if isinstance(value, slice):
+        return {"$slice": [value.start, value.stop, value.step]}
+    if isinstance(value, complex):
+        return {"$complex": [value.real, value.imag]}
+    raise Unsupported(f"a value of type {type(value).__name__} cannot cross the wall")

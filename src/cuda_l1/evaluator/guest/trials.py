@@ -1,0 +1,126 @@
+"""What is put to a candidate: inputs under secret seeds, stressed inputs, other weights.
+
+Secret seeds come from `os.urandom`: two forked siblings draw the same `torch.rand`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from . import state
+from .load import seed_everything
+from .tensors import leaves, map_leaves
+
+Inputs = list[Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One correctness trial before it is run."""
+
+    kind: str
+    other_weights: bool = False
+    factor: float = 1.0
+    """Floating inputs that may be stressed are multiplied by this."""
+    odd: bool = False
+    """Inputs start at an odd storage offset."""
+    same_inputs: bool = False
+    """The inputs of the trial before, again."""
+
+
+def standard_plans() -> tuple[Plan, ...]:
+    """The trials of every verdict, in order: later ones change what the first forward could have cached."""
+    exponent = int.from_bytes(os.urandom(1), "little") % 5 + 2
+    return (
+        Plan("base"),
+        Plan("repeat", same_inputs=True),
+        Plan("refill"),
+        Plan("weights", other_weights=True),
+        Plan("negated", other_weights=True, factor=-1.0),
+        Plan("scaled", other_weights=True, factor=2.0**exponent),
+        Plan("shrunk", factor=2.0**-exponent),
+        Plan("offset", odd=True),
+    )
+
+
+RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6))
+"""What tells fp16 from TF32, whose errors on ordinary inputs are equal."""
+
+
+def secret_seed() -> int:
+    """63 bits of the operating system's randomness."""
+    return int.from_bytes(os.urandom(8), "little") >> 1
+
+
+def draw_inputs(get_inputs: Callable[[], Any], device: str, seed: int | None = None) -> Inputs:
+    """The task's own inputs under `seed` (secret by default), made on `device`, detached."""
+    seed_everything(secret_seed() if seed is None else seed)
+    with torch.device(device), torch.no_grad():
+        drawn = get_inputs()
+        inputs = list(drawn) if isinstance(drawn, list | tuple) else [drawn]
+        return [map_leaves(item, lambda t: t.detach().to(device)) for item in inputs]
+
+
+def may_be_stressed(tensor: torch.Tensor) -> bool:
+    """Whether scaling or negating keeps the tensor a plausible input: floating, not a mask, a table or structured."""
+    if not tensor.is_floating_point() or tensor.numel() < 2:
+        return False
+    flat = tensor.detach().flatten()
+    flat = flat[:: max(1, flat.numel() // 65536)].float()
+    if float((flat == 0).float().mean()) > 0.2:  # a triangle, a mask, a one-hot table
+        return False
+    if bool(torch.isinf(flat).any()) or bool(((flat == 0) | (flat == 1)).all()):
+        return False
+    return not _rows_sum_to_one(tensor)
+
+
+def _rows_sum_to_one(tensor: torch.Tensor) -> bool:
+    if tensor.dim() < 1 or tensor.shape[-1] < 2:
+        return False
+    rows = tensor.reshape(-1, tensor.shape[-1])[:64].float()
+    return bool((rows >= 0).all()) and bool(((rows.sum(-1) - 1).abs() < 1e-2).all())
+
+
+def stress(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
+    """The inputs with every stressable tensor multiplied, and whether there was one."""
+    touched = any(may_be_stressed(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: t * factor if may_be_stressed(t) else t), touched
+
+
+def other_state(model: torch.nn.Module) -> state.State:
+    """Other weights for the same model: parameters times U(0.5, 1.5) plus noise of 0.1 rms, so that zero and one
+    initialisations change too; running statistics kept positive; other buffers and attributes untouched."""
+    kinds = state.kinds(model)
+    drawn: dict[tuple[int, tuple[int, ...]], torch.Tensor] = {}  # tied tensors stay tied
+    values = {}
+    for name, tensor in state.collect(model).items():
+        key = tensor.data_ptr(), tuple(tensor.shape)
+        if tensor.numel() == 0 or key not in drawn:
+            drawn[key] = _other(name, kinds[name], tensor)
+        values[name] = drawn[key]
+    return values
+
+
+def _other(name: str, kind: str, tensor: torch.Tensor) -> torch.Tensor:
+    value = tensor.detach()
+    if not value.is_floating_point():
+        return value.clone()
+    if name.endswith("running_mean"):
+        return value + 0.1 * torch.randn_like(value)
+    if name.endswith("running_var"):
+        return value.abs() * (0.5 + torch.rand_like(value)) + 0.1
+    if kind != "parameter":
+        return value.clone()
+    rms = value.float().pow(2).mean().sqrt().clamp(min=1e-2 if bool((value == 0).all()) else 0.0)
+    noise = torch.randn_like(value) * (0.1 * rms).to(value.dtype)
+    return value * (0.5 + torch.rand_like(value)) + noise
+
+
+def changed(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]) -> list[str]:
+    """Names whose values differ between two states."""
+    return [name for name, value in after.items() if name not in before or not state.same(before[name], value)]

@@ -1,0 +1,207 @@
+"""The parent: exec'd on its own, never imports torch or a candidate, and alone writes an Outcome.
+
+    python -m cuda_l1.evaluator.parent FD
+
+Serves one client over a channel: `evaluate`, `audit`. It is single-threaded and idle while anything is timed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from cuda_l1.config import EvaluatorSettings, Protocol
+from cuda_l1.errors import CudaL1Error, InfrastructureError, TaskError, UsageError
+from cuda_l1.evaluator import device as facts
+from cuda_l1.evaluator.bench import Bench, Failure, Place
+from cuda_l1.evaluator.build_cache import BuildCache
+from cuda_l1.evaluator.environment import guest_environment
+from cuda_l1.evaluator.evaluation import Progress, Verdict, eager_candidate
+from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
+from cuda_l1.evaluator.processes import Template, wait
+from cuda_l1.types import Candidate, Environment, Evaluation, Outcome, Task, TaskAudit
+
+WARM_RUNNERS = 2
+FAULTS = 2
+
+_CANARY = Task(
+    suite="canary",
+    name="relu",
+    source=(
+        "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return torch.relu(x)\n\n\n"
+        "def get_inputs():\n    return [torch.randn(64, 64)]\n\n\ndef get_init_inputs():\n    return []\n"
+    ),
+)
+
+
+class Parent:
+    """One evaluator's processes: the template, and a bench for the task at hand."""
+
+    def __init__(self, settings: EvaluatorSettings) -> None:
+        self._settings = settings
+        self._device = facts.resolve_device(settings.device)
+        self._lane = settings.lane or tuple(sorted(os.sched_getaffinity(0)))
+        self._cache_folder = Path(settings.cache_dir) if settings.cache_dir else facts.cache_folder()
+        self._cache = BuildCache(self._cache_folder / "build")
+        self._template: Template | None = None
+        self._bench: Bench | None = None
+        self._start()
+
+    def _start(self) -> None:
+        kind = "cpu" if self._device == "cpu" else "cuda"
+        extra = {**facts.device_variables(self._device), "OMP_NUM_THREADS": str(len(self._lane))}
+        self._template = Template.start(
+            guest_environment({**os.environ, **extra}),
+            rung=self._settings.rung,
+            lane=self._lane,
+            device=kind,  # type: ignore[arg-type]
+        )
+        found = self._template.facts
+        self.environment: Environment = facts.device_environment(
+            self._device, self._lane, self._template.rung, found.torch, found.cuda, found.python
+        )
+        place = Place("cpu" if kind == "cpu" else "cuda:0", tuple(self._lane), self._settings.limits)
+        self._bench = Bench(self._template, place, self._cache, self.environment.key[:16])
+
+    def _restart(self) -> None:
+        self.close()
+        self._start()
+
+    @property
+    def bench(self) -> Bench:
+        assert self._bench is not None
+        return self._bench
+
+    def close(self) -> None:
+        """End every process."""
+        if self._bench is not None:
+            self._bench.close()
+        if self._template is not None:
+            self._template.close()
+        self._bench = self._template = None
+
+    # ── operations ────────────────────────────────────────────────────────────────────────────────
+
+    def evaluate(self, message: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        """One verdict; a fault of the machine is retried once, with a canary in between."""
+        task = Task.model_validate(message["task"])
+        candidate = Candidate.model_validate(message["candidate"])
+        if candidate.task_sha != task.sha:
+            raise UsageError(f"candidate {candidate.id[:8]} was written for another task than {task.id}")
+        last = ""
+        for attempt in range(FAULTS):
+            try:
+                return self._verdict(task, candidate, message, progress).model_dump(mode="json")
+            except InfrastructureError as fault:
+                last = str(fault)
+                progress(f"fault of the machine, attempt {attempt + 1}: {fault}")
+                self._restart()
+                self._canary(last)
+        return self._blamed(candidate, message, last).model_dump(mode="json")
+
+    def _verdict(self, task: Task, candidate: Candidate, message: dict[str, Any], progress: Progress) -> Evaluation:
+        return Verdict(
+            task=task,
+            candidate=candidate,
+            protocol=Protocol.model_validate(message["protocol"]),
+            bench=self.bench,
+            environment=self.environment,
+            limits=self._settings.limits,
+            lease_folder=self._cache_folder,
+            lease_name=facts.device_variables(self._device)["CUDA_VISIBLE_DEVICES"] or "cpu",
+            progress=progress,
+            baselines=[Candidate.model_validate(c) for c in message.get("baselines", [])],
+            best_of=tuple(message.get("best_of", ())),
+            best_so_far=message.get("best_so_far"),
+        ).run()
+
+    def _canary(self, fault: str) -> None:
+        """A known-good candidate must pass, else the machine is at fault and says so."""
+        message = {"protocol": {"name": "screen", "pair_s": 0.05}}
+        try:
+            verdict = self._verdict(_CANARY, eager_candidate(_CANARY), message, lambda _: None)
+        except (InfrastructureError, TaskError) as error:
+            raise InfrastructureError(f"{fault}; a known-good candidate fails too: {error}") from error
+        if not verdict.accepted:
+            raise InfrastructureError(f"{fault}; a known-good candidate is {verdict.outcome}: {verdict.detail}")
+
+    def _blamed(self, candidate: Candidate, message: dict[str, Any], fault: str) -> Evaluation:
+        return Evaluation(
+            candidate_id=candidate.id,
+            outcome=Outcome.CRASHED,
+            detail=f"the machine failed {FAULTS} times with this candidate and not with a known-good one: {fault}"[
+                :500
+            ],
+            environment=self.environment,
+            protocol=message["protocol"]["name"],
+        )
+
+    def audit(self, message: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        """The judge's facts about a task."""
+        task = Task.model_validate(message["task"])
+        progress("judge")
+        self.bench.open(task, self._settings.limits)
+        found = self.bench.facts
+        return TaskAudit(
+            task_id=task.id,
+            task_class=found["task_class"],
+            mode=found["mode"],
+            flags=tuple(found["flags"]),
+            forgeries_passed=tuple(found["forgeries_passed"]),
+            reference_us=found["reference_us"],
+            input_bytes=found["input_bytes"],
+            output_bytes=found["output_bytes"],
+            details=tuple(found["details"]),
+        ).model_dump(mode="json")
+
+    def idle(self) -> None:
+        """Between requests: keep unused runners warm. What fails here fails again, and aloud, in the next request."""
+        with contextlib.suppress(CudaL1Error, Failure):
+            self.bench.warm_up(WARM_RUNNERS)
+
+
+def serve(channel: Channel, settings: EvaluatorSettings) -> None:
+    """Answer requests until the client hangs up."""
+    try:
+        parent = Parent(settings)
+    except (CudaL1Error, OSError) as error:
+        channel.send(_error(error))
+        return
+    channel.send({"environment": parent.environment.model_dump(mode="json")})
+    operations = {"evaluate": parent.evaluate, "audit": parent.audit}
+    try:
+        while True:
+            message = channel.receive()[0]
+            try:
+                reply = {"result": operations[message["op"]](message, lambda text: channel.send({"progress": text}))}
+            except (CudaL1Error, OSError) as error:
+                reply = _error(error)
+            channel.send(reply)
+            if not wait([channel], [], 0.0):
+                parent.idle()
+    except ChannelClosed:
+        pass
+    finally:
+        parent.close()
+
+
+def _error(error: Exception) -> dict[str, Any]:
+    kinds = {TaskError: "task", UsageError: "usage"}
+    kind = next((name for cls, name in kinds.items() if isinstance(error, cls)), "infrastructure")
+    return {"error": {"kind": kind, "message": str(error)}}
+
+
+def main() -> None:
+    """Entry point of the exec'd process. Ctrl-C is the client's affair: it hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = Channel.from_fd(int(sys.argv[1]))
+    message, _ = channel.receive()
+    serve(channel, EvaluatorSettings.model_validate(message["settings"]))
+
+
+if __name__ == "__main__":
+    main()

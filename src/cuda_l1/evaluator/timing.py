@@ -1,0 +1,301 @@
+"""Timing: fresh pairs of runners, alternating blocks of random order in one lease, two clocks, and the judge's own.
+
+The parent holds the schedule; the judge drives the calls; a runner that is not being timed is stopped.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from cuda_l1.config import Limits, Protocol
+from cuda_l1.evaluator.bench import Bench, Failure, Runner
+from cuda_l1.scoring import FIRST_PAIRS, interval, pairs_needed, target_half_width
+from cuda_l1.types import Candidate, Clock, Finding, Outcome, Pair, Timing
+
+BLOCKS = 6
+MULTI_STREAM_US = 5.0
+"""Added to a candidate that works on several streams: what handing a stream over can still hide behind the gate."""
+_COPY_BYTES_PER_US = 2000.0
+_OVERHEAD_US = 400.0
+_LONG_CALL_US = 20_000.0
+
+
+@dataclass
+class Side:
+    """One runner of a pair: samples by clock, microseconds."""
+
+    name: str
+    candidate: Candidate
+    runner: Runner
+    prepared: dict[str, float | int | bool | None] = field(default_factory=dict)
+    samples: dict[Clock, list[float]] = field(default_factory=dict)
+    judge: dict[Clock, list[float]] = field(default_factory=dict)
+
+    def median(self, clock: Clock) -> float:
+        """The figure of this side on a clock; on the device clock with the surcharge for several streams."""
+        value = statistics.median(self.samples[clock])
+        return value + (MULTI_STREAM_US if clock == "device" and int(self.prepared["streams"] or 1) > 1 else 0.0)
+
+
+@dataclass
+class PairResult:
+    """One fresh pair (candidate and every opponent)."""
+
+    sides: list[Side]
+
+    def log_ratio(self, clock: Clock, opponent: int) -> float:
+        """log(t_opponent / t_candidate) by the runners' clock."""
+        return math.log(max(self.sides[opponent].median(clock), 1e-3) / max(self.sides[0].median(clock), 1e-3))
+
+    def implied_us(self, clock: Clock, opponent: int) -> float:
+        """The candidate's time by the judge's clock: the opponent's figure plus the judge's difference."""
+        ours = statistics.median(self.sides[0].judge[clock])
+        theirs = statistics.median(self.sides[opponent].judge[clock])
+        return max(self.sides[opponent].median(clock) + ours - theirs, 1e-3)
+
+
+class Timer:
+    """Times one candidate against its opponents."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        device: str,
+        protocol: Protocol,
+        opponents: Sequence[tuple[str, Candidate]],
+        limits_of: Callable[[Candidate], Limits],
+        precision_class: str,
+    ) -> None:
+        self._bench, self._device, self._protocol = bench, device, protocol
+        self._opponents = list(opponents)
+        self._limits_of = limits_of
+        self._class = precision_class
+        self.clocks: tuple[Clock, ...] = ("call",) if device == "cpu" else ("device", "call")
+        self.pairs: list[PairResult] = []
+        self.dropped: dict[str, str] = {}
+        self.compared = 0
+        self.worst_timed_error = 0.0
+        self.timed_bound = 0.0
+
+    # ── pairs ─────────────────────────────────────────────────────────────────────────────────────
+
+    def run(self, candidate: Candidate, first: Runner) -> None:
+        """All pairs that the protocol asks for; `first` already holds the checked candidate. Raises Failure."""
+        begin = time.monotonic()
+        self.add_pair(candidate, first)
+        wanted = self._protocol.first_pairs
+        while len(self.pairs) < wanted:
+            pair_s = (time.monotonic() - begin) / len(self.pairs)
+            if len(self.pairs) >= 2 and time.monotonic() - begin + pair_s > self._protocol.budget_s:
+                break
+            self.add_pair(candidate)
+            if len(self.pairs) == self._protocol.first_pairs == FIRST_PAIRS:
+                wanted = min(self._protocol.max_pairs, self._pairs_wanted())
+
+    def _pairs_wanted(self) -> int:
+        """Stein's rule over every opponent, on the objective clock."""
+        clock = self.clocks[0]
+        needs = []
+        for index in range(1, len(self.pairs[0].sides)):
+            ratios = [p.log_ratio(clock, index) for p in self.pairs]
+            needs.append(pairs_needed(ratios, target_half_width(self.pairs[0].sides[index].median(clock))))
+        return max(needs)
+
+    def add_pair(self, candidate: Candidate, runner: Runner | None = None) -> PairResult:
+        """Time one fresh set of runners; every process ends with it."""
+        sides: list[Side] = []
+        try:
+            runner = runner or self._bench.runner_for(candidate, self._limits_of(candidate))
+            sides.append(self._prepared("candidate", candidate, runner))
+            for name, opponent in list(self._opponents):
+                self._add_opponent(sides, name, opponent)
+            self._time(sides)
+            self._verify(sides[0])
+        finally:
+            for side in sides:
+                side.runner.guest.resume()
+                self._bench.release(side.runner, keep_caches=side.candidate if not self.pairs else None)
+            if runner is not None and not sides:
+                self._bench.release(runner)
+        self.pairs.append(PairResult(sides))
+        return self.pairs[-1]
+
+    def _add_opponent(self, sides: list[Side], name: str, opponent: Candidate) -> None:
+        """A baseline that fails is named and left out; eager has to work."""
+        try:
+            runner = self._bench.runner_for(opponent, self._limits_of(opponent))
+            sides.append(self._prepared(name, opponent, runner))
+        except Failure as failure:
+            if name == "eager" or self.pairs:
+                raise Failure(
+                    failure.outcome, f"the opponent {name} failed: {failure.detail}", failure.log
+                ) from failure
+            self.dropped[name] = failure.detail
+            self._opponents = [(n, c) for n, c in self._opponents if n != name]
+
+    def _prepared(self, name: str, candidate: Candidate, runner: Runner) -> Side:
+        first = self._limits_of(candidate).first_call_s
+        reply = self._bench.ask(runner, "prepare", first + 120.0, warm_s=0.02, fresh_sets=name == "candidate")
+        if self._device == "cpu":
+            runner.guest.stop()
+        return Side(name, candidate, runner, prepared=reply)
+
+    # ── blocks ────────────────────────────────────────────────────────────────────────────────────
+
+    def _time(self, sides: list[Side]) -> None:
+        time.sleep(0.01)  # the judge's and the runners' thread pools stop spinning
+        for clock in self.clocks:
+            plan = {side.name: self._calls(side, clock, len(sides)) for side in sides}
+            rounds = max(blocks for blocks, _ in plan.values())
+            for number in range(rounds):
+                for side in random.sample(sides, len(sides)):
+                    blocks, calls = plan[side.name]
+                    if number < blocks:
+                        self._block(side, clock, calls)
+
+    def _calls(self, side: Side, clock: Clock, runners: int) -> tuple[int, int]:
+        """(blocks, calls in each) that fill this side's share of the pair's time."""
+        us = float(side.prepared["us"] or 1.0)
+        traffic = self._bench.facts["input_bytes"] + self._bench.facts["output_bytes"]
+        overhead = _OVERHEAD_US + (traffic / _COPY_BYTES_PER_US if self._device == "cpu" else 600.0)
+        share_us = self._protocol.pair_s * 1e6 / (runners * len(self.clocks))
+        by_samples, by_wall = share_us / us, 3 * share_us / (us + overhead)
+        total = max(self._protocol.min_samples, min(self._protocol.max_samples, by_samples, by_wall))
+        blocks = int(min(BLOCKS, max(3, total // 2)))
+        return blocks, max(1, math.ceil(total / blocks))
+
+    def _block(self, side: Side, clock: Clock, calls: int) -> None:
+        warm = 1 if float(side.prepared["us"] or 0.0) < _LONG_CALL_US or clock not in side.samples else 0
+        if self._device == "cpu":
+            side.runner.guest.resume()
+        call_s = self._bench.deadlines(self._limits_of(side.candidate))["call_s"]
+        reply = self._bench.ask(
+            side.runner,
+            "block",
+            (calls + warm) * (call_s + 1.0) + 60.0,
+            quiet=True,
+            clock=clock,
+            calls=calls,
+            warm=warm,
+        )
+        if self._device == "cpu":
+            side.runner.guest.stop()
+        side.samples.setdefault(clock, []).extend(reply["samples"])
+        side.judge.setdefault(clock, []).extend(reply["judge"])
+
+    def _verify(self, side: Side) -> None:
+        """The outputs of timed calls are compared too: right in the trials and wrong when timed is wrong."""
+        reply = self._bench.ask(side.runner, "verify_timed", 600.0, precision_class=self._class)
+        if reply["wrong"]:
+            raise Failure(Outcome.WRONG_VALUES, reply["wrong"], side.runner.guest.log_tail(2000))
+        self.compared += reply["compared"]
+        self.worst_timed_error = max(self.worst_timed_error, reply["error"] or 0.0)
+        self.timed_bound = max(self.timed_bound, reply.get("bound") or 0.0)
+
+    # ── figures ───────────────────────────────────────────────────────────────────────────────────
+
+    def findings(self) -> list[Finding]:
+        """What the timed runs themselves show."""
+        prepared = self.pairs[0].sides[0].prepared
+        found = []
+        if prepared["reused"]:
+            found.append(
+                Finding(
+                    check="reused-output",
+                    severity="note",
+                    evidence="outputs are overwritten by a later call; timed with a clone",
+                )
+            )
+        if int(prepared["streams"] or 1) > 1:
+            text = f"works on {prepared['streams']} streams; {MULTI_STREAM_US:.0f} us added to its device time"
+            found.append(Finding(check="multi-stream", severity="note", evidence=text))
+        for clock in self.clocks:
+            found += self._clock_mismatch(clock)
+        return found
+
+    def _clock_mismatch(self, clock: Clock) -> list[Finding]:
+        excess, ours = self._excess(clock)
+        suspect, reject = _mismatch_limits(clock, self._device, ours)
+        if excess <= suspect:
+            return []
+        severity = "reject" if excess > reject else "suspect"
+        text = f"on the {clock} clock the judge sees {excess:.1f} us more than the runner's {ours:.1f} us"
+        return [Finding(check="clock-mismatch", severity=severity, evidence=text)]
+
+    def _excess(self, clock: Clock) -> tuple[float, float]:
+        """(by how much the judge's figure for the candidate exceeds the runner's, the runner's): medians over pairs."""
+        ours = statistics.median(p.sides[0].median(clock) for p in self.pairs)
+        return statistics.median(p.implied_us(clock, 1) - p.sides[0].median(clock) for p in self.pairs), ours
+
+    def timings(self, best_of: tuple[str, ...]) -> list[Timing]:
+        """One per clock and opponent. Where the judge's clock contradicts the runner's, the judge's counts."""
+        result = []
+        names = [side.name for side in self.pairs[0].sides]
+        best = names[2] if len(names) > 2 else ("eager" if best_of else None)
+        for clock in self.clocks:
+            excess, ours = self._excess(clock)
+            distrusted = excess > _mismatch_limits(clock, self._device, ours)[0]
+            for index in range(1, len(names)):
+                result.append(
+                    self._timing(clock, index, best_of if names[index] == best else (), distrusted=distrusted)
+                )
+        return result
+
+    def _timing(self, clock: Clock, index: int, best_of: tuple[str, ...], *, distrusted: bool) -> Timing:
+        pairs = [self._pair(p, clock, index, distrusted=distrusted) for p in self.pairs]
+        ratios = [p.log_ratio for p in pairs]
+        speedup, low, high = (math.exp(statistics.fmean(ratios)), None, None)
+        if len(ratios) > 1 and self._protocol.name == "final":
+            speedup, low, high = interval(ratios)
+        opponent = self.pairs[0].sides[index]
+        return Timing(
+            clock=clock,
+            opponent=opponent.name,
+            opponent_id=opponent.candidate.id,
+            pairs=tuple(pairs),
+            speedup=speedup,
+            speedup_low=low,
+            speedup_high=high,
+            candidate_us=statistics.median(p.sides[0].median(clock) for p in self.pairs),
+            opponent_us=statistics.median(p.sides[index].median(clock) for p in self.pairs),
+            empty_us=_number(opponent.prepared["empty_us"]) if clock == "call" else None,
+            best_of=best_of,
+        )
+
+    def _pair(self, pair: PairResult, clock: Clock, index: int, *, distrusted: bool) -> Pair:
+        ours, theirs = pair.sides[0], pair.sides[index]
+        ratio = pair.log_ratio(clock, index)
+        if distrusted:
+            ratio = math.log(max(theirs.median(clock), 1e-3) / pair.implied_us(clock, index))
+        return Pair(
+            candidate_us=_rounded(ours.samples[clock]),
+            opponent_us=_rounded(theirs.samples[clock]),
+            judge_candidate_us=round(statistics.median(ours.judge[clock]), 3),
+            judge_opponent_us=round(statistics.median(theirs.judge[clock]), 3),
+            candidate_pid=ours.runner.guest.pid,
+            opponent_pid=theirs.runner.guest.pid,
+            log_ratio=ratio,
+        )
+
+
+def _mismatch_limits(clock: Clock, device: str, runner_us: float) -> tuple[float, float]:
+    """(suspect above, reject above), microseconds by which the judge's clock may exceed the runner's.
+
+    On a CPU a round trip holds the copy of the outputs and two switches between processes, so it is coarser.
+    """
+    if device == "cpu":
+        return max(20.0, 0.25 * runner_us), max(100.0, 1.0 * runner_us)
+    return max(3.0, 0.03 * runner_us), max(6.0, 0.25 * runner_us)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _rounded(samples: Sequence[float]) -> tuple[float, ...]:
+    return tuple(round(s, 3) for s in samples)
