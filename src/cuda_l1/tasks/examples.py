@@ -91,7 +91,7 @@ def _tensor_like(example: torch.Tensor, what: str) -> str:
     drawn = _drawn(base, shape, what)
     if not base.is_contiguous():
         drawn = f"torch.empty_strided({shape}, {_own_strides(base)}, dtype={base.dtype}).copy_({drawn})"
-    return drawn if shape == tuple(example.shape) else f"{drawn}.expand({tuple(example.shape)})"
+    return drawn if shape == tuple(example.shape) else f"({drawn}).expand({tuple(example.shape)})"
 
 
 def _own_strides(base: torch.Tensor) -> tuple[int, ...]:

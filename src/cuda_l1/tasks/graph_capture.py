@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import keyword
 import logging
 import operator
 import os
@@ -123,6 +124,9 @@ class _Flattener:
         self.graph.output(_structure(spec, iter(results)))
         _erase_unused_numbers(self.graph)
         self.graph.lint()
+        odd = next((name for name in self.tensors if set(name.split(".")) & set(keyword.kwlist)), None)
+        if odd is not None:
+            raise TaskError(f"cannot be printed: the name `{odd}` holds a word that Python keeps for itself; rename it")
         return torch.fx.GraphModule(self.tensors, self.graph, class_name="Captured")
 
     def _inputs(self, names: Sequence[str]) -> list[Any]:

@@ -77,7 +77,7 @@ def _printed(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
     except TaskError as traced:
         try:
             source = class_source(module, args, kwargs)
-            check_printed(source, module, args, kwargs)
+            check_printed(source, module, args, kwargs, same_class=True)
             return source
         except TaskError as filed:
             raise TaskError(f"{traced}; nor can its file be used: {filed}") from None

@@ -16,29 +16,43 @@ if TYPE_CHECKING:
 _RELATIVE_ERROR = {8: 1e-9, 4: 1e-3, 2: 5e-2}
 
 
-def check_printed(source: str, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+_PLAIN = (bool, int, float, str, type(None))
+
+
+def check_printed(
+    source: str, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, same_class: bool = False
+) -> None:
     """Raises TaskError where the printed `Model` with the module's state disagrees with the module on the examples.
 
-    The state of the module, its arguments and the global seed are as before afterwards.
+    With `same_class` numbers, strings and flags of the module and its children must be equal too. The state of the module, its arguments and the global seed are as before afterwards.
     """
     import torch
 
     name = type(module).__name__
+    arguments = [*args, *kwargs.values()]
     printed = _construct(source, module)
     if set(printed.state_dict()) != set(module.state_dict()):
         raise TaskError(f"{name}: the printed program has another state_dict")
-    with torch.no_grad(), _kept(module):
-        expected = _run(module, args, kwargs, name)
-    with torch.no_grad():
-        got = _run(printed, [*args, *kwargs.values()], {}, f"{name}, printed,")
-    for index, (want, have) in enumerate(zip(expected, got, strict=False)):
+    if same_class and (odd := _different_number(printed, module)):
+        raise TaskError(f"{name}: newly constructed it has another value of `{odd}`")
+    with torch.no_grad(), _kept_numbers(module):
+        for _ in range(2):  # a second call of the module finds what the first one left outside its tensors
+            with _kept_tensors(printed):
+                got = _run(printed, arguments, {}, f"{name}, printed,")
+            with _kept_tensors(module):
+                expected = _run(module, args, kwargs, name)
+            _compare(name, expected, got)
+
+
+def _compare(name: str, expected: Sequence[Any], got: Sequence[Any]) -> None:
+    if len(expected) != len(got):
+        raise TaskError(f"{name}: the printed program gives {len(got)} outputs, the module {len(expected)}")
+    for index, (want, have) in enumerate(zip(expected, got, strict=True)):
         if not _agree(want, have):
             raise TaskError(
                 f"{name}: the printed program gives another output {index} than the module; "
                 "its forward depends on something that is neither an argument nor a tensor of the module"
             )
-    if len(expected) != len(got):
-        raise TaskError(f"{name}: the printed program gives {len(got)} outputs, the module {len(expected)}")
 
 
 def _construct(source: str, module: torch.nn.Module) -> torch.nn.Module:
@@ -80,7 +94,33 @@ def _line(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _kept(module: torch.nn.Module) -> Iterator[None]:
+def _kept_numbers(module: torch.nn.Module) -> Iterator[None]:
+    """Put back numbers, strings and flags that a call changes on the module or its children."""
+    before = [(owner, _plain(owner)) for owner in module.modules()]
+    try:
+        yield
+    finally:
+        for owner, values in before:
+            vars(owner).update(values)
+
+
+def _plain(owner: torch.nn.Module) -> dict[str, Any]:
+    return {key: value for key, value in vars(owner).items() if isinstance(value, _PLAIN)}
+
+
+def _different_number(first: torch.nn.Module, second: torch.nn.Module) -> str | None:
+    """The dotted name of a plain attribute in which two modules differ, or None."""
+    others = dict(second.named_modules())
+    for path, owner in first.named_modules():
+        mine, theirs = _plain(owner), _plain(others[path]) if path in others else {}
+        for key in sorted(mine.keys() | theirs.keys()):
+            if repr(mine.get(key)) != repr(theirs.get(key)):
+                return f"{path}.{key}".lstrip(".")
+    return None
+
+
+@contextlib.contextmanager
+def _kept_tensors(module: torch.nn.Module) -> Iterator[None]:
     """Put back what a call changes: buffers, and tensors kept as plain attributes."""
     import torch
 

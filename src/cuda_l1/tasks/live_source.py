@@ -36,7 +36,6 @@ class Model(nn.Module):
     def __init__(self):
         super().__init__()
 {state}
-
     def forward({arguments}):
 {body}
 
@@ -53,13 +52,13 @@ def render_module(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[
     graph_module = capture(module, args, kwargs)
     names = signature(graph_module)
     lines = print_forward(graph_module, free=True)
-    state = "\n".join([*_state(module), *_constants(module, graph_module)])
+    state = "".join(f"{line}\n" for line in (*_state(module), *_constants(module, graph_module)))
     inputs = render_examples([*args, *_in_order(names[len(args) :], kwargs)])
     text = _FILE.format(
         name=type(module).__name__,
         imports=_imports(state, lines),
         decoder=f"{DECODER}\n" if "_decoded(" in state else "",
-        state=indent(state or "pass", " " * 8).rstrip(),
+        state=indent(state, " " * 8),
         arguments=", ".join(["self", *names]),
         body=indent("\n".join(lines), " " * 8),
         inputs=inputs,

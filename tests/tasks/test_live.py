@@ -1,0 +1,206 @@
+"""A live module becomes source plus safetensors that compute the same, with equal state_dict keys."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import torch.utils._pytree as pytree
+from module_zoo import ZOO
+from safetensors.torch import load_file
+
+from cuda_l1.errors import TaskError
+from cuda_l1.tasks import task_from_module
+from cuda_l1.types import Task
+
+
+def built(task: Task) -> tuple[nn.Module, dict]:
+    namespace = {}
+    exec(task.source, namespace)
+    model = namespace["Model"](*namespace["get_init_inputs"]())
+    if task.weights:
+        model.load_state_dict(load_file(task.weights.path))
+    return model, namespace
+
+
+def outputs(module, arguments):
+    torch.manual_seed(0)
+    with torch.no_grad():
+        return pytree.tree_leaves(module(*pytree.tree_map_only(torch.Tensor, torch.clone, arguments)))
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_task_of_a_live_module(name, tmp_path):
+    make, example = ZOO[name]
+    torch.manual_seed(1)
+    module, arguments = make(), example()
+    before = copy.deepcopy(module)
+    task = task_from_module(module, arguments, work_dir=tmp_path)
+    model, namespace = built(task)
+
+    torch.testing.assert_close(module.state_dict(), before.state_dict(), rtol=0, atol=0)
+    assert list(model.state_dict()) == list(module.state_dict())
+    assert [type(p) for p in model.parameters()] == [type(p) for p in module.parameters()]
+    for want, have in zip(outputs(module, arguments), outputs(model, arguments), strict=True):
+        if isinstance(want, torch.Tensor):
+            torch.testing.assert_close(have, want, equal_nan=True)
+        else:
+            assert have == want
+
+    torch.manual_seed(2)
+    drawn = namespace["get_inputs"]()
+    assert "cpu" not in task.source and "cuda:" not in task.source
+    for want, have in zip(pytree.tree_leaves(list(arguments)), pytree.tree_leaves(drawn), strict=True):
+        if isinstance(want, torch.Tensor):
+            assert (have.shape, have.dtype, have.stride()) == (want.shape, want.dtype, want.stride())
+        else:
+            assert have == want
+    outputs(built(task)[0], drawn)
+
+
+def test_tied_tensors_stay_tied(tmp_path):
+    for name in ("tied", "shared_child"):
+        make, example = ZOO[name]
+        model, _ = built(task_from_module(make(), example(), work_dir=tmp_path))
+        assert len(list(model.parameters())) == len(list(make().parameters())) < len(model.state_dict())
+
+
+def test_constants_are_part_of_the_source_and_weights_of_the_identity(tmp_path):
+    make, example = ZOO["buffers"]
+    torch.manual_seed(0)
+    first, second = (make() for _ in range(2))
+    tasks = [task_from_module(module, example(), work_dir=tmp_path) for module in (first, second)]
+    assert tasks[0].sha != tasks[1].sha
+    torch.testing.assert_close(built(tasks[0])[0].hidden_table, first.hidden_table, rtol=0, atol=0)
+
+
+def test_examples_as_dict_single_tensor_or_list(tmp_path):
+    make, _ = ZOO["defaults"]
+    arguments = torch.randn(3, 8), torch.randn(8)
+    task = task_from_module(make(), {"bias": arguments[1], "x": arguments[0]}, name="mine", work_dir=tmp_path)
+    assert (task.name, task.suite) == ("mine", "module")
+    model, namespace = built(task)
+    torch.testing.assert_close(model(*arguments), make()(arguments[0], bias=arguments[1]))
+    assert len(namespace["get_inputs"]()) == 2
+    for single in (torch.randn(2, 8), [torch.randn(2, 8)]):
+        assert task_from_module(nn.Linear(8, 1), single, work_dir=tmp_path).weights is not None
+
+
+def test_inputs_are_drawn_like_the_examples(tmp_path):
+    class Takes(nn.Module):
+        def forward(self, *given):
+            return given[0] + 1
+
+    class Named(nn.Module):
+        def forward(self, a, b, c, d, e, f, g):
+            return a + 1, b, c, d, e, f, g
+
+    examples = (
+        torch.randn(64, 64) * 3 + 5,
+        torch.rand(100) * 2 + 1,
+        torch.randint(3, 9, (50,)),
+        torch.randn(4, 6).T,
+        torch.full((4, 4), -math.inf).triu(1),
+        torch.randn(4, 1).expand(4, 5),
+        torch.rand(4000) < 0.25,
+    )
+    _, namespace = built(task_from_module(Named(), examples, work_dir=tmp_path))
+    a, b, c, d, e, f, g = namespace["get_inputs"]()
+    assert abs(a.mean() - 5) < 0.5 and abs(a.std() - 3) < 0.3 and not torch.equal(a, examples[0])
+    assert b.min() >= 1 and b.max() <= 3
+    assert c.min() >= 3 and c.max() <= 8
+    assert d.stride() == (1, 6)
+    assert torch.equal(e, examples[4])
+    assert f.stride() == (1, 0) and f.shape == (4, 5)
+    assert 0.15 < g.float().mean() < 0.35
+    assert task_from_module(Takes(), (torch.randn(3), torch.randn(2)), work_dir=tmp_path)
+
+
+class Branchy(nn.Module):
+    """Cannot be traced; its constructor's arguments can be read off it."""
+
+    def __init__(self, dim, slope=0.1):
+        super().__init__()
+        self.dim = dim
+        self.slope = slope
+        self.linear = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        y = self.linear(x)
+        return y if y.sum() > 0 else F.leaky_relu(y, self.slope)
+
+
+def test_second_way_takes_the_file_of_the_class(tmp_path):
+    module = Branchy(4, slope=0.3).eval()
+    task = task_from_module(module, (torch.randn(3, 4),), work_dir=tmp_path)
+    assert "[4, 0.3]" in task.source and "class Branchy" in task.source
+    model, _ = built(task)
+    assert not model.training and list(model.state_dict()) == list(module.state_dict())
+    for _ in range(4):
+        x = torch.randn(3, 4)
+        torch.testing.assert_close(model(x), module(x))
+
+
+class Forgetful(nn.Module):
+    """Its constructor's argument is not kept under its name."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.linear = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return x if x.sum() > 0 else self.linear(x)
+
+
+class Drifts(nn.Module):
+    """Its trace holds a number that changes from call to call."""
+
+    def __init__(self):
+        super().__init__()
+        self.step = 0
+
+    def forward(self, x):
+        self.step += 1
+        return x * self.step if self.step % 2 else x - self.step
+
+
+def test_without_a_way_there_is_one_clear_line(tmp_path):
+    namespace = {"nn": nn}
+    exec("class Unseen(nn.Module):\n    def forward(self, x):\n        return x if x.sum() > 0 else -x", namespace)
+    cases = [
+        (Forgetful(4), torch.randn(2, 4), "`dim` cannot be read off the module"),
+        (namespace["Unseen"](), torch.randn(2, 4), "not in a file"),
+        (nn.Linear(4, 4), torch.randn(2, 5), "cannot be traced"),
+        (nn.Linear(4, 4), (torch.randn(4), 1, 2), "do not fit its forward"),
+        (nn.Linear(4, 4, device="meta"), torch.randn(2, 4), "not a plain tensor with values"),
+        ("module", torch.randn(2), "not a torch.nn.Module"),
+    ]
+    for module, example, says in cases:
+        with pytest.raises(TaskError) as caught:
+            task_from_module(module, example, work_dir=tmp_path)
+        assert says in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_python_state_is_noticed(tmp_path):
+    module = Drifts()
+    module.step = 2
+    with pytest.raises(TaskError, match=r"another output 0.*another value of `step`"):
+        task_from_module(module, torch.randn(4), work_dir=tmp_path)
+    assert module.step == 2
+
+
+def test_large_constant_is_refused_with_advice(tmp_path):
+    class Big(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("table", torch.randn(3000, 1000), persistent=False)
+
+        def forward(self, x):
+            return x @ self.table
+
+    with pytest.raises(TaskError, match="persistent buffer"):
+        task_from_module(Big(), torch.randn(2, 3000), work_dir=tmp_path)
