@@ -13,23 +13,27 @@ class CapturedForward:
     Each call copies the inputs into static buffers, replays, and copies the outputs out of the graph's memory: the
     next replay overwrites that memory, so an output handed out directly would change under its owner. The graph
     reads parameters and buffers where they lay at capture, so values changed in place are seen; where a tensor of
-    a module was replaced, or the signature of the inputs changes, the forward is captured anew. (A submodule
-    replaced as a whole is not noticed.) Raises RuntimeError where no tensor is on a GPU, and where the forward
-    keeps state other than in tensors changed in place.
+    a module was replaced, the mode or the signature of the inputs changed, the forward is captured anew. (A submodule
+    replaced as a whole is not noticed.) Raises RuntimeError where no tensor is on a GPU, and where the forward keeps
+    state other than in tensors changed in place.
+
+    `derived_from`: dotted names of weights from which the forward keeps values of its own between calls. The graph
+    holds those values, so it is captured anew once such a weight was written to.
     """
 
-    def __init__(self, module, forward):
+    def __init__(self, module, forward, derived_from=()):
         self._module = module
         self._forward = forward
+        self._derived_from = derived_from
         self._signature = None
-        self._addresses = None
-        self._owners = self._names = ()
+        self._state = self._addresses = None
+        self._owners = self._names = self._sources = ()
 
     def __call__(self, *args, **kwargs):
         leaves, spec = pytree.tree_flatten((args, kwargs))
         signature = [_signature(leaf) for leaf in leaves]
         with torch.no_grad():
-            if signature != self._signature or spec != self._spec or self._state_addresses() != self._addresses:
+            if signature != self._signature or spec != self._spec or self._state_key() != self._state:
                 self._signature = None
                 self._capture(leaves, spec)
                 self._signature = signature
@@ -42,6 +46,8 @@ class CapturedForward:
             outputs = [leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in self._outputs]
         return pytree.tree_unflatten(outputs, self._output_spec)
 
+    @torch.inference_mode(False)  # static buffers made under inference_mode could not be written outside it
+    @torch.no_grad()
     def _capture(self, leaves, spec):
         self._spec = spec
         static = [_static(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
@@ -50,6 +56,7 @@ class CapturedForward:
         self._remember_state()
         with torch.cuda.device(self._device()):
             self._warm_up(args, kwargs)
+            self._state = self._state_key()
             self._graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
                 outputs = self._forward(*args, **kwargs)
@@ -58,6 +65,7 @@ class CapturedForward:
     def _remember_state(self):
         slots = [(owner, name) for module in self._module.modules() for owner, name in _tensor_slots(module)]
         self._owners, self._names = zip(*slots) if slots else ((), ())
+        self._sources = [_attribute(self._module, name) for name in self._derived_from]
         # Aliases keep replaced storage alive, so that no other tensor can come to lie at a remembered address.
         self._held = [owner[name].detach() for owner, name in slots]
         self._addresses = self._state_addresses()
@@ -86,12 +94,21 @@ class CapturedForward:
                 tensor.copy_(value)
         self._changed_inputs = [i for i, tensor in enumerate(self._inputs) if tensor._version != input_versions[i]]
 
+    def _state_key(self):
+        return [self._module.training, *self._state_addresses(), *(source._version for source in self._sources)]
+
     def _state_addresses(self):
         return [owner[name].data_ptr() for owner, name in zip(self._owners, self._names)]
 
 
 def _signature(leaf):
     return (leaf.shape, leaf.dtype, leaf.device) if isinstance(leaf, torch.Tensor) else leaf
+
+
+def _attribute(module, name):
+    for part in name.split("."):
+        module = getattr(module, part)
+    return module
 
 
 def _static(tensor):
