@@ -57,14 +57,10 @@ class Control:
     ENQUEUED: ClassVar = _word("runner", 0)  # call n has returned to the runner
     DONE: ClassVar = _word("runner", 1)  # call n is finished, says the runner
     GATE_RESIDENT: ClassVar = _word("runner", 2)  # written by the GPU: every block of gate n runs
-    GATE_EXPIRED: ClassVar = _word(
-        "runner", 3
-    )  # written by the GPU: gate n left at its limit, not because it was opened
-    RELEASE_NS: ClassVar = _word(
-        "runner", 4
-    )  # written by the GPU, 64 bits: device time at which the last gate's blocks leave
-    STAMP_NS: ClassVar = _word("runner", 5)  # written by the GPU, 64 bits: device time of the last stamp
-    FINISHED: ClassVar = _word("runner", 6)  # written by the GPU: everything enqueued for call n is finished
+    GATE_EXPIRED: ClassVar = _word("runner", 3)  # written by the GPU: gate n left at its limit, unopened
+    RELEASE_NS: ClassVar = _word("runner", 4)  # written by the GPU, 64 bits: device time when the last gate leaves
+    FINISH_NS: ClassVar = _word("runner", 5)  # written by the GPU, 64 bits: device time of the last `Gate.finish`
+    FINISHED: ClassVar = _word("runner", 6)  # written by the GPU: the work of call n is finished
     DELIVERED: ClassVar = _word("runner", 7)  # the outputs of call n are in the judge's memory
     PAGE_BYTES: ClassVar = mmap.PAGESIZE
 
@@ -128,7 +124,7 @@ class Control:
         self._words[word.writer][word.offset >> 2] = value
 
     def get_ns(self, word: Word) -> int:
-        """RELEASE_NS or STAMP_NS: nanoseconds on the device's clock."""
+        """RELEASE_NS or FINISH_NS: nanoseconds on the device's clock."""
         return self._times[word.offset >> 3]
 
     def wait(self, word: Word, at_least: int, seconds: float) -> bool:

@@ -47,7 +47,7 @@ def assemble_gate(driver: Driver) -> bytes:
 
 
 class Gate:
-    """The runner's side: shut, ask whether it is resident, stamp the end, read the device time in between.
+    """The runner's side: shut, ask whether it is resident, finish, read the device time in between.
 
     Registers the control pages with the device and loads the kernels from `image`, what `assemble_gate` made on the
     same GPU model (made here when None). Raises CudaError, and GateError when the device cannot be filled.
@@ -71,12 +71,10 @@ class Gate:
         arguments = [ctypes.c_uint64(word) for word in words]
         margin = ctypes.c_longlong(MARGIN_NS)
         self._gate = driver.kernel(module, "gate", [*arguments, self._sequence, self._limit_ns, margin])
-        stamp_word = ctypes.c_uint64(runner + Control.STAMP_NS.offset)
-        self._stamp = driver.kernel(module, "stamp", [stamp_word])
-        self._finish = driver.kernel(
-            module, "finish", [ctypes.c_uint64(runner + Control.FINISHED.offset), self._finish_sequence]
-        )
-        self._timer = driver.kernel(module, "timer_step", [stamp_word, ctypes.c_int(_TIMER_STEPS)])
+        time_word = ctypes.c_uint64(runner + Control.FINISH_NS.offset)
+        finished_word = ctypes.c_uint64(runner + Control.FINISHED.offset)
+        self._finish = driver.kernel(module, "finish", [time_word, finished_word, self._finish_sequence])
+        self._timer = driver.kernel(module, "timer_step", [time_word, ctypes.c_int(_TIMER_STEPS)])
         self.block, self.grid = self._shape()
 
     def _register(self) -> tuple[int, int]:
@@ -116,29 +114,28 @@ class Gate:
         """Whether that gate, the last one shut, left at its limit. Ask after the stream was synchronised."""
         return self._control.get(Control.GATE_EXPIRED) == sequence
 
-    def stamp(self, stream: int) -> None:
-        """Enqueue a note of the device's time, behind the work to be timed."""
-        self._stamp.launch(1, 1, stream)
-
     def finish(self, sequence: int, stream: int) -> None:
-        """Enqueue the store of `sequence` to FINISHED, behind everything of the call: the judge sees the end of it
-        without this process, whose host time would be noise on the judge's clock.
+        """Enqueue a note of the device's time and the store of `sequence` to FINISHED, behind the work to be timed.
+
+        The judge so sees the end of the work by itself, without this process, whose host time would be noise on its
+        clock. Put it before the copy of the outputs: a copy is faster where the work has just written them than for
+        an empty candidate, and that difference would be taken for time of the work.
         """
         self._finish_sequence.value = sequence
         self._finish.launch(1, 1, stream)
 
     def device_us(self) -> float:
-        """Microseconds from the last gate's release to the last stamp. Ask after the stream was synchronised."""
-        return (self._control.get_ns(Control.STAMP_NS) - self._control.get_ns(Control.RELEASE_NS)) / 1e3
+        """Microseconds from the last gate's release to the last `finish`. Ask after the stream was synchronised."""
+        return (self._control.get_ns(Control.FINISH_NS) - self._control.get_ns(Control.RELEASE_NS)) / 1e3
 
     def timer_step_ns(self, stream: int) -> int:
         """Smallest step of the clock behind `device_us`: 32 ns on an H100, about 1 us on some GPUs.
 
-        Waits for `stream` and overwrites the last stamp.
+        Waits for `stream` and overwrites the time of the last `finish`.
         """
         self._timer.launch(1, 1, stream)
         self._driver.synchronize_stream(stream)
-        return self._control.get_ns(Control.STAMP_NS)
+        return self._control.get_ns(Control.FINISH_NS)
 
     def close(self) -> None:
         """Wait for the device and let go of the control pages, which may be closed after this."""
