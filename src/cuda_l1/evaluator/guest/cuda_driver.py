@@ -59,7 +59,7 @@ class Driver:
     done before a fork. Pointers and streams are plain integers (stream 0 is the legacy default stream). Every call
     raises CudaError when the driver refuses; an error that an earlier launch left behind surfaces here too.
 
-    These attributes are the bound driver functions themselves, for hot loops (under 1 us from Python):
+    These attributes are the bound driver functions themselves (Python adds under 1 us), for hot loops:
     `synchronize()`, `synchronize_stream(stream)`, `memset_async(ptr, byte, nbytes, stream)`,
     `memcpy_async(to_ptr, from_ptr, nbytes, stream)` (device to device), and `current_stream() -> int`, torch's.
     """
@@ -146,7 +146,7 @@ class Driver:
             self.call["cuLinkDestroy"](state)
 
     def load_module(self, image: bytes) -> int:
-        """Load a cubin; returns a module handle that lives as long as the context."""
+        """Load a cubin for this device; returns a module handle that lives as long as the context."""
         module = _ptr()
         self.call["cuModuleLoadData"](ctypes.byref(module), image)
         return module.value or 0
