@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 from graphs import applies, check, make_task
 
-LEFT = ["torch.diag(x) @ y", "torch.matmul(torch.diag(x), y)", "torch.mm(x.diag(), y)", "torch.diagflat(x) @ y",
-        "torch.diag_embed(x) @ y", "torch.diag_embed(x, dim1=1, dim2=0) @ y"]  # fmt: skip
+LEFT = [
+    "torch.diag(x) @ y",
+    "torch.matmul(torch.diag(x), y)",
+    "torch.mm(x.diag(), y)",
+    "torch.diagflat(x) @ y",
+    "torch.diag_embed(x) @ y",
+    "torch.diag_embed(x, dim1=1, dim2=0) @ y",
+]
 RIGHT = ["y @ torch.diag(x)", "torch.mm(y, torch.diag(x))", "y @ torch.diag_embed(x)", "y @ torch.diagflat(x)"]
 SIZES = [(4, 7), (1, 3), (16, 16)]
 
@@ -41,9 +47,18 @@ def test_batched_and_parameters() -> None:
     )
 
 
-NEAR = ["torch.diag(x, 1) @ y", "torch.diag(x, -1) @ y", "torch.diag_embed(x, offset=1) @ y", "y @ torch.diag(x, 1)",
-        "y @ torch.diag_embed(x, offset=-1)", "torch.diagflat(x, 1) @ y", "(torch.diag(x) + 1) @ y",
-        "torch.diag(x).triu(1) @ y", "torch.diag(x) * y", "torch.diag(x) + y"]  # fmt: skip
+NEAR = [
+    "torch.diag(x, 1) @ y",
+    "torch.diag(x, -1) @ y",
+    "torch.diag_embed(x, offset=1) @ y",
+    "y @ torch.diag(x, 1)",
+    "y @ torch.diag_embed(x, offset=-1)",
+    "torch.diagflat(x, 1) @ y",
+    "(torch.diag(x) + 1) @ y",
+    "torch.diag(x).triu(1) @ y",
+    "torch.diag(x) * y",
+    "torch.diag(x) + y",
+]
 
 
 @pytest.mark.parametrize("text", NEAR)

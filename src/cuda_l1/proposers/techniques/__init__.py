@@ -19,6 +19,12 @@ from cuda_l1.types import Candidate, Task
 # Module names, cheap likely winners first: the order in which singles are proposed.
 REGISTRY: tuple[str, ...] = (
     "diagonal_matmul",
+    "constant_output",
+    "reduce_linear",
+    "fold_batch_norm",
+    "fuse_activation",
+    "identities",
+    "common_subexpressions",
     "straight_line",
     "kept_weights",
     "kept_constants",
