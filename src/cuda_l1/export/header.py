@@ -11,6 +11,12 @@ from cuda_l1.types import Record, Task, Timing
 _FIRST = "# Written by cuda-l1 "
 _LAST = "# ── measured text ──"
 
+_GUARDED = (
+    "# ModelNew is a drop-in for Model, forward only: calls unlike the measured ones run the original's forward",
+    "# and are counted in module.report['fallbacks'].",
+)
+_BARE = ("# The candidate as it was judged, without a guard: right for inputs like the measured ones, forward only.",)
+
 
 def add_header(body: str, record: Record, task: Task, *, guard_us: float | None = None) -> str:
     """`body` with a comment block before it; `record` is the `final` of exactly this text.
@@ -22,13 +28,13 @@ def add_header(body: str, record: Record, task: Task, *, guard_us: float | None 
         raise ValueError("a header states what was measured of this text, and the record is of another one")
     lines = [f"{_FIRST}{__version__}. Evidence for the text below the line `{_LAST[2:]}`:", "#"]
     lines += [f"#   {name:<16} {text}" for name, text in _facts(body, record, task, guard_us)]
-    lines += [
-        "#",
-        "# ModelNew is a drop-in for Model, forward only: calls unlike the measured ones run the original's forward",
-        "# and are counted in module.report['fallbacks'].",
-        _LAST,
-    ]
+    lines += ["#", *(_GUARDED if is_dropin(body) else _BARE), _LAST]
     return "\n".join(lines) + "\n" + body
+
+
+def is_dropin(body: str) -> bool:
+    """Whether the text carries the guard of `render_dropin`."""
+    return "\nclass _Dropin:\n" in body
 
 
 def split_header(text: str) -> tuple[str, str]:

@@ -1,0 +1,142 @@
+"""The Python door: `optimize` a live module, `evaluate` a text, `load_tasks`. Torch is loaded when it is needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cuda_l1.api.budget import parse_budget
+from cuda_l1.api.places import check_clock, data_folder, resolve_device
+from cuda_l1.config import FINAL, SCREEN, EvaluatorSettings, Precision, SearchSettings
+from cuda_l1.tasks import load_tasks
+from cuda_l1.types import Clock, Evaluation, Task
+
+if TYPE_CHECKING:
+    import torch
+
+    from cuda_l1.export.optimized import OptimizedModule
+    from cuda_l1.search import Result
+    from cuda_l1.search.events import Event
+
+__all__ = ["evaluate", "load_tasks", "optimize"]
+
+
+def optimize(
+    module: torch.nn.Module,
+    example_inputs: Any,
+    *,
+    budget: str | float = "60s",
+    device: str = "auto",
+    precision: Precision = "default",
+    proposers: Sequence[str] = ("techniques",),
+    clock: Clock | None = None,
+    archive: str | Path | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> OptimizedModule:
+    """`module` with a faster forward for inputs like `example_inputs`, or with its own where nothing faster was found.
+
+    `example_inputs`: the arguments of `forward` as a tuple or list, or a single tensor. `budget`: `60s`, `5m`, or a
+    number of evaluations. The module and its weights are judged in other processes; the result holds the very same
+    Parameter objects. Its `report` says what was measured, and `report["fallbacks"]` counts calls that ran the
+    original. Forward only: use it under `torch.no_grad()`.
+
+    Raises UsageError (TaskError for a module that cannot be written down as source), InfrastructureError, ArchiveError.
+    """
+    from cuda_l1.api.searching import run_search
+    from cuda_l1.archive import Archive
+    from cuda_l1.evaluator import Evaluator
+    from cuda_l1.tasks import task_from_module
+
+    started = time.monotonic()
+    seconds, evaluations = parse_budget(budget)
+    device = resolve_device(device)
+    check_clock(clock, device)
+    folder = data_folder(archive)
+    task = task_from_module(module, example_inputs, work_dir=folder / "weights")
+    settings = SearchSettings(
+        task_sha=task.sha,
+        device=device,
+        clock=clock,
+        precision=precision,
+        budget_s=seconds,
+        budget_evaluations=evaluations,
+        proposers=tuple(proposers),
+    )
+    with Archive.open(archive) as opened, Evaluator(EvaluatorSettings(device=device)) as evaluator:
+        result = run_search(
+            task,
+            settings,
+            archive=opened,
+            evaluator=evaluator,
+            runs=folder / "runs",
+            on_event=on_event or (lambda event: None),
+            started=started,
+        )
+    return _wrap(module, task, result)
+
+
+def _wrap(module: torch.nn.Module, task: Task, result: Result) -> OptimizedModule:
+    from cuda_l1.api.searching import guard_us
+    from cuda_l1.export.optimized import OptimizedModule
+    from cuda_l1.report.figures import figures
+
+    final = result.final
+    report = {
+        "task": task.id,
+        "outcome": result.outcome,
+        "technique": final.candidate.label if final else None,
+        "precision_class": final.evaluation.precision_class if final else None,
+        "clock": result.clock,
+        **figures(result.versus_eager, result.versus_best_baseline),
+        "best_baseline": result.best_baseline,
+        "environment": final.evaluation.environment.model_dump(mode="json") if final else None,
+        "guard_us": guard_us(task, final) if final else None,
+        "record": final.id if final else None,
+        "stop_reason": result.stop_reason,
+        "evaluations": result.evaluations,
+    }
+    return OptimizedModule(module, final.candidate.source if final else None, report)
+
+
+def evaluate(
+    task: Task | str | Path,
+    source: str | Path,
+    *,
+    protocol: Literal["final", "screen"] = "final",
+    baselines: bool = False,
+    device: str = "auto",
+    precision: Precision = "default",
+    archive: str | Path | None = None,
+) -> Evaluation:
+    """The verdict on a candidate: `source` is a path, or the text of a module that defines `ModelNew`.
+
+    `task`: a Task, the path of a KernelBench-format file, or a built-in name. A verdict that the archive already holds
+    for this place and protocol is returned as it is. With `baselines` the task's baselines are measured first and the
+    best one is timed as an opponent. A bad candidate is an `outcome`, never an exception. `precision` says which class
+    a baseline may have. Raises UsageError, InfrastructureError, ArchiveError.
+    """
+    from cuda_l1.api.judging import best_baseline, candidate_from, judge, read_source
+    from cuda_l1.archive import Archive
+    from cuda_l1.evaluator import Evaluator
+    from cuda_l1.tasks import load_task
+
+    device = resolve_device(device)
+    wanted = task if isinstance(task, Task) else load_task(str(task), device=device)
+    is_text = isinstance(source, str) and ("\n" in source or not source.endswith(".py"))
+    text = str(source) if is_text else read_source(Path(source))
+    with Archive.open(archive) as opened, Evaluator(EvaluatorSettings(device=device)) as evaluator:
+        best = best_baseline(
+            wanted, measure=baselines, precision=precision, archive=opened, evaluator=evaluator, run="evaluate"
+        )
+        judged = judge(
+            wanted,
+            candidate_from(wanted, text),
+            protocol=FINAL if protocol == "final" else SCREEN,
+            best=best,
+            archive=opened,
+            evaluator=evaluator,
+            run="evaluate",
+        )
+    return judged.record.evaluation

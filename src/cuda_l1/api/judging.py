@@ -1,0 +1,119 @@
+"""One verdict for a text that somebody wrote, with the best baseline beside it where that is known or asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from cuda_l1 import scoring
+from cuda_l1.archive import Archive
+from cuda_l1.config import SCREEN, Precision, Protocol
+from cuda_l1.errors import CandidateError
+from cuda_l1.proposers.baselines import baselines
+from cuda_l1.search import verdict
+from cuda_l1.search.interfaces import SupportsEvaluate
+from cuda_l1.search.verdicts import known
+from cuda_l1.types import Candidate, Clock, Origin, Record, Task, Timing, detect_language
+
+
+class Opponent(NamedTuple):
+    """The best baseline of a task, and the names that it is best of."""
+
+    candidate: Candidate
+    best_of: tuple[str, ...]
+    is_eager: bool
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A record and what it may be compared with."""
+
+    record: Record
+    best: Opponent | None
+    """None when no baseline was measured."""
+    clock: Clock | None = None
+
+    @property
+    def versus_eager(self) -> Timing | None:
+        return self.record.evaluation.timing("eager", self.clock)
+
+    @property
+    def versus_best_baseline(self) -> Timing | None:
+        """Eager's timing where eager is the best baseline; None where none is known."""
+        if self.best is None:
+            return None
+        evaluation = self.record.evaluation
+        return self.versus_eager if self.best.is_eager else evaluation.best_baseline_timing(self.clock)
+
+
+def candidate_from(task: Task, source: str) -> Candidate:
+    """A text as a candidate for `task`."""
+    return Candidate(
+        task_sha=task.sha,
+        task_id=task.id,
+        source=source,
+        language=detect_language(source),
+        origins=(Origin(proposer="file"),),
+    )
+
+
+def read_source(path: Path) -> str:
+    """A candidate's text. Raises CandidateError when there is none to read."""
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise CandidateError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CandidateError(f"{path}: is not text in UTF-8") from error
+
+
+def best_baseline(
+    task: Task, *, measure: bool, precision: Precision, archive: Archive, evaluator: SupportsEvaluate, run: str
+) -> Opponent | None:
+    """The fastest baseline of a class that may stand, by its screen; with `measure` off only from what is known."""
+    named: dict[str, tuple[float, Candidate]] = {}
+    eager, *others = baselines(task, evaluator.environment.device)
+    for baseline in (eager, *others):
+        if measure:
+            record = verdict(task, baseline, protocol=SCREEN, archive=archive, evaluator=evaluator, run=run)
+        else:
+            found = known(baseline, SCREEN, archive, evaluator)
+            if found is None:
+                continue
+            record = found
+        speedup = 1.0 if baseline is eager else scoring.speedup(record.evaluation)
+        if speedup is not None and scoring.counts(record.evaluation, precision):
+            named[baseline.label] = speedup, baseline
+    if not named:
+        return None
+    _, best = max(named.values(), key=lambda pair: pair[0])
+    return Opponent(best, tuple(named), best is eager)
+
+
+def judge(
+    task: Task,
+    candidate: Candidate,
+    *,
+    protocol: Protocol,
+    best: Opponent | None,
+    archive: Archive,
+    evaluator: SupportsEvaluate,
+    run: str,
+    fresh: bool = False,
+    clock: Clock | None = None,
+) -> Judged:
+    """The verdict on `candidate`, timed against eager and, where it is another, the best baseline."""
+    opponents = [best.candidate] if best and not best.is_eager else []
+    record = verdict(
+        task,
+        candidate,
+        protocol=protocol,
+        archive=archive,
+        evaluator=evaluator,
+        run=run,
+        fresh=fresh,
+        baselines=opponents,
+        best_of=best.best_of if best else (),
+    )
+    return Judged(record, best, clock)

@@ -1,0 +1,38 @@
+"""Where things are: the device that a person named, and the folder for what is kept."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cuda_l1.errors import InfrastructureError, UsageError
+
+
+def resolve_device(text: str) -> str:
+    """`cpu`, `cuda` or `cuda:N` for `auto` or one of these, without loading torch.
+
+    Raises UsageError for any other text, InfrastructureError for a GPU that is not there.
+    """
+    from cuda_l1.evaluator.environment import find_device
+
+    try:
+        device = find_device(text)
+    except UsageError as error:
+        if re.fullmatch(r"cuda(:\d+)?", text):
+            raise InfrastructureError(str(error)) from error
+        raise
+    return device.kind if text == "auto" else text
+
+
+def check_clock(clock: str | None, device: str) -> None:
+    """Raises UsageError for a device clock where there is no device."""
+    if clock == "device" and device == "cpu":
+        raise UsageError("--clock device: a CPU has no device clock; leave it out, or give --clock call")
+
+
+def data_folder(archive: str | Path | None) -> Path:
+    """Where runs and weights are kept: beside the archive's file, else where the default archive would be."""
+    from cuda_l1.archive import database
+
+    path = database.sqlite_file(database.locate(archive))
+    return path.parent if path else Path.home() / ".local" / "share" / "cuda-l1"

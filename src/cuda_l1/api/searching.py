@@ -1,0 +1,120 @@
+"""One `optimize` from a task to a file: what the command line and Python share."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from cuda_l1.api.proposers import make_proposers
+from cuda_l1.archive import Archive, RunDirectory
+from cuda_l1.archive.runs import resolve, settings_digest
+from cuda_l1.config import Protocol, SearchSettings
+from cuda_l1.errors import CandidateError, TaskError
+from cuda_l1.evaluator import Evaluator
+from cuda_l1.export.dropin import dropin_candidate
+from cuda_l1.proposers.baselines import baselines
+from cuda_l1.search import Result
+from cuda_l1.search import optimize as search
+from cuda_l1.search.events import Event
+from cuda_l1.types import Candidate, Environment, Evaluation, Record, Task
+
+
+class Narrated:
+    """An evaluator whose progress, one line at a time, goes to `tell`."""
+
+    def __init__(self, evaluator: Evaluator, tell: Callable[[str], None]) -> None:
+        self._evaluator, self._tell = evaluator, tell
+
+    @property
+    def environment(self) -> Environment:
+        return self._evaluator.environment
+
+    def evaluate(
+        self,
+        task: Task,
+        candidate: Candidate,
+        *,
+        protocol: Protocol,
+        baselines: Sequence[Candidate] = (),
+        best_of: Sequence[str] = (),
+        best_so_far: float | None = None,
+    ) -> Evaluation:
+        return self._evaluator.evaluate(
+            task,
+            candidate,
+            protocol=protocol,
+            baselines=baselines,
+            best_of=best_of,
+            best_so_far=best_so_far,
+            progress=self._tell,
+        )
+
+
+def run_search(
+    task: Task,
+    settings: SearchSettings,
+    *,
+    archive: Archive,
+    evaluator: Evaluator,
+    runs: Path,
+    on_event: Callable[[Event], None] = lambda event: None,
+    tell: Callable[[str], None] = lambda line: None,
+    started: float | None = None,
+) -> Result:
+    """Searches `task` and measures the winner's drop-in file anew.
+
+    The run's directory under `runs` is found again by the settings as long as the run has not ended, so the same call
+    after an interruption goes on where it stopped. Raises what `search.optimize` raises.
+    """
+    proposers = make_proposers(settings)
+    run = _run_directory(runs, settings)
+    on = settings.device.partition(":")[0]
+    run.log("started", task=task.id)
+    result = search(
+        task,
+        proposers,
+        settings=settings,
+        archive=archive,
+        evaluator=Narrated(evaluator, tell),
+        run=run.name,
+        baselines=baselines(task, on),
+        export=lambda candidate: _dropin(task, candidate, evaluator),
+        on_event=on_event,
+        started=time.monotonic() if started is None else started,
+    )
+    if result.stop_reason != "interrupted":
+        run.log("ended", reason=result.stop_reason, evaluations=result.evaluations)
+    return result
+
+
+def _dropin(task: Task, candidate: Candidate, evaluator: Evaluator) -> Candidate:
+    from cuda_l1.export.probe import guard_for
+
+    try:
+        guard = guard_for(task, evaluator.environment, evaluator.audit(task).mode)
+    except TaskError as error:
+        raise CandidateError(f"no drop-in file can be made: {error}") from error
+    return dropin_candidate(task, candidate, guard)
+
+
+def _run_directory(root: Path, settings: SearchSettings) -> RunDirectory:
+    """The first directory of these settings whose run has not ended."""
+    own = settings_digest(resolve(settings))[:12]
+    number = 1
+    while True:
+        run = RunDirectory.create(root, settings, name=own if number == 1 else f"{own}-{number}")
+        if not any(event["event"] == "ended" for event in run.events()):
+            return run
+        number += 1
+
+
+def guard_us(task: Task, final: Record) -> float | None:
+    """What the guard of the task's drop-in costs a call on this machine, microseconds; None where it cannot be made."""
+    from cuda_l1.export.cost import guard_cost_us
+    from cuda_l1.export.probe import guard_for
+
+    with contextlib.suppress(TaskError):
+        return guard_cost_us(guard_for(task, final.evaluation.environment))
+    return None

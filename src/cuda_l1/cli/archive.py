@@ -1,0 +1,206 @@
+"""`cuda-l1 archive`: what is remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cuda_l1.cli import options as o
+from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
+from cuda_l1.cli.output import Output
+from cuda_l1.errors import UsageError
+
+if TYPE_CHECKING:
+    from cuda_l1.archive import Archive
+    from cuda_l1.types import Record, Task
+
+archive_app = typer.Typer(
+    help="List, show, rank, merge and export records.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+NOTHING = "the archive is as it was"
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's name, id or sha, as `archive list` prints it.")]
+
+
+@archive_app.command("list")
+@command(kept=NOTHING)
+def list_records(
+    task: Annotated[str | None, typer.Option(help="Only this task: name, id or sha.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="Only this outcome, e.g. ACCEPTED.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many, the latest.")] = 50,
+    archive: o.ArchiveOption = None,
+    json: o.Json = False,
+) -> None:
+    """Records, oldest first.
+
+    Example: cuda-l1 archive list --task diagonal_matmul --outcome ACCEPTED
+    """
+    output = Output(as_json=json)
+    with _existing(archive) as opened:
+        sha = _task(opened, task).sha if task else None
+        records = list(opened.records(task_sha=sha, outcome=_outcome(outcome), limit=limit))
+    for record in records:
+        output.record("record", record, id=record.id)
+    _show(output, records)
+    output.summary(records=len(records))
+
+
+@archive_app.command()
+@command(kept=NOTHING)
+def show(
+    record: Annotated[str, typer.Argument(metavar="ID", help="The beginning of a record's or candidate's id.")],
+    source: Annotated[bool, typer.Option("--source", help="The candidate's text instead.")] = False,
+    archive: o.ArchiveOption = None,
+    json: o.Json = False,
+) -> None:
+    """One record in full.
+
+    Example: cuda-l1 archive show 3f2a91 --source
+    """
+    output = Output(as_json=json)
+    with _existing(archive) as opened:
+        found = opened.matching(record)
+    if not found:
+        raise UsageError(f"no record or candidate in the archive begins with `{record}`; see `cuda-l1 archive list`")
+    latest = found[-1]
+    output.record("record", latest, id=latest.id)
+    output.summary(record=latest.id, matching=len(found))
+    if not json:
+        text = (
+            latest.candidate.source if source else latest.model_dump_json(indent=2, exclude={"candidate": {"source"}})
+        )
+        typer.echo(text.rstrip())
+
+
+@archive_app.command()
+@command(kept=NOTHING)
+def best(
+    task: Annotated[str | None, typer.Argument(metavar="TASK", help="Default: every task.")] = None,
+    precision: o.PrecisionOption = o.PrecisionChoice.default,
+    clock: Annotated[o.ClockChoice | None, typer.Option(help="By which clock.")] = None,
+    archive: o.ArchiveOption = None,
+    json: o.Json = False,
+) -> int:
+    """The best verified record of a task, or of every task. Exit code 1 when there is none.
+
+    Example: cuda-l1 archive best diagonal_matmul
+    """
+    output = Output(as_json=json)
+    with _existing(archive) as opened:
+        wanted = [_task(opened, task)] if task else list(opened.tasks())
+        ranked = (opened.best(t.sha, precision=precision.value, clock=clock.value if clock else None) for t in wanted)
+        found = [record for record in ranked if record is not None]
+    for record in found:
+        output.record("record", record, id=record.id)
+    _show(output, found)
+    output.summary(records=len(found), tasks=len(wanted))
+    return 0 if found else NOTHING_ACCEPTED
+
+
+@archive_app.command()
+@command(kept="what was added stays; the same command adds the rest")
+def merge(
+    others: Annotated[list[str], typer.Argument(metavar="OTHER...", help="Archives to take records from.")],
+    archive: o.ArchiveOption = None,
+    json: o.Json = False,
+) -> None:
+    """Add the records of OTHER archives to this one; records that are there already are left alone.
+
+    Example: cuda-l1 archive merge /mnt/node2/archive.sqlite
+    """
+    from cuda_l1.archive import Archive
+
+    output = Output(as_json=json)
+    total = 0
+    with Archive.open(archive) as opened:
+        for where in others:
+            with Archive.open(where, create=False) as other:
+                added = opened.merge(other)
+            total += added
+            output.record("merged", {"archive": where, "records": added})
+            output.show(f"{where}: {added} new records")
+    output.summary(records=total)
+
+
+@archive_app.command()
+@command(kept=NOTHING)
+def export(
+    task: TaskName,
+    out: Annotated[Path | None, typer.Option(help="Default: ./TASK_optimized.py.", metavar="FILE")] = None,
+    precision: o.PrecisionOption = o.PrecisionChoice.default,
+    clock: Annotated[o.ClockChoice | None, typer.Option(help="By which clock.")] = None,
+    archive: o.ArchiveOption = None,
+    json: o.Json = False,
+) -> int:
+    """Write the best verified file of a task with its evidence. Exit code 1 when there is none.
+
+    Example: cuda-l1 archive export diagonal_matmul --out fast.py
+    """
+    from cuda_l1.cli.optimize import check_target, default_target
+    from cuda_l1.export.dropin import write_atomically
+    from cuda_l1.export.header import add_header
+
+    output = Output(as_json=json)
+    with _existing(archive) as opened:
+        found = _task(opened, task)
+        record = opened.best(found.sha, precision=precision.value, clock=clock.value if clock else None)
+    if record is None:
+        Output.error(f"the archive holds no verified final of {found.id}; run `cuda-l1 optimize` first")
+        return NOTHING_ACCEPTED
+    target = out or default_target(found)
+    check_target(target)
+    write_atomically(target, add_header(record.candidate.source, record, found))
+    output.show(f"written: {target}")
+    output.summary(path=str(target), record=record.id, task_id=found.id)
+    return 0
+
+
+def _existing(where: str | None) -> Archive:
+    from cuda_l1.archive import Archive
+
+    return Archive.open(where, create=False)
+
+
+def _task(archive: Archive, wanted: str) -> Task:
+    """The task of that name, id or sha. Raises UsageError that names the choices."""
+    tasks = list(archive.tasks())
+    found = [t for t in tasks if wanted in (t.name, t.id, f"{t.suite}/{t.name}") or t.sha.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"`{wanted}` is several tasks; give one of {', '.join(t.id for t in found)}")
+    known = ", ".join(sorted({t.name for t in tasks})[:10]) or "none"
+    raise UsageError(f"the archive knows no task `{wanted}`; it knows {known}")
+
+
+def _outcome(text: str | None) -> str | None:
+    from cuda_l1.types import Outcome
+
+    if text is None or text.upper() in Outcome.__members__:
+        return text.upper() if text else None
+    raise UsageError(f"--outcome {text}: choose one of {', '.join(Outcome)}")
+
+
+def _show(output: Output, records: list[Record]) -> None:
+    from cuda_l1.report.terminal import table, with_interval
+
+    rows = [
+        (
+            record.id[:12],
+            f"{record.time:%Y-%m-%d %H:%M}",
+            record.candidate.task_id.partition("@")[0],
+            record.candidate.label,
+            record.evaluation.protocol,
+            str(record.evaluation.outcome),
+            with_interval(record.evaluation.timing()),
+            with_interval(record.evaluation.best_baseline_timing()),
+            record.evaluation.environment.device_name,
+        )
+        for record in records
+    ]
+    columns = ("record", "time", "task", "technique", "protocol", "outcome", "vs eager", "vs best baseline", "device")
+    output.show(table(columns, rows))

@@ -1,0 +1,55 @@
+"""Where errors of ours end: one line on stderr and the exit code, never a traceback for a person's mistake.
+
+0 ok, 1 nothing accepted or a check failed, 2 usage, 3 infrastructure, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import ParamSpec
+
+import typer
+
+from cuda_l1.cli.output import Output
+from cuda_l1.errors import CudaL1Error, InfrastructureError
+
+P = ParamSpec("P")
+
+NOTHING_ACCEPTED = 1
+INTERRUPTED = 130
+
+
+def command(kept: str) -> Callable[[Callable[P, int | None]], Callable[P, None]]:
+    """Makes a function that returns its exit code (None: 0) a command. `kept` is what Ctrl-C tells the person."""
+
+    def decorate(function: Callable[P, int | None]) -> Callable[P, None]:
+        @functools.wraps(function)
+        def run(*args: P.args, **kwargs: P.kwargs) -> None:
+            raise typer.Exit(exit_code(lambda: function(*args, **kwargs), kept))
+
+        return run
+
+    return decorate
+
+
+def exit_code(function: Callable[[], int | None], kept: str) -> int:
+    """What `function` returns, or the exit code of what it raises, after one line about it."""
+    try:
+        return function() or 0
+    except CudaL1Error as error:
+        Output.error(" ".join(str(error).split()))
+        return error.exit_code
+    except KeyboardInterrupt:
+        Output.error(f"interrupted; {kept}")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read stdout has left; what Python still holds must not raise again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        Output.error(f"{where}{error.strerror or error}")
+        return InfrastructureError.exit_code

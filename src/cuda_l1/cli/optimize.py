@@ -1,0 +1,154 @@
+"""`cuda-l1 optimize`: search, confirm, and write the winner as one file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cuda_l1.cli import STARTED
+from cuda_l1.cli import options as o
+from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
+from cuda_l1.cli.output import Output
+from cuda_l1.errors import UsageError
+
+if TYPE_CHECKING:
+    from cuda_l1.config import SearchSettings
+    from cuda_l1.search import Result
+    from cuda_l1.types import Record, Task
+
+
+@command(kept="every verdict so far is kept in the archive, and the same command goes on from there")
+def optimize(
+    task: Annotated[str, typer.Argument(help="A KernelBench-format file, a built-in task, or file.py::ClassName.")],
+    device: o.Device = "auto",
+    budget: Annotated[str, typer.Option(help="A time (60s, 5m, 1h) or a number of evaluations (20).")] = "60s",
+    clock: Annotated[o.ClockChoice | None, typer.Option(help="The objective; default: device on a GPU.")] = None,
+    proposer: Annotated[
+        str, typer.Option(help="Who proposes, separated by commas: techniques, techniques:NAME+NAME.")
+    ] = "techniques",
+    precision: o.PrecisionOption = o.PrecisionChoice.default,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the file goes; default: ./TASK_optimized.py.", metavar="FILE")
+    ] = None,
+    inputs: o.Inputs = None,
+    init: o.Init = None,
+    weights: o.Weights = None,
+    dtype: o.Dtype = None,
+    archive: o.ArchiveOption = None,
+    json: o.Json = False,
+) -> int:
+    """Make TASK faster, prove it, and write the winner as one self-contained file.
+
+    Example: cuda-l1 optimize diagonal_matmul --budget 60s
+
+    Example: cuda-l1 optimize model.py::Block --inputs 'randn(8,128,4096):bf16' --init 4096
+    """
+    from cuda_l1.api.budget import parse_budget
+    from cuda_l1.api.places import check_clock, resolve_device
+    from cuda_l1.config import SearchSettings
+    from cuda_l1.tasks import load_task
+
+    seconds, evaluations = parse_budget(budget)
+    place = resolve_device(device)
+    check_clock(clock, place)
+    loaded = load_task(task, device=place, dtype=dtype, inputs=inputs, init=init, weights=weights)
+    target = out or default_target(loaded)
+    check_target(target)
+    settings = SearchSettings(
+        task_sha=loaded.sha,
+        device=place,
+        clock=clock.value if clock else None,
+        precision=precision.value,
+        budget_s=seconds,
+        budget_evaluations=evaluations,
+        proposers=tuple(name.strip() for name in proposer.split(",") if name.strip()),
+    )
+    return _run(loaded, settings, archive, target, Output(as_json=json))
+
+
+def _run(task: Task, settings: SearchSettings, archive: str | None, target: Path, output: Output) -> int:
+    from cuda_l1.api.places import data_folder
+    from cuda_l1.api.proposers import make_proposers
+    from cuda_l1.api.searching import run_search
+    from cuda_l1.archive import Archive
+    from cuda_l1.cli.progress import SearchDisplay
+    from cuda_l1.config import EvaluatorSettings
+    from cuda_l1.evaluator import Evaluator
+
+    make_proposers(settings)  # an unknown name is said before anything starts
+    with (
+        Archive.open(archive) as opened,
+        Evaluator(EvaluatorSettings(device=settings.device)) as evaluator,
+        SearchDisplay() as display,
+    ):
+        result = run_search(
+            task,
+            settings,
+            archive=opened,
+            evaluator=evaluator,
+            runs=data_folder(archive) / "runs",
+            on_event=display.on_event,
+            tell=display.tell,
+            started=STARTED,
+        )
+        records = list(opened.records(task_sha=task.sha, run=result.run)) if output.as_json else []
+    return _finish(task, result, target, output, records)
+
+
+def _finish(task: Task, result: Result, target: Path, output: Output, records: list[Record]) -> int:
+    from cuda_l1.api.searching import guard_us
+    from cuda_l1.cli.results import show_result
+    from cuda_l1.export.dropin import write_atomically
+    from cuda_l1.export.header import add_header
+    from cuda_l1.report.figures import figures
+
+    for record in records:
+        output.record("record", record, id=record.id)
+    cost = None
+    if result.final:
+        cost = guard_us(task, result.final)
+        write_atomically(target, add_header(result.final.candidate.source, result.final, task, guard_us=cost))
+    path = str(target) if result.final else None
+    show_result(output, result, path, cost)
+    final = result.final.evaluation if result.final else None
+    output.summary(
+        task_id=task.id,
+        result=result.outcome,
+        outcome=final.outcome if final else None,
+        precision_class=final.precision_class if final else None,
+        technique=result.final.candidate.label if result.final else None,
+        clock=result.clock,
+        **figures(result.versus_eager, result.versus_best_baseline),
+        best_baseline=result.best_baseline,
+        screen_speedup=result.screen_speedup,
+        shrinkage=result.shrinkage,
+        guard_us=cost,
+        path=path,
+        record=result.final.id if result.final else None,
+        run=result.run,
+        stop_reason=result.stop_reason,
+        evaluations=result.evaluations,
+        duplicates=result.duplicates,
+        wall_s=round(result.wall_s, 2),
+    )
+    return 0 if result.final else NOTHING_ACCEPTED
+
+
+def default_target(task: Task) -> Path:
+    """`TASK_optimized.py` in the current folder; a name that Python can import."""
+    return Path(f"{re.sub(r'[^A-Za-z0-9_]+', '_', Path(task.name).name)}_optimized.py")
+
+
+def check_target(path: Path) -> None:
+    """Raises UsageError before any work is done: a file of the person's own is never overwritten, ours is."""
+    from cuda_l1.export.header import split_header
+
+    if path.is_dir():
+        raise UsageError(f"--out {path}: is a folder; name a file")
+    if not path.parent.is_dir():
+        raise UsageError(f"--out {path}: there is no folder {path.parent}")
+    if path.exists() and not split_header(path.read_text("utf-8", errors="replace"))[0]:
+        raise UsageError(f"{path} exists and was not written by cuda-l1; give another name with --out")

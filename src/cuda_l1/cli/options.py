@@ -1,0 +1,58 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, a summary last.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.", metavar="DEVICE")]
+ArchiveOption = Annotated[
+    str | None,
+    typer.Option("--archive", help="The archive: a path or a database URL; default $CUDA_L1_ARCHIVE.", metavar="WHERE"),
+]
+Dtype = Annotated[str | None, typer.Option("--dtype", help="fp32, bf16, fp16, ...", metavar="DTYPE")]
+Inputs = Annotated[
+    str | None,
+    typer.Option(
+        "--inputs",
+        metavar="SPEC",
+        help="For file.py::ClassName: 'randn(8,128,4096):bf16', a .pt file, or module:function.",
+    ),
+]
+Init = Annotated[
+    str | None, typer.Option("--init", metavar="ARGS", help="Constructor arguments, e.g. '512, bias=True'.")
+]
+Weights = Annotated[
+    str | None, typer.Option("--weights", metavar="FILE", help="A safetensors file or a saved state_dict.")
+]
+
+
+class PrecisionChoice(StrEnum):
+    """The least exact class that may win; `default` is the task's own."""
+
+    default = "default"
+    fp32 = "fp32"
+    tf32 = "tf32"
+    relaxed = "relaxed"
+
+
+class ClockChoice(StrEnum):
+    """The objective: device time (the default on a GPU), or what a caller waits for (the default on a CPU)."""
+
+    device = "device"
+    call = "call"
+
+
+class ProtocolChoice(StrEnum):
+    """How much evidence: `final` has an interval, `screen` is quick."""
+
+    final = "final"
+    screen = "screen"
+
+
+PrecisionOption = Annotated[
+    PrecisionChoice, typer.Option("--precision", help="The least exact class that may win; default: the task's own.")
+]

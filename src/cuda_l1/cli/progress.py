@@ -1,0 +1,95 @@
+"""The live display of a search, on stderr.
+
+Nothing refreshes in the background: on a CPU a timed call would share its core with the display.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from cuda_l1.report.terminal import times
+from cuda_l1.search import events
+from cuda_l1.types import Outcome
+
+Row = tuple[str, str, str, str]
+COLUMNS = ("candidate", "outcome", "speed-up", "best so far")
+LAST_ROWS = 12
+
+
+class SearchDisplay:
+    """A table that grows with the search on a terminal, a line per event elsewhere."""
+
+    def __init__(self) -> None:
+        console = Console(file=sys.stderr, highlight=False)
+        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        self._rows: list[Row] = []
+        self._doing = "starting"
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self._live:
+            self._live.stop()
+
+    def on_event(self, event: events.Event) -> None:
+        """Takes in one event of `search.events`."""
+        match event:
+            case events.Started():
+                self._note(f"{event.task_id}: run {event.run}")
+            case events.Evaluating():
+                self._doing = f"{event.label} ({event.protocol})"
+                self._redraw()
+            case events.BaselineDone():
+                self._add((f"baseline {event.name}", outcome(event.outcome), times(event.speedup), ""), event.detail)
+            case events.CandidateDone():
+                known = " (known)" if event.known else ""
+                row = (event.label, outcome(event.outcome) + known, times(event.speedup), times(event.best_so_far))
+                self._add(row, event.detail)
+            case events.Stopped():
+                self._note(f"search ended: {event.reason}, {event.evaluations} evaluations")
+            case events.Confirmed():
+                held = "confirmed" if event.holds else "not confirmed"
+                self._add((f"{event.label}, final", held, times(event.speedup), ""), event.detail)
+
+    def tell(self, line: str) -> None:
+        """One line of the evaluator's own progress."""
+        if self._live:
+            self._doing = line
+            self._redraw()
+
+    def _add(self, row: Row, detail: str) -> None:
+        self._rows.append(row)
+        if self._live:
+            self._redraw()
+        else:
+            figure = f"  {row[2]}" if row[2] != "-" else ""
+            best = f"  best {row[3]}" if row[3] not in ("", "-") else ""
+            sys.stderr.write(f"{row[0]}: {row[1]}{figure}{best}{f'  ({detail})' if detail else ''}\n")
+
+    def _note(self, text: str) -> None:
+        self._doing = text
+        if self._live:
+            self._redraw()
+        else:
+            sys.stderr.write(f"{text}\n")
+
+    def _redraw(self) -> None:
+        if self._live:
+            made = Table(*COLUMNS, box=None, caption=self._doing, caption_justify="left")
+            for row in self._rows[-LAST_ROWS:]:
+                made.add_row(*row)
+            self._live.update(made, refresh=True)
+
+
+def outcome(value: Outcome | None) -> str:
+    """The outcome's name; a baseline that there was no time for has none."""
+    return str(value) if value else "not measured"

@@ -1,0 +1,54 @@
+"""How results look to a person."""
+
+from __future__ import annotations
+
+from rich.console import Group
+from rich.text import Text
+
+from cuda_l1.cli.output import Output
+from cuda_l1.report.terminal import MISSING, microseconds, table, times, with_interval
+from cuda_l1.search import Result
+
+_CLAIMS = {
+    "beats-best-baseline": "faster than the best baseline by more than the interval",
+    "beats-eager": "faster than eager, not than the best baseline",
+    "no-improvement": "nothing faster was found that holds",
+}
+
+
+def show_result(output: Output, result: Result, path: str | None, guard_us: float | None) -> None:
+    """The table that ends `optimize`, and where the file is."""
+    baselines = [
+        (b.name, str(b.outcome) if b.outcome else "not measured", times(b.speedup), b.detail) for b in result.baselines
+    ]
+    final = result.final
+    eager = result.versus_eager
+    row = (
+        result.task_id.partition("@")[0],
+        f"{final.evaluation.outcome} ({final.evaluation.precision_class})" if final else "no improvement",
+        with_interval(eager),
+        with_interval(result.versus_best_baseline),
+        f"{microseconds(eager.candidate_us)} (eager {microseconds(eager.opponent_us)})" if eager else MISSING,
+        final.candidate.label if final else MISSING,
+    )
+    columns = ("task", "outcome", "vs eager (95 %)", f"vs best baseline: {result.best_baseline}", "time", "technique")
+    output.show(
+        table(("baseline", "outcome", "vs eager (screen)", ""), baselines),
+        table(columns, [row]),
+        Group(*(Text(line) for line in _closing(result, path, guard_us))),
+    )
+
+
+def _closing(result: Result, path: str | None, guard_us: float | None) -> list[str]:
+    lines = [
+        f"{_CLAIMS[result.outcome]}; {result.evaluations} evaluations in {result.wall_s:.0f} s, "
+        f"ended by {result.stop_reason}, clock: {result.clock}"
+    ]
+    if result.shrinkage is not None:
+        held = f"{1 - result.shrinkage:.0%}"
+        lines.append(f"the search saw {times(result.screen_speedup)}; the new measurement confirmed {held} of it")
+    if guard_us is not None:
+        lines.append(f"guard: {guard_us:.2f} us a call, contained in the figures")
+    if path:
+        lines.append(f"written: {path}")
+    return lines
