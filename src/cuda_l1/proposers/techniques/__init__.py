@@ -28,6 +28,11 @@ REGISTRY: tuple[str, ...] = (
     "straight_line",
     "kept_weights",
     "kept_constants",
+    "bf16",
+    "inductor",
+    "compile",
+    "tf32",
+    "cuda_graph",
 )  # fmt: skip
 
 FUSION = 30
