@@ -35,7 +35,7 @@ class _Drawing:
 
 
 def _simple(template: str) -> Callable[[list[str], str], str]:
-    return lambda args, dtype: template.format(args=", ".join(args), dtype=dtype)
+    return lambda args, dtype: template.format(args=", ".join(args) or "()", dtype=dtype)
 
 
 def _shaped(function: str) -> Callable[[list[str], str], str]:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 # Both sides run the same kernels on the same values; what differs is a fused path or another order of threads.
 _RELATIVE_ERROR = {8: 1e-9, 4: 1e-3, 2: 5e-2}
 
-
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -24,7 +23,8 @@ def check_printed(
 ) -> None:
     """Raises TaskError where the printed `Model` with the module's state disagrees with the module on the examples.
 
-    With `same_class` numbers, strings and flags of the module and its children must be equal too. The state of the module, its arguments and the global seed are as before afterwards.
+    With `same_class` numbers, strings and flags of the module and its children must be equal too. The state of the
+    module, its arguments and the global seed are as before afterwards.
     """
     import torch
 

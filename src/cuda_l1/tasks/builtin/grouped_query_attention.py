@@ -11,7 +11,7 @@ KV_HEADS = 2
 HEAD_DIM = 64
 DTYPE = torch.float32
 
-GPU = {"BATCH": 4, "TIME": 2048, "HEADS": 32, "KV_HEADS": 8, "HEAD_DIM": 128}
+GPU = {"BATCH": 2, "TIME": 1024, "HEADS": 32, "KV_HEADS": 8, "HEAD_DIM": 128}
 DTYPES = ("fp32", "bf16")
 
 
