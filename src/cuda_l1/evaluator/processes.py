@@ -28,8 +28,8 @@ from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator.environment import work_environment
 from cuda_l1.evaluator.guest import group, probe
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed, ProtocolError
+from cuda_l1.evaluator.guest.log import CappedLog
 from cuda_l1.evaluator.guest.template import BOOT
-from cuda_l1.evaluator.log import CappedLog
 from cuda_l1.evaluator.watch import ExitReason, Watcher
 
 MOUNTED_WORK = "/tmp/cuda-l1-work"
@@ -38,6 +38,7 @@ MOUNTED_WORK = "/tmp/cuda-l1-work"
 _LOOK_S = 0.05
 _KILL_S = 20.0
 _START_S = 60.0
+_LAST_WORDS = 2000
 _GUEST_FOLDER = Path(__file__).parent
 
 
@@ -82,9 +83,10 @@ class Template:
     """The process that guests are forked from. Holds torch, so that the parent need not."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], channel: Channel, log: CappedLog, base: Path, settings: _Settings
+        self, process: subprocess.Popen[bytes], channel: Channel, output: int, base: Path, settings: _Settings
     ) -> None:
-        self._process, self._channel, self._log, self._base, self._settings = process, channel, log, base, settings
+        self._process, self._channel, self._output, self._base = process, channel, output, base
+        self._settings = settings
         self._guests: list[Guest] = []
         self.facts = Facts("", None, "")
 
@@ -108,28 +110,28 @@ class Template:
             choose_rung(rung), tuple(lane or sorted(os.sched_getaffinity(0))), device, dict(environment), role_folder
         )
         ours, theirs = Channel.pair()
-        log = CappedLog(1 << 16)
+        output = os.memfd_create("template", os.MFD_CLOEXEC)  # what it prints: warnings of an import, or a traceback
         command = [sys.executable, "-I", "-c", BOOT, os.fspath(_GUEST_FOLDER), str(theirs.fileno())]
         process = subprocess.Popen(
             command + ([os.fspath(role_folder)] if role_folder else []),
             env=dict(environment),
             cwd="/",
             stdin=subprocess.DEVNULL,
-            stdout=log.fileno(),
-            stderr=log.fileno(),
+            stdout=output,
+            stderr=output,
             pass_fds=[theirs.fileno()],
             start_new_session=True,
         )
         theirs.close()
         base = Path(tempfile.mkdtemp(prefix="cuda-l1-"))
         base.chmod(0o711)  # a guest that gave up the superuser's id must reach its folder, not see the others
-        template = cls(process, ours, log, base, settings)
+        template = cls(process, ours, output, base, settings)
         try:
             ready, _ = ours.receive(startup_s)
         except (ChannelClosed, TimeoutError) as error:
-            reason = log.text(400).strip().splitlines()[-1:] or [str(error)]
+            reason = template.last_line() or str(error)
             template.close()
-            raise InfrastructureError(f"the fork template did not start: {reason[0]}") from error
+            raise InfrastructureError(f"the fork template did not start: {reason}") from error
         template.facts = Facts(ready["torch"], ready["cuda"], ready["python"])
         return template
 
@@ -217,8 +219,16 @@ class Template:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._log.close()
+        if self._output >= 0:
+            os.close(self._output)
+            self._output = -1
         shutil.rmtree(self._base, ignore_errors=True)
+
+    def last_line(self) -> str:
+        """The last thing that the template printed, "" when it printed nothing."""
+        size = os.fstat(self._output).st_size
+        text = os.pread(self._output, _LAST_WORDS, max(0, size - _LAST_WORDS)).decode(errors="replace")
+        return (text.strip().splitlines() or [""])[-1]
 
     def new_folder(self, role: str) -> Path:
         """A fresh work directory below this template's own folder."""
@@ -232,7 +242,7 @@ class Template:
     def _last_words(self) -> str:
         with contextlib.suppress(ChannelClosed, TimeoutError, ProtocolError):
             return str(self._channel.receive(0)[0].get("reason"))
-        return (self._log.text(400).strip().splitlines() or ["no message"])[-1]
+        return self.last_line() or "no message"
 
     def __enter__(self) -> Self:
         return self
@@ -261,7 +271,7 @@ class Guest:
         self._owns_work_dir = work_dir is None
         self.work_dir = work_dir or template.new_folder(role)
         (self.work_dir / "tmp").mkdir(exist_ok=True)
-        self.log = CappedLog(limits.log_bytes)
+        self.log = CappedLog.create(limits.log_bytes)
         self.exit: Exit | None = None
         self.uid: int | None = None
         self._control: Channel | None = None
@@ -315,7 +325,6 @@ class Guest:
         now = time.monotonic()
         if self.exit is None and self._watcher and now >= self._next_look:
             self._next_look = now + _LOOK_S
-            self.log.trim()
             reason = self._watcher.look()
             if reason:
                 self._order_kill(reason)
@@ -379,7 +388,9 @@ class Guest:
         return self._watcher.peak_bytes if self._watcher else 0
 
     def _order_kill(self, reason: ExitReason) -> None:
-        self._reason = self._reason or reason
+        if self._reason:
+            return
+        self._reason = reason
         with contextlib.suppress(ChannelClosed, TimeoutError):
             self.control.send({"op": "kill"}, timeout=1.0)
 
@@ -401,6 +412,9 @@ class Guest:
                 self._watcher = Watcher(report["keeper"], self.work_dir, self.limits)
             case "refused":
                 self._refusal = report["reason"]
+            case "exited" if report["orphaned"]:
+                self.template.check()
+                raise InfrastructureError(f"the {self.role} was ended with its fork template")
             case "exited":
                 killed = report["signal"] == signal.SIGKILL
                 reason = self._reason if killed else None  # it may have ended before our order reached it

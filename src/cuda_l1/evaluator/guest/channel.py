@@ -142,10 +142,12 @@ class Channel:
                 raise ChannelClosed(f"the other end is gone: {error.strerror}") from error
 
     def _receive_raw(self) -> tuple[bytes, list[int]]:
+        limits = (_INLINE_BYTES + 2, _ANCILLARY_BYTES, socket.MSG_CMSG_CLOEXEC)
         try:
-            packet, ancillary, flags, _ = self._receive_packet(
-                _INLINE_BYTES + 2, _ANCILLARY_BYTES, socket.MSG_CMSG_CLOEXEC
-            )
+            try:
+                packet, ancillary, flags, _ = self._receive_packet(*limits)
+            except ConnectionResetError:  # reported once, ahead of what the other end had sent before it went
+                packet, ancillary, flags, _ = self._receive_packet(*limits)
         except OSError as error:
             raise ChannelClosed(f"the other end is gone: {error.strerror}") from error
         fds: list[int] = []

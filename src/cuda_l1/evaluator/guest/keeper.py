@@ -6,7 +6,7 @@ guest cannot signal or trace it from rung R1 on. It speaks on `control`:
 
     out  {"event": "spawned", "pid", "keeper", "uid"}     the guest is inside its sandbox
          {"event": "refused", "reason"}                   the sandbox could not be entered
-         {"event": "exited", "code", "signal", "max_rss_bytes"}
+         {"event": "exited", "code", "signal", "max_rss_bytes", "orphaned"}    orphaned: the template died
     in   {"op": "kill"}
 """
 
@@ -23,8 +23,9 @@ from typing import Any, NoReturn
 from . import group, life, sandbox
 from .channel import Channel, ChannelClosed, ProtocolError
 from .kernel import die_with_parent, set_subreaper
+from .log import CappedLog
 
-_STATUS_BYTES = 1 << 16
+_STATUS_BYTES = _OUTPUT_BYTES = 1 << 16
 
 
 def keep(order: dict[str, Any], fds: list[int], roles: dict[str, ModuleType]) -> NoReturn:
@@ -38,42 +39,47 @@ def keep(order: dict[str, Any], fds: list[int], roles: dict[str, ModuleType]) ->
     close_all_but({0, 1, 2, *fds, *woken})
     try:
         sandbox.prepare(order["sandbox"])
-        status_read, status_write = os.pipe()
+        status, output = os.pipe(), os.pipe()
         guest = os.fork()
     except OSError as error:
         control.send({"event": "refused", "reason": str(error)})
         os._exit(1)
     if guest == 0:
-        os.close(status_read)
-        life.live(order, fds[1:], status_write, roles)
-    for fd in (*fds[1:], status_write):
+        life.live(order, fds[1], output[1], status[1], fds[3:], roles)
+    for fd in (fds[1], *fds[3:], status[1], output[1]):
         os.close(fd)
-    _Keeper(control, guest, status_read, woken[0]).run()
+    _Keeper(control, guest, status[0], woken[0], output[0], CappedLog(fds[2])).run()
     os._exit(0)
 
 
 class _Keeper:
-    """The loop of one keeper: `control`, the guest's status pipe and signals."""
+    """The loop of one keeper: orders, the guest's status pipe, its output, and signals."""
 
-    def __init__(self, control: Channel, guest: int, status: int, signals: int) -> None:
-        self.control, self.guest, self.status, self.signals = control, guest, status, signals
+    def __init__(self, control: Channel, guest: int, status: int, signals: int, output: int, log: CappedLog) -> None:
+        self.control, self.guest, self.log = control, guest, log
+        self.status, self.signals, self.output = status, signals, output
+        self.on_ready = {
+            control.fileno(): self._on_order,
+            status: self._read_status,
+            signals: self._on_signals,
+            output: self._drain,
+        }
         self.poller = select.poll()
-        for fd in (control.fileno(), status, signals):
+        for fd in self.on_ready:
             self.poller.register(fd, select.POLLIN)
+        os.set_blocking(output, False)
         self.max_rss_bytes = 0
+        self.orphaned = False
         self.ended = 0
         self.exit: int | None = None
 
     def run(self) -> None:
         while self.exit is None:
             for fd, _ in self.poller.poll():
-                if fd == self.status:
-                    self._read_status()
-                elif fd == self.signals:
-                    self._on_signals()
-                else:
-                    self._on_order()
+                self.on_ready[fd]()
         self._finish()
+        while self._drain():
+            pass
         code = os.waitstatus_to_exitcode(self.exit)
         self._tell(
             {
@@ -81,6 +87,7 @@ class _Keeper:
                 "code": max(code, 0) if code >= 0 else None,
                 "signal": -code if code < 0 else None,
                 "max_rss_bytes": self.max_rss_bytes,
+                "orphaned": self.orphaned,
             }
         )
 
@@ -92,8 +99,21 @@ class _Keeper:
             event = {"event": "refused"} if "reason" in status else {"event": "spawned", "pid": self.guest}
             self._tell(event | {"keeper": os.getpid()} | status)
 
+    def _drain(self) -> bool:
+        """Move some of the guest's output into the log; False when there is none now."""
+        try:
+            data = os.read(self.output, _OUTPUT_BYTES)
+        except BlockingIOError:
+            return False
+        if data:
+            self.log.append(data)
+        elif self.exit is None:  # every writer has closed its end
+            self.poller.unregister(self.output)
+        return bool(data)
+
     def _on_signals(self) -> None:
         if signal.SIGTERM in os.read(self.signals, 4096):
+            self.orphaned = True
             group.kill(os.getpid())
         ended = -1
         while ended != self.ended and self.exit is None:  # several deaths may have left one byte

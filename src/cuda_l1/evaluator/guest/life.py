@@ -20,14 +20,17 @@ from .kernel import die_with_parent, set_name
 _OPEN_FILES = 4096
 
 
-def live(order: dict[str, Any], fds: list[int], status: int, roles: dict[str, ModuleType]) -> NoReturn:
-    """Confine this process as `order` says, report on `status`, run the role and end. `fds`: channel, log, extra ones.
+def live(
+    order: dict[str, Any], channel: int, output: int, status: int, extra: list[int], roles: dict[str, ModuleType]
+) -> NoReturn:
+    """Confine this process as `order` says, report on the pipe `status`, run the role and end.
 
-    The exit code is 0 when the role returned, 1 when it raised (the traceback is in the log).
+    `channel`, `output` (both standard streams) and `extra` are the descriptors that the role keeps. The exit code is 0
+    when the role returned, 1 when it raised (the traceback is in the output).
     """
     keeper = os.getppid()
     try:
-        _detach(order["role"], fds, status)
+        _detach(order["role"], output, {channel, status, *extra})
         _set_environment(order["environment"])
         os.sched_setaffinity(0, order["lane"])
         _set_limits(order["work_bytes"])
@@ -40,10 +43,10 @@ def live(order: dict[str, Any], fds: list[int], status: int, roles: dict[str, Mo
         _say(status, {"reason": f"{type(error).__name__}: {error}"})
         os._exit(1)
     _say(status, report)
-    _run(module, Channel.from_fd(fds[0]), {**order["spec"], "fds": fds[2:]})
+    _run(module, Channel.from_fd(channel), {**order["spec"], "fds": extra})
 
 
-def _detach(role: str, fds: list[int], status: int) -> None:
+def _detach(role: str, output: int, kept: set[int]) -> None:
     """Own session, fresh signal handlers and streams, no descriptor but the guest's own."""
     from .keeper import close_all_but
 
@@ -52,9 +55,9 @@ def _detach(role: str, fds: list[int], status: int) -> None:
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDWR)
-    for stream, source in enumerate((nothing, fds[1], fds[1])):
+    for stream, source in enumerate((nothing, output, output)):
         os.dup2(source, stream)
-    close_all_but({0, 1, 2, fds[0], *fds[2:], status})
+    close_all_but({0, 1, 2, *kept})
     sys.stdout = open(1, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     set_name(f"cuda-l1-{role}")

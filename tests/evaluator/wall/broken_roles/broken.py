@@ -1,0 +1,1 @@
+raise RuntimeError("a role that cannot be imported")
