@@ -1,0 +1,130 @@
+"""`tasks`, `archive` and `doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli_fakes import FAST, lines
+from typer.testing import Result
+
+from cuda_l1.cli import checkup
+
+Run = Callable[..., Result]
+
+
+def test_tasks_are_listed_and_shown(run: Run, reference: Path) -> None:
+    *tasks, summary = lines(run("tasks", "list", "--json"))
+    assert summary["tasks"] == len(tasks) >= 24
+    assert {"name", "sha", "source"} <= tasks[0].keys()
+    shown = run("tasks", "show", reference)
+    assert shown.stdout.strip() == reference.read_text().strip()
+    assert "diagonal_matmul" in run("tasks", "list").stdout
+
+
+def test_an_unsound_task_is_exit_code_1(run: Run, reference: Path) -> None:
+    assert run("tasks", "audit", reference, "--device", "cpu").exit_code == 0
+    reference.write_text(reference.read_text() + "\n# degenerate\n")
+    result = run("tasks", "audit", reference, "--device", "cpu", "--json")
+    assert result.exit_code == 1
+    found, summary = lines(result)
+    assert (found["kind"], found["sound"]) == ("audit", False)
+    assert summary["unsound"] == ["ref"]
+
+
+@pytest.fixture
+def filled(run: Run, reference: Path, tmp_path: Path) -> Run:
+    """An archive with a good and a bad record."""
+    for name, head in (("good", "# speedup 2.0\n"), ("bad", "# outcome CRASHED\n")):
+        (tmp_path / f"{name}.py").write_text(head + FAST)
+    run("evaluate", reference, tmp_path / "good.py", tmp_path / "bad.py", "--device", "cpu")
+    return run
+
+
+def test_the_archive_is_listed_filtered_and_shown(filled: Run) -> None:
+    *records, summary = lines(filled("archive", "list", "--json"))
+    assert summary["records"] == len(records) == 2
+    accepted = lines(filled("archive", "list", "--json", "--outcome", "accepted", "--task", "ref"))[:-1]
+    assert [r["evaluation"]["outcome"] for r in accepted] == ["ACCEPTED"]
+    assert "# speedup 2.0" in filled("archive", "show", accepted[0]["id"][:10], "--source").stdout
+    assert "CRASHED" in filled("archive", "list").stdout
+
+
+def test_the_best_is_exported_with_its_evidence(filled: Run) -> None:
+    best = lines(filled("archive", "best", "ref", "--json"))
+    assert best[0]["evaluation"]["outcome"] == "ACCEPTED"
+    result = filled("archive", "export", "ref", "--out", "fast.py")
+    assert result.exit_code == 0 and "written: fast.py" in result.stdout
+    text = Path("fast.py").read_text()
+    assert "2.00x" in text and "without a guard" in text and text.endswith(FAST)
+
+
+def test_archives_are_merged(filled: Run, tmp_path: Path) -> None:
+    other = tmp_path / "other.sqlite"
+    first = lines(filled("archive", "merge", tmp_path / "data" / "archive.sqlite", "--archive", other, "--json"))
+    assert first[-1] == {"kind": "summary", "records": 2}
+    again = lines(filled("archive", "merge", tmp_path / "data" / "archive.sqlite", "--archive", other, "--json"))
+    assert again[-1]["records"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["list", "--task", "unheard"], 2, "knows no task `unheard`; it knows ref"),
+        (["list", "--outcome", "GOOD"], 2, "choose one of ACCEPTED"),
+        (["show", "zzzz"], 2, "begins with `zzzz`"),
+        (["merge", "nowhere.sqlite"], 2, "no such archive"),
+        (["export", "unheard"], 2, "knows no task"),
+        (["best", "ref", "--precision", "no"], 2, "no"),
+    ],
+)
+def test_mistakes_with_the_archive(filled: Run, words: list[str], code: int, told: str) -> None:
+    result = filled("archive", *words)
+    assert result.exit_code == code and told in result.stderr
+
+
+def test_an_archive_that_is_none(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, but long enough to be looked at as one, if anybody did\n" * 20)
+    result = run("archive", "list", "--archive", path)
+    assert result.exit_code == 3 and len(result.stderr.splitlines()) == 1
+
+
+def test_doctor_says_what_every_lack_costs(run: Run) -> None:
+    *checks, summary = lines(run("doctor", "--json"))
+    names = [check["name"] for check in checks]
+    assert names == ["Linux", "torch", "GPU", "C++ compiler", "nvcc", "Triton", "sandbox", "disk", "archive"]
+    for check in checks:
+        assert check["present"] != bool(check["costs"] and check["remedy"])
+    assert summary["ok"] is True
+
+
+def test_doctor_without_a_compiler(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("CUDA_HOME", "/nowhere")
+    found = {check.name: check for check in checkup.checkup()}
+    assert not found["C++ compiler"].present and "apt install g++" in found["C++ compiler"].remedy
+    assert not found["nvcc"].present
+
+
+def test_doctor_without_torch_is_exit_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise checkup.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(checkup.metadata, "version", missing)
+    result = run("doctor", "--json")
+    assert result.exit_code == 1
+    assert lines(result)[-1]["missing"] == ["torch"]
+
+
+def test_an_old_torch_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup.metadata, "version", lambda name: "2.8.1")
+    torch = next(check for check in checkup.checkup() if check.name == "torch")
+    assert not torch.present and "older than 2.9" in torch.detail
+
+
+def test_version_and_help_without_a_command(run: Run) -> None:
+    assert run("--version").stdout.startswith("cuda-l1 ")
+    assert "optimize" in run("--help").stdout
+    assert run("optimise").exit_code == 2
