@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cuda_l1.errors import UsageError
+from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.evaluator.gpus import Gpu, visible_gpus
 from cuda_l1.types import Environment
 
@@ -39,7 +39,7 @@ class Device:
 def find_device(text: str, environment: Mapping[str, str] | None = None) -> Device:
     """The device that `auto`, `cpu`, `cuda` or `cuda:N` names; `auto` takes the first GPU where there is one.
 
-    Raises `UsageError` for any other text and for a GPU that is not there.
+    Raises `UsageError` for any other text and `InfrastructureError` for a GPU that is not there.
     """
     kind, _, number = text.partition(":")
     if kind not in ("auto", "cpu", "cuda") or (number and (kind != "cuda" or not number.isdecimal())):
@@ -50,7 +50,7 @@ def find_device(text: str, environment: Mapping[str, str] | None = None) -> Devi
     index = int(number or 0)
     if index >= len(gpus):
         seen = f"{len(gpus)} NVIDIA GPU{'s' if len(gpus) != 1 else ''}" if gpus else "no NVIDIA GPU"
-        raise UsageError(f"--device {text}: this machine shows {seen}; `cuda-l1 doctor` says what is present")
+        raise InfrastructureError(f"--device {text}: this machine shows {seen}; `cuda-l1 doctor` says what is present")
     return Device("cuda", gpus[index].name, gpus[index])
 
 

@@ -181,7 +181,8 @@ class Template:
             "environment": {**chosen.environment, **work_environment(seen_at), **(environment or {})},
             "lane": list(lane or chosen.lane),
             "work_dir": seen_at,
-            "work_bytes": guest.limits.work_bytes,
+            # A memfd that carries a tensor is a file too, so one file may be as large as memory.
+            "file_bytes": max(guest.limits.work_bytes, guest.limits.memory_bytes),
             "sandbox": {
                 "rung": chosen.rung,
                 "work_dir": os.fspath(guest.work_dir),

@@ -17,6 +17,7 @@ import json
 import os
 import select
 import signal
+import time
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -26,6 +27,7 @@ from .kernel import die_with_parent, set_subreaper
 from .log import CappedLog
 
 _STATUS_BYTES = _OUTPUT_BYTES = 1 << 16
+_REAP_S = 0.0005
 
 
 def keep(order: dict[str, Any], fds: list[int], roles: dict[str, ModuleType]) -> NoReturn:
@@ -70,7 +72,6 @@ class _Keeper:
         os.set_blocking(output, False)
         self.max_rss_bytes = 0
         self.orphaned = False
-        self.ended = 0
         self.exit: int | None = None
 
     def run(self) -> None:
@@ -115,10 +116,7 @@ class _Keeper:
         if signal.SIGTERM in os.read(self.signals, 4096):
             self.orphaned = True
             group.kill(os.getpid())
-        ended = -1
-        while ended != self.ended and self.exit is None:  # several deaths may have left one byte
-            ended = self.ended
-            self._reap()
+        self._reap()
 
     def _on_order(self) -> None:
         """The only order is to kill; a parent that is gone means the same."""
@@ -127,24 +125,25 @@ class _Keeper:
         self.poller.unregister(self.control.fileno())
         group.kill(os.getpid())
 
-    def _reap(self, options: int = os.WNOHANG) -> bool:
-        """Collect one process that has ended, if there is one; False when none is left at all."""
-        try:
-            pid, status, usage = os.wait4(-1, options)
-        except ChildProcessError:
-            return False
-        if pid == self.guest:
-            self.exit = status
-        if pid:
-            self.ended += 1
+    def _reap(self) -> bool:
+        """Collect everything that has ended; False when no child is left at all."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
             self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * 1024)
-        return True
+            if pid == self.guest:
+                self.exit = status
 
     def _finish(self) -> None:
         """Kill and collect whatever outlived the guest."""
-        group.kill(os.getpid())
-        while self._reap(0):
+        while self._reap():
             group.kill(os.getpid())
+            self._drain()
+            time.sleep(_REAP_S)
 
     def _tell(self, event: dict[str, Any]) -> None:
         with contextlib.suppress(ChannelClosed, TimeoutError):

@@ -33,7 +33,7 @@ def live(
         _detach(order["role"], output, {channel, status, *extra})
         _set_environment(order["environment"])
         os.sched_setaffinity(0, order["lane"])
-        _set_limits(order["work_bytes"])
+        _set_limits(order["file_bytes"])
         report = sandbox.enter(order["sandbox"])
         os.chdir(order["work_dir"])
         die_with_parent(keeper, signal.SIGKILL)  # last: a change of credentials clears it
@@ -69,10 +69,10 @@ def _set_environment(environment: dict[str, str]) -> None:
     tempfile.tempdir = None  # computed anew from TMPDIR
 
 
-def _set_limits(work_bytes: int) -> None:
+def _set_limits(file_bytes: int) -> None:
     """Limits per process; memory and processes of the whole group are watched from outside."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (work_bytes, work_bytes))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
     files = min(_OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     with open("/proc/self/oom_score_adj", "w") as file:  # short of memory, the kernel shall take the guest

@@ -71,11 +71,14 @@ def enter(order: dict[str, Any]) -> dict[str, Any]:
             ("/dev", landlock.LIST),
             *((path, landlock.DEVICE) for path in (*_PLAIN_DEVICES, *devices)),
             *((path, landlock.WORK) for path in (work_dir, *shared)),
+            *([(f"/proc/{os.getpid()}", landlock.OWN_PROCESS)] if order["device"] == "cuda" else []),
         ],
         version,
     )
     own_pids = order["rung"] == "R2"
-    seccomp.restrict(confine_signals=not own_pids and version < landlock.SCOPED_SIGNALS_ABI)
+    seccomp.restrict(
+        confine_signals=not own_pids and version < landlock.SCOPED_SIGNALS_ABI, cuda=order["device"] == "cuda"
+    )
     return {"uid": os.getuid()}
 
 

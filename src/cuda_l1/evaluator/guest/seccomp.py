@@ -98,9 +98,12 @@ _NUMBERS = {  # name: (x86-64, aarch64); None where the architecture has no such
 }
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")  # callers know how to do without
 _CONDITIONAL = ("socketpair", "clone", "prctl", "prlimit64", "seccomp", "fcntl")
+_CUDA_CALLS = ("socket", "bind", "listen")
+_AF_UNIX = 1
 _SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
 
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column of the table, AUDIT_ARCH
+_SET_MODE_FILTER, _SPEC_ALLOW = 1, 4
 _X32_BIT = 0x40000000
 _CLONE_NEW_ANY = 0x7E020000
 _SOCK_TYPE_MASK, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
@@ -115,23 +118,24 @@ _AT_NUMBER, _AT_ARCHITECTURE, _AT_ARGUMENTS = 0, 4, 16
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
 
 
-def restrict(*, confine_signals: bool) -> None:
+def restrict(*, confine_signals: bool, cuda: bool = False) -> None:
     """Install the filter for this thread and its children. Needs no_new_privs.
 
     `confine_signals`: allow signals to this process itself only, for kernels where Landlock cannot scope them; a
-    guest's children then cannot be signalled by it either. Raises `OSError` when the kernel or the architecture has
-    no such filter.
+    guest's children then cannot be signalled by it either. `cuda`: the driver's `cuInit` makes a local socket and
+    listens on it, and fails when it cannot; connecting stays refused. Raises `OSError` when the kernel or the
+    architecture has no such filter.
     """
-    instructions = program(platform.machine(), os.getpid() if confine_signals else None)
+    instructions = program(platform.machine(), os.getpid() if confine_signals else None, cuda=cuda)
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
     buffer = ctypes.create_string_buffer(code, len(code))
     header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(instructions), ctypes.addressof(buffer)), 16)
     column, _ = _ARCHITECTURES[platform.machine()]
     # SPEC_ALLOW: without it older kernels slow the whole process down (speculative store bypass off).
-    syscall("seccomp", _NUMBERS["seccomp"][column] or 0, 1, 4, header)
+    syscall("seccomp", _NUMBERS["seccomp"][column] or 0, _SET_MODE_FILTER, _SPEC_ALLOW, header)
 
 
-def program(machine: str, only_signal: int | None) -> list[Instruction]:
+def program(machine: str, only_signal: int | None, *, cuda: bool = False) -> list[Instruction]:
     """The filter in BPF; `only_signal` is the process id that may be signalled, None for any."""
     if machine not in _ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no system-call filter for {machine}")
@@ -148,8 +152,12 @@ def program(machine: str, only_signal: int | None) -> list[Instruction]:
     for name, number in numbers.items():
         if number is None:
             continue
-        steps += _when(number, _rule(name, only_signal))
+        steps += _when(number, _cuda_rule(name) if cuda and name in _CUDA_CALLS else _rule(name, only_signal))
     return [*steps, (_RETURN, 0, 0, _ALLOW)]
+
+
+def _cuda_rule(name: str) -> list[Instruction]:
+    return _only(0, [_AF_UNIX]) if name == "socket" else []
 
 
 def _rule(name: str, only_signal: int | None) -> list[Instruction]:
