@@ -16,12 +16,17 @@ OWN_PID = 4242
 
 
 def verdict(
-    machine: str, number: int, *arguments: int, only_signal: int | None = None, audit: int | None = None
+    machine: str,
+    number: int,
+    *arguments: int,
+    only_signal: int | None = None,
+    audit: int | None = None,
+    cuda: bool = False,
 ) -> int:
     """What the filter answers: ALLOW, or the errno of a refusal."""
     wide = [value & (1 << 64) - 1 for value in (*arguments, 0, 0, 0, 0, 0, 0)[:6]]
     data = struct.pack("<IIQ6Q", number, AUDIT[machine] if audit is None else audit, 0, *wide)
-    program = seccomp.program(machine, only_signal)
+    program = seccomp.program(machine, only_signal, cuda=cuda)
     place = accumulator = 0
     while True:
         code, if_true, if_false, constant = program[place]
@@ -94,6 +99,17 @@ def test_socket_pairs_only_of_connected_kinds(machine):
     assert verdict(machine, pair, 1, 5) == ALLOW
     assert verdict(machine, pair, 1, 2) == errno.EPERM
     assert verdict(machine, pair, 1, 2 | 0o2000000) == errno.EPERM
+
+
+def test_the_driver_may_listen_locally_and_nobody_may_connect(machine):
+    local, connected = number_of(machine, "socket"), number_of(machine, "connect")
+    for kind in (1, 5):
+        assert verdict(machine, local, 1, kind | 0o2000000, cuda=True) == ALLOW
+        assert verdict(machine, local, 2, kind, cuda=True) == errno.EPERM
+    assert verdict(machine, local, 1, 2, cuda=True) == errno.EPERM, "a datagram socket needs no connection"
+    for name in ("bind", "listen"):
+        assert verdict(machine, number_of(machine, name), 3, cuda=True) == ALLOW
+    assert verdict(machine, connected, 3, cuda=True) == errno.EPERM
 
 
 def test_prctl_all_but_outliving_the_keeper(machine):

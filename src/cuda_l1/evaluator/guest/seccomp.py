@@ -157,7 +157,11 @@ def program(machine: str, only_signal: int | None, *, cuda: bool = False) -> lis
 
 
 def _cuda_rule(name: str) -> list[Instruction]:
-    return _only(0, [_AF_UNIX]) if name == "socket" else []
+    """Local sockets that must be connected before they reach anything; they may be named, not connected."""
+    if name != "socket":
+        return []
+    local = [_argument(0), (_EQUAL, 1, 0, _AF_UNIX), _refuse(errno.EPERM)]
+    return [*local, *_connected_kind()]
 
 
 def _rule(name: str, only_signal: int | None) -> list[Instruction]:
@@ -172,7 +176,7 @@ def _rule(name: str, only_signal: int | None) -> list[Instruction]:
         return [_refuse(errno.EPERM)]
     match name:
         case "socketpair":  # a datagram pair could be aimed at any socket in the file system
-            return [_argument(1), (_AND, 0, 0, _SOCK_TYPE_MASK), *_among([_SOCK_STREAM, _SOCK_SEQPACKET])]
+            return _connected_kind()
         case "clone":
             return [_argument(0), (_ANY_BIT, 0, 1, _CLONE_NEW_ANY), _refuse(errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
         case "prctl":  # the guest must not outlive its keeper
@@ -184,6 +188,10 @@ def _rule(name: str, only_signal: int | None) -> list[Instruction]:
             owners = [(_EQUAL, 1, 0, _F_SETOWN), (_EQUAL, 0, 1, _F_SETOWN_EX)]
             return [_argument(1), *owners, _refuse(errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
     return []
+
+
+def _connected_kind() -> list[Instruction]:
+    return [_argument(1), (_AND, 0, 0, _SOCK_TYPE_MASK), *_among([_SOCK_STREAM, _SOCK_SEQPACKET])]
 
 
 def _when(number: int, block: list[Instruction]) -> list[Instruction]:
