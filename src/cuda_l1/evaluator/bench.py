@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import time
 from dataclasses import dataclass, field
@@ -212,6 +213,18 @@ class Bench:
             return None
         return _emptied(path)
 
+    def pin(self, runners: list[Runner]) -> None:
+        """Put the judge on one core and the runners on another, so that both sides of a pair see the same host.
+
+        On a GPU only: the judge spins there while a call runs, and a call's host part is one thread's.
+        """
+        lane = self._place.lane
+        if len(lane) < 4 or self._judge is None:
+            return
+        _set_cores(self._judge.pid, {lane[len(lane) // 2]})
+        for runner in runners:
+            _set_cores(runner.guest.pid, {lane[-1]})
+
     def release(self, runner: Runner, *, keep_caches: Candidate | None = None) -> None:
         """End a runner; keep what it compiled for the candidate's later runners."""
         self._runners.pop(runner.name, None)
@@ -278,6 +291,13 @@ class Bench:
         if self._judge is not None:
             self._judge.close()
         self._judge, self.task_sha, self.facts = None, None, {}
+
+
+def _set_cores(pid: int, cores: set[int]) -> None:
+    """Move every thread of a process; one that ends meanwhile needs no moving."""
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.sched_setaffinity(int(thread.name), cores)
 
 
 def _emptied(path: Path) -> Path:

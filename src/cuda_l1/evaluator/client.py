@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 from cuda_l1.config import SCREEN, EvaluatorSettings, Protocol
@@ -40,7 +41,7 @@ class Evaluator:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            env={**os.environ, "PYTHONPATH": _python_path(), "PYTHONSAFEPATH": "1"},
         )
         theirs.close()
         self._channel.send({"settings": self.settings.model_dump(mode="json")})
@@ -123,6 +124,13 @@ class Evaluator:
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError, OSError):
             self._channel.close()
+
+
+def _python_path() -> str:
+    """Where this package lies, then what the caller's environment names: never the folder of the caller's script,
+    whose files may bear the names of library modules."""
+    here = str(Path(__file__).parents[2])
+    return os.pathsep.join([here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
 
 
 def _plain(value: Task | Candidate) -> dict[str, Any]:

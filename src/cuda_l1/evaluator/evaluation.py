@@ -146,6 +146,7 @@ class Verdict:
             if self.protocol.name == "screen":
                 self._measure_again(timer)
         self._timer = timer
+        self.stage_s.update(timer.stage_s)
         prepared = [side.prepared.get("peak_bytes") for side in timer.pairs[0].sides[:2]]
         self._peaks = tuple(int(p) if p else None for p in prepared)  # type: ignore[assignment]
         self.findings += timer.findings()

@@ -11,15 +11,20 @@ import contextlib
 import os
 import signal
 import sys
-from pathlib import Path
 from typing import Any
 
 from cuda_l1.config import EvaluatorSettings, Protocol
 from cuda_l1.errors import CudaL1Error, InfrastructureError, TaskError, UsageError
-from cuda_l1.evaluator import device as facts
 from cuda_l1.evaluator.bench import Bench, Failure, Place
 from cuda_l1.evaluator.build_cache import BuildCache
-from cuda_l1.evaluator.environment import guest_environment
+from cuda_l1.evaluator.environment import (
+    cache_folder,
+    device_environment,
+    device_variables,
+    find_device,
+    guest_environment,
+    usable_cores,
+)
 from cuda_l1.evaluator.evaluation import Progress, Verdict, eager_candidate
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
 from cuda_l1.evaluator.processes import Template, wait
@@ -43,26 +48,31 @@ class Parent:
 
     def __init__(self, settings: EvaluatorSettings) -> None:
         self._settings = settings
-        self._device = facts.resolve_device(settings.device)
-        self._lane = settings.lane or tuple(sorted(os.sched_getaffinity(0)))
-        self._cache_folder = Path(settings.cache_dir) if settings.cache_dir else facts.cache_folder()
+        self._device = find_device(settings.device)
+        self._lane = settings.lane or usable_cores()
+        self._cache_folder = cache_folder(settings.cache_dir)
         self._cache = BuildCache(self._cache_folder / "build")
         self._template: Template | None = None
         self._bench: Bench | None = None
         self._start()
 
     def _start(self) -> None:
-        kind = "cpu" if self._device == "cpu" else "cuda"
-        extra = {**facts.device_variables(self._device), "OMP_NUM_THREADS": str(len(self._lane))}
+        kind = self._device.kind
+        extra = {**device_variables(self._device), "OMP_NUM_THREADS": str(len(self._lane))}
         self._template = Template.start(
             guest_environment({**os.environ, **extra}),
             rung=self._settings.rung,
             lane=self._lane,
-            device=kind,  # type: ignore[arg-type]
+            device=kind,
         )
         found = self._template.facts
-        self.environment: Environment = facts.device_environment(
-            self._device, self._lane, self._template.rung, found.torch, found.cuda, found.python
+        self.environment: Environment = device_environment(
+            self._device,
+            self._lane,
+            torch_version=found.torch,
+            cuda_version=found.cuda,
+            python=found.python,
+            rung=self._template.rung,
         )
         place = Place("cpu" if kind == "cpu" else "cuda:0", tuple(self._lane), self._settings.limits)
         self._bench = Bench(self._template, place, self._cache, self.environment.key[:16])
@@ -112,7 +122,7 @@ class Parent:
             environment=self.environment,
             limits=self._settings.limits,
             lease_folder=self._cache_folder,
-            lease_name=facts.device_variables(self._device)["CUDA_VISIBLE_DEVICES"] or "cpu",
+            lease_name=self._device.lease_name,
             progress=progress,
             baselines=[Candidate.model_validate(c) for c in message.get("baselines", [])],
             best_of=tuple(message.get("best_of", ())),

@@ -35,11 +35,12 @@ class Side:
     prepared: dict[str, float | int | bool | None] = field(default_factory=dict)
     samples: dict[Clock, list[float]] = field(default_factory=dict)
     judge: dict[Clock, list[float]] = field(default_factory=dict)
+    several_streams: bool = False
 
     def median(self, clock: Clock) -> float:
         """The figure of this side on a clock; on the device clock with the surcharge for several streams."""
         value = statistics.median(self.samples[clock])
-        return value + (MULTI_STREAM_US if clock == "device" and int(self.prepared["streams"] or 1) > 1 else 0.0)
+        return value + (MULTI_STREAM_US if clock == "device" and self.several_streams else 0.0)
 
 
 @dataclass
@@ -78,6 +79,7 @@ class Timer:
         self.clocks: tuple[Clock, ...] = ("call",) if device == "cpu" else ("device", "call")
         self.pairs: list[PairResult] = []
         self.dropped: dict[str, str] = {}
+        self.stage_s: dict[str, float] = {}
         self.compared = 0
         self.worst_timed_error = 0.0
         self.timed_bound = 0.0
@@ -140,15 +142,31 @@ class Timer:
 
     def _prepared(self, name: str, candidate: Candidate, runner: Runner) -> Side:
         first = self._limits_of(candidate).first_call_s
-        reply = self._bench.ask(runner, "prepare", first + 120.0, warm_s=0.02, fresh_sets=name == "candidate")
+        begin = time.monotonic()
+        reply = self._bench.ask(
+            runner,
+            "prepare",
+            first + 120.0,
+            warm_s=0.02,
+            fresh_sets=name == "candidate",
+            profile=name == "candidate" and not self.pairs,
+        )
         if self._device == "cpu":
             runner.guest.stop()
-        return Side(name, candidate, runner, prepared=reply)
+        self._spend("prepare", begin)
+        several = int((reply if not self.pairs else self.pairs[0].sides[0].prepared)["streams"] or 1) > 1
+        return Side(name, candidate, runner, prepared=reply, several_streams=several and name == "candidate")
+
+    def _spend(self, stage: str, begin: float) -> None:
+        self.stage_s[stage] = self.stage_s.get(stage, 0.0) + time.monotonic() - begin
 
     # ── blocks ────────────────────────────────────────────────────────────────────────────────────
 
     def _time(self, sides: list[Side]) -> None:
+        begin = time.monotonic()
         time.sleep(0.01)  # the judge's and the runners' thread pools stop spinning
+        if self._device != "cpu":
+            self._bench.pin([side.runner for side in sides])
         for clock in self.clocks:
             plan = {side.name: self._calls(side, clock, len(sides)) for side in sides}
             rounds = max(blocks for blocks, _ in plan.values())
@@ -157,6 +175,7 @@ class Timer:
                     blocks, calls = plan[side.name]
                     if number < blocks:
                         self._block(side, clock, calls)
+        self._spend("samples", begin)
 
     def _calls(self, side: Side, clock: Clock, runners: int) -> tuple[int, int]:
         """(blocks, calls in each) that fill this side's share of the pair's time."""
@@ -164,7 +183,7 @@ class Timer:
         traffic = self._bench.facts["input_bytes"] + self._bench.facts["output_bytes"]
         overhead = _OVERHEAD_US + (traffic / _COPY_BYTES_PER_US if self._device == "cpu" else 600.0)
         share_us = self._protocol.pair_s * 1e6 / (runners * len(self.clocks))
-        by_samples, by_wall = share_us / us, 3 * share_us / (us + overhead)
+        by_samples, by_wall = share_us / us, 1.5 * share_us / (us + overhead)
         total = max(self._protocol.min_samples, min(self._protocol.max_samples, by_samples, by_wall))
         blocks = int(min(BLOCKS, max(3, total // 2)))
         return blocks, max(1, math.ceil(total / blocks))

@@ -173,7 +173,7 @@ class Judge:
             session.refill(self._sets.sets[len(times) % len(self._sets.sets)])
         session.request["clone"] = session.reused
         session.ask("release", 60.0, "a call")
-        facts = session.ask("profile", 60.0 + session.deadlines.call_s, "a call")
+        facts = session.ask("profile", 60.0 + session.deadlines.call_s, "a call") if message["profile"] else {}
         empty = session.ask("empty", 60.0, "a call", calls=50)
         return {
             "us": min(times[2:]),
