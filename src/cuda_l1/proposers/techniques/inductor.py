@@ -132,8 +132,9 @@ def _lift(module: GraphModule, device: str) -> str:
 
     if device == "cuda" and not torch.cuda.is_available():
         raise LiftError("generating Triton code needs the GPU")
+    place = torch.device(device, torch.cuda.current_device()) if device == "cuda" else torch.device(device)
     inputs, results = _inputs(module.graph), _results(module.graph)
-    code = generate(_closed(module.graph, inputs, results, device), _fakes(inputs, device))
+    code = generate(_closed(module.graph, inputs, results, place), _fakes(inputs, place))
     arguments = _arguments(inputs) if device == "cuda" else []
     if set(arguments) & set(code.mutated):
         raise LiftError("an argument is written to, and an aligned copy of it may be needed")
@@ -145,17 +146,17 @@ def _arguments(inputs: list[Node]) -> list[int]:
     return [index for index, node in enumerate(inputs) if node.op != "get_attr"]
 
 
-def _fakes(inputs: list[Node], device: str) -> list[torch.Tensor]:
+def _fakes(inputs: list[Node], place: torch.device) -> list[torch.Tensor]:
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     values = [value for node in inputs if (value := val(node)) is not None]
     with FakeTensorMode():
-        return [torch.empty_strided(v.shape, v.stride(), dtype=v.dtype, device=device) for v in values]
+        return [torch.empty_strided(v.shape, v.stride(), dtype=v.dtype, device=place) for v in values]
 
 
-def _closed(graph: Graph, inputs: list[Node], results: list[Node], device: str) -> GraphModule:
-    """A copy of the graph with every input a placeholder and a flat tuple of results, its data on `device`."""
+def _closed(graph: Graph, inputs: list[Node], results: list[Node], place: torch.device) -> GraphModule:
+    """A copy of the graph with every input a placeholder and a flat tuple of results, its data in one place."""
     import torch
     from torch.fx import Graph, GraphModule
     from torch.fx.node import map_aggregate
@@ -165,7 +166,7 @@ def _closed(graph: Graph, inputs: list[Node], results: list[Node], device: str) 
     twins = {node: placeholders[_identity(node)] for node in graph.nodes if _identity(node) in placeholders}
 
     def moved(value: Any) -> Any:
-        return torch.device(device) if isinstance(value, torch.device) else value
+        return place if isinstance(value, torch.device) else value
 
     for node in _compiled(graph):
         twin = copy.node_copy(node, twins.__getitem__)
