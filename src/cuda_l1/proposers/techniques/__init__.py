@@ -23,6 +23,7 @@ REGISTRY: tuple[str, ...] = (
     "reduce_linear",
     "fold_batch_norm",
     "fuse_activation",
+    "fusion",
     "identities",
     "common_subexpressions",
     "straight_line",

@@ -1,9 +1,9 @@
-"""From a piece of a graph to one generated kernel: expressions, loop nests, and what prints them as C++ or Triton.
+"""From a piece of a graph to one generated kernel: expressions, loop nests, and what prints them.
 
-    program = lower(nodes, outputs)         graph nodes -> expressions over dense index spaces   (lowering, lower_*)
-    nests = schedule(program)               expressions -> loop nests, one pass over memory each  (axes, schedule)
-    plan = plan_nest(nest)                  a nest -> loops, operands, passes                     (plan)
-    cpp.function(...), triton.function(...) plans -> source text
+    Lowering(nodes).run(nodes, outputs)   graph nodes -> expressions over dense index spaces    lowering, lower_*
+    schedule(values)                      expressions -> loop nests, each one set of loops      axes, schedule
+    plan_nest(nest, buffers)              a nest -> loops, memory accesses, passes              plan
+    cpp.python_source(kernels)            plans -> C++ and the Python that calls it             cpp, cpp_*
 
 Nothing here knows a task or a technique, and nothing here executes what it writes.
 """

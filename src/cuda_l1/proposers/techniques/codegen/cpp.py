@@ -1,0 +1,127 @@
+"""C++ text of fused functions and the Python around it: one shared library per candidate, called through ctypes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cuda_l1.proposers.techniques.codegen.cpp_loops import parameters, print_nest
+from cuda_l1.proposers.techniques.codegen.cpp_runtime import header
+from cuda_l1.proposers.techniques.codegen.kernel import Kernel, python_function
+from cuda_l1.proposers.techniques.codegen.plan import Buffer, Plan
+from cuda_l1.types import digest
+
+LOADER = r'''
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+
+
+def compile_cpp(source):
+    """The shared library compiled from `source`, from the cache where it was compiled on this kind of machine before.
+
+    OpenMP is taken from the library that torch has already loaded, so that both share one set of threads; where there
+    is none, the compiler's own is linked. Raises RuntimeError with the compiler's message.
+    """
+    compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("c++") or "g++"
+    flags = ["-O3", "-march=native", "-std=c++17", "-fopenmp", "-fno-math-errno", "-fno-trapping-math", "-fPIC"]
+    flags += ["-ffp-contract=fast", "-shared", "-w"]
+    parts = [source, *flags, compiler, _processor(), str(os.path.getmtime(compiler) if os.path.exists(compiler) else 0)]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    cache = os.environ.get("CUDA_L1_HOME") or os.path.join(os.path.expanduser("~"), ".cache", "cuda-l1")
+    folder = os.path.join(os.environ.get("TORCH_EXTENSIONS_DIR") or cache, "fused_" + key)
+    library = os.path.join(folder, "fused.so")
+    if not os.path.exists(library):
+        os.makedirs(folder, exist_ok=True)
+        _build(source, [compiler, *flags], folder, library)
+    return ctypes.CDLL(library)
+
+
+def _build(source, command, folder, library):
+    """Compile in a temporary folder beside the library and move it into place in one step."""
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        text, made = os.path.join(work, "fused.cpp"), os.path.join(work, "fused.so")
+        with open(text, "w") as file:
+            file.write(source)
+        message = ""
+        for libraries in (["-nodefaultlibs", "-lm", "-lc", "-Wl,-z,now"], ["-lm"]):
+            done = subprocess.run([*command, text, "-o", made, *libraries], capture_output=True, text=True)
+            message = done.stderr
+            if done.returncode == 0 and _loads(made):
+                os.replace(made, library)
+                return
+        raise RuntimeError("the C++ compiler failed: " + message[-2000:])
+
+
+def _loads(path):
+    try:
+        ctypes.CDLL(path)
+    except OSError:
+        return False
+    return True
+
+
+def _processor():
+    """What -march=native depends on."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            lines = [line for line in file if line.startswith(("model name", "flags", "Features", "CPU part"))]
+    except OSError:
+        return ""
+    return "".join(sorted(set(lines)))
+
+
+def laid_out(tensor, strides):
+    """A copy of `tensor` with the strides that the kernels were written for."""
+    return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+'''
+
+
+def cpp_source(kernels: Sequence[Kernel]) -> str:
+    """One translation unit with an `extern "C"` function per kernel."""
+    wide = any(value.compute in ("f64", "i64") for kernel in kernels for plan in kernel.plans for value in plan.values)
+    return header(8 if wide else 4) + "\n" + "\n\n".join(_kernel_source(kernel) for kernel in kernels) + "\n"
+
+
+def _kernel_source(kernel: Kernel) -> str:
+    nests = [print_nest(plan, f"{kernel.name}_{index}") for index, plan in enumerate(kernel.plans)]
+    declared = [f"{_qualified(buffer, kernel)} {buffer.name}" for buffer in kernel.pointers]
+    body = [_huge(buffer, kernel) for buffer in kernel.results if kernel.bytes_of(buffer) >= 4 << 20]
+    body += [_call(plan, f"{kernel.name}_{index}") for index, plan in enumerate(kernel.plans)]
+    entry = f'extern "C" void {kernel.name}({", ".join([*declared, "int threads"])}) {{\n  ' + "\n  ".join(body) + "\n}"
+    return "\n\n".join([*nests, entry])
+
+
+def _qualified(buffer: Buffer, kernel: Kernel) -> str:
+    return f"{'const ' if buffer in kernel.inputs else ''}{buffer.dtype}*"
+
+
+def _huge(buffer: Buffer, kernel: Kernel) -> str:
+    return f"huge_pages({buffer.name}, {kernel.bytes_of(buffer)}ul);"
+
+
+def _call(plan: Plan, name: str) -> str:
+    return f"{name}({', '.join([*parameters(plan), 'threads'])});"
+
+
+def python_source(kernels: Sequence[Kernel]) -> str:
+    """The module-level text that compiles the kernels and defines one Python function for each."""
+    text = cpp_source(kernels)
+    library = f"_library_{digest(text)[:12]}"
+    lines = [f'{library} = compile_cpp(r"""{text}""")']
+    for kernel in kernels:
+        types = ", ".join(["ctypes.c_void_p"] * len(kernel.pointers) + ["ctypes.c_int"])
+        lines += [
+            f"_run_{kernel.name} = {library}.{kernel.name}",
+            f"_run_{kernel.name}.argtypes = [{types}]",
+            f"_run_{kernel.name}.restype = None",
+        ]
+    functions = [python_function(kernel, _launch(kernel)) for kernel in kernels]
+    return "\n".join(lines) + "\n\n\n" + "\n\n".join(functions)
+
+
+def _launch(kernel: Kernel) -> list[str]:
+    pointers = [f"{buffer.name}.data_ptr()" for buffer in kernel.pointers]
+    return [f"_run_{kernel.name}({', '.join([*pointers, 'torch.get_num_threads()'])})"]
