@@ -1,0 +1,55 @@
+# make demo    make a real module faster, on whatever device is here (about two minutes, first installation aside)
+# make test    everything that runs without a GPU, end-to-end tests included
+# make check   format, lint, types, layers, unit tests
+# make format  rewrite the files as `make check` wants them
+#
+# PYTHON=python3.12 chooses the interpreter, VENV=path the environment, DEMO_TASK=name the demonstration.
+
+PYTHON ?= python3
+VENV ?= .venv
+DEMO_TASK ?= diagonal_matmul
+DEMO_BUDGET ?= 60s
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# One thread: what is timed runs in processes of its own, and the tests themselves would only fight for the cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+MARK := $(shell date +%s)
+
+.PHONY: venv demo test check format clean
+.DEFAULT_GOAL := demo
+
+venv: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml constraints.txt tools/make_venv.sh
+	@sh tools/make_venv.sh "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready
+	@echo "installing what tests and checks need"
+	@$(PIP) install --quiet -e '.[dev]'
+	@touch $@
+
+demo: venv
+	@mkdir -p build/demo
+	@CUDA_L1_ARCHIVE="$${CUDA_L1_ARCHIVE:-build/demo/archive.sqlite}" \
+		$(BIN)/cuda-l1 optimize $(DEMO_TASK) --budget $(DEMO_BUDGET) --out build/demo/$(DEMO_TASK)_optimized.py
+
+test: $(VENV)/.ready-dev
+	@$(PYTEST) tests
+	@echo "make test: everything passed in $$(( $$(date +%s) - $(MARK) )) s"
+
+check: $(VENV)/.ready-dev
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(PYTEST) tests/test_layers.py tests/test_light_imports.py
+	@$(PYTEST) tests -m "not e2e and not gpu" --deselect tests/test_layers.py --deselect tests/test_light_imports.py
+	@$(BIN)/python benchmarks/gpu_ledger.py show
+	@echo "make check: everything passed in $$(( $$(date +%s) - $(MARK) )) s"
+
+format: $(VENV)/.ready-dev
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf build dist *.egg-info src/*.egg-info

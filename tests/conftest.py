@@ -1,0 +1,24 @@
+"""On CI an absence is a failure: a test that is skipped for want of something that CI installs has not passed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+import pytest
+
+PROVIDED = ("compiler", "g++", "interpreter", "/dev/full", "needs make", "needs git")
+"""Words in the reasons for skipping what `.ci/run` provides. GPUs, sandbox rungs and servers it does not."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if os.environ.get("CI") == "true" and report.skipped and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2]
+        if not item.get_closest_marker("gpu") and any(word in reason for word in PROVIDED):
+            report.outcome = "failed"
+            report.longrepr = f"{item.nodeid}: {reason} (CI provides it)"
+    return report
