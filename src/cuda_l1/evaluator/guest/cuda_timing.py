@@ -70,8 +70,8 @@ class CudaHarness:
         if message["clone"]:
             result = map_leaves(result, _clone)
         self._end.record(stream)
-        runner._deliver(result, message, synchronize=False)
         self._gate.finish(sequence, stream)
+        runner._deliver(result, message, synchronize=False)
         self._control.put(Control.ENQUEUED, sequence)
         self.synchronize()
         elapsed = self._end.elapsed_us(self._begin)

@@ -87,7 +87,9 @@ class Judge:
         sample = reference.draw()
         answer = reference.call(sample, reference.public, "plain")
         state_like = [reference.init, list(reference.constructed.values())]
-        control = Control.create() if self._driver else None
+        control = None
+        if self._driver:
+            control = Control.create(seal=bool(self._driver.attributes.read_only_host_register))
         session.share(sample, answer.tensors, state_like, control, self._gate)
         session.load(message["path"], reference.init, reference.mode)
         unmapped = session.match(reference.constructed)
