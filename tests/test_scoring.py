@@ -1,0 +1,139 @@
+"""Figures from measurements: intervals, classes, rewards."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cuda_l1 import scoring
+from cuda_l1.types import Correctness, Environment, Evaluation, Finding, Outcome, Timing, Trial
+
+PLACE = Environment(device="cuda", device_name="H100", lane="gpu", rung="R1", torch="2.13.0")
+
+
+def accepted(
+    device: float = 2.0,
+    call: float | None = None,
+    call_high: float | None = None,
+    got: str = "fp32",
+    task: str = "fp32",
+    suspects: tuple[str, ...] = (),
+) -> Evaluation:
+    def timing(clock: str, value: float, high: float | None = None) -> Timing:
+        return Timing.model_validate(
+            {"clock": clock, "opponent": "eager", "opponent_id": "e", "pairs": (), "speedup": value}
+            | {"speedup_high": high, "candidate_us": 1.0, "opponent_us": value}
+        )
+
+    trial = Trial(kind="base", error=0.0, reference_error=0.0, bound=1.0, passed_class="fp32")
+    return Evaluation(
+        candidate_id="c",
+        outcome=Outcome.ACCEPTED,
+        correctness=Correctness.model_validate({"trials": (trial,), "precision_class": got, "task_class": task}),
+        timings=(timing("device", device), *([timing("call", call, call_high)] if call else [])),
+        findings=tuple(Finding(check=name, severity="suspect", evidence="e") for name in suspects),
+        environment=PLACE,
+        protocol="final",
+    )
+
+
+def test_the_interval_is_students_on_log_ratios() -> None:
+    ratios = [math.log(x) for x in (1.9, 2.0, 2.1, 2.0, 2.0)]
+    middle, low, high = scoring.interval(ratios)
+    assert low < middle < high
+    assert middle == pytest.approx(math.exp(sum(ratios) / 5))
+    assert math.log(high) - math.log(middle) == pytest.approx(math.log(middle) - math.log(low))
+    assert math.log(high / middle) == pytest.approx(2.776 * 0.0355 / math.sqrt(5), rel=0.01)
+
+
+def test_more_pairs_narrow_the_interval_with_the_spread_of_the_first() -> None:
+    first = [0.1, 0.2, 0.3, 0.2, 0.2]
+    _, low5, high5 = scoring.interval(first)
+    _, low20, high20 = scoring.interval(first + [0.2] * 15)
+    assert math.log(high20 / low20) == pytest.approx(math.log(high5 / low5) / 2)
+
+
+def test_an_interval_needs_two_pairs() -> None:
+    with pytest.raises(ValueError, match="two pairs"):
+        scoring.interval([0.1])
+
+
+def test_the_interval_covers_the_truth_nineteen_times_in_twenty() -> None:
+    draw = random.Random(1)
+    hits = 0
+    for _ in range(2000):
+        first = [draw.gauss(0.5, 0.05) for _ in range(5)]
+        rest = scoring.pairs_needed(first, 0.03) - 5
+        _, low, high = scoring.interval(first + [draw.gauss(0.5, 0.05) for _ in range(rest)])
+        hits += low <= math.exp(0.5) <= high
+    assert 0.935 <= hits / 2000 <= 0.97
+
+
+@pytest.mark.parametrize(("spread", "expected"), [(0.0, 5), (0.01, 5), (0.1, 20)])
+def test_steins_rule_stays_between_five_and_twenty(spread: float, expected: int) -> None:
+    assert scoring.pairs_needed([0.0, spread, -spread, spread, -spread], 0.03) == expected
+
+
+@pytest.mark.parametrize(("us", "half"), [(5.0, 0.03), (20.0, 0.02), (99.0, 0.02), (100.0, 0.01)])
+def test_short_calls_may_have_wider_intervals(us: float, half: float) -> None:
+    assert scoring.target_half_width(us) == half
+
+
+@given(st.floats(0.01, 1000.0))
+def test_rounding_never_flatters(value: float) -> None:
+    rounded = scoring.towards_one(value)
+    assert abs(rounded - value) < 0.01 + 1e-9
+    assert (1.0 <= rounded <= value) if value >= 1 else (value <= rounded <= 1.0)
+
+
+@pytest.mark.parametrize(
+    ("got", "task", "precision", "good"),
+    [
+        ("fp32", "fp32", "default", True),
+        ("tf32", "fp32", "default", False),
+        ("tf32", "tf32", "default", True),
+        ("tf32", "fp32", "tf32", True),
+        ("tf32", "tf32", "fp32", False),
+        ("relaxed", "fp32", "tf32", False),
+        ("relaxed", "fp32", "relaxed", True),
+        ("bf16", "bf16", "fp32", True),
+        ("relaxed", "bf16", "default", False),
+        ("relaxed", "bf16", "fp32", False),
+        ("exact", "exact", "relaxed", True),
+        ("fp32", "exact", "fp32", False),
+    ],
+)
+def test_which_class_counts(got: str, task: str, precision: str, good: bool) -> None:
+    assert scoring.counts(accepted(got=got, task=task), precision) is good
+
+
+def test_suspects_do_not_count_but_precision_and_unstable_follow_their_own_rules() -> None:
+    assert not scoring.counts(accepted(suspects=("clock-mismatch",)))
+    assert scoring.counts(accepted(suspects=("precision", "unstable")))
+
+
+def test_reward_is_the_speedup_and_no_more_than_one_where_something_is_wrong() -> None:
+    assert scoring.reward(accepted(3.0)) == 3.0
+    assert scoring.reward(accepted(3.0, suspects=("clock-mismatch",))) == 1.0
+    assert scoring.reward(accepted(0.5, suspects=("clock-mismatch",))) == 0.5
+    assert scoring.reward(accepted(3.0, got="relaxed")) == 1.0
+    assert scoring.reward(accepted(3.0, call=0.8)) == 1.0
+    failed = Evaluation(candidate_id="c", outcome=Outcome.CRASHED, environment=PLACE, protocol="screen")
+    assert scoring.reward(failed) == 0.0 and scoring.speedup(failed) is None
+
+
+def test_slower_on_the_other_clock_beyond_its_noise() -> None:
+    assert not scoring.slower_elsewhere(accepted())
+    assert not scoring.slower_elsewhere(accepted(call=0.95))
+    assert scoring.slower_elsewhere(accepted(call=0.85))
+    assert not scoring.slower_elsewhere(accepted(call=0.95, call_high=1.02))
+    assert scoring.slower_elsewhere(accepted(call=0.97, call_high=0.99))
+    assert scoring.slower_elsewhere(accepted(device=0.5, call=2.0), clock="call")
+
+
+def test_geometric_mean() -> None:
+    assert scoring.geometric_mean([1.0, 4.0]) == pytest.approx(2.0)
