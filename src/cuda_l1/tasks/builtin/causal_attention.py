@@ -1,4 +1,4 @@
-"""Multi-head causal self-attention with its projections."""
+"""Multi-head causal self-attention with its projections and residual."""
 
 import torch
 import torch.nn as nn
@@ -28,7 +28,7 @@ class Model(nn.Module):
             for part in self.qkv(x).split(dim, dim=-1)
         )
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.out(y.transpose(1, 2).reshape(batch, time, dim))
+        return x + self.out(y.transpose(1, 2).reshape(batch, time, dim))
 
 
 def get_inputs() -> list[torch.Tensor]:

@@ -7,7 +7,7 @@ BATCH = 8
 TIME = 32
 DIM = 64
 
-GPU = {"BATCH": 64, "TIME": 64, "DIM": 512}
+GPU = {"BATCH": 64, "TIME": 48, "DIM": 512}
 DTYPES = ("fp32",)
 
 

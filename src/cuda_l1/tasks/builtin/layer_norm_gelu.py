@@ -8,7 +8,7 @@ ROWS = 512
 DIM = 768
 DTYPE = torch.float32
 
-GPU = {"ROWS": 16384, "DIM": 1024}
+GPU = {"ROWS": 4096, "DIM": 1024}
 DTYPES = ("fp32", "bf16")
 
 
