@@ -446,3 +446,23 @@ def test_nested_arguments_and_values_are_guarded(tmp_path: Path) -> None:
         new(xs, {"scale": options["scale"], "more": 1}, k)
     assert len(module.CALLS) == before
     assert new.report["fallbacks"] == {"arguments": 3, "strides": 1}
+
+
+def test_outputs_that_a_later_call_overwrites_are_handed_out_as_copies(tmp_path: Path) -> None:
+    reusing = SUBCLASS.replace(
+        "        return (x @",
+        "        self.out = getattr(self, 'out', torch.empty(4, 8))\n        return self.out.copy_((x @",
+    )
+    reusing = reusing.replace("* y + self.shift\n", "* y + self.shift)\n").replace(
+        REFERENCE.replace("* y + self.shift\n", "* y + self.shift)\n"), REFERENCE
+    )
+    task = make_task()
+    guard = guard_for(task, PLACE, clone=True)
+    module = load(tmp_path, render_dropin(task, make_candidate(task, reusing), guard))
+    original, new = pair(module)
+    inputs, others = module.get_inputs(), module.get_inputs()
+    with torch.no_grad():
+        first = new(*inputs)
+        new(*others)
+        torch.testing.assert_close(first, original(*inputs))
+    assert len(module.CALLS) == 2

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cuda_l1.api.budget import parse_budget
 from cuda_l1.api.places import check_clock, data_folder, resolve_device
 from cuda_l1.config import FINAL, SCREEN, EvaluatorSettings, Precision, SearchSettings
+from cuda_l1.errors import UsageError
 from cuda_l1.tasks import load_tasks
 from cuda_l1.types import Clock, Evaluation, Task
 
@@ -37,10 +38,10 @@ def optimize(
 ) -> OptimizedModule:
     """`module` with a faster forward for inputs like `example_inputs`, or with its own where nothing faster was found.
 
-    `example_inputs`: the arguments of `forward` as a tuple or list, or a single tensor. `budget`: `60s`, `5m`, or a
-    number of evaluations. The module and its weights are judged in other processes; the result holds the very same
-    Parameter objects. Its `report` says what was measured, and `report["fallbacks"]` counts calls that ran the
-    original. Forward only: use it under `torch.no_grad()`.
+    `example_inputs`: the positional arguments of `forward` as a tuple or list, or a single tensor. `budget`: `60s`,
+    `5m`, or a number of evaluations. The module and its weights are judged in other processes; the result holds the
+    very same Parameter objects. Its `report` says what was measured, and `report["fallbacks"]` counts calls that ran
+    the original. Forward only: use it under `torch.no_grad()`.
 
     Raises UsageError (TaskError for a module that cannot be written down as source), InfrastructureError, ArchiveError.
     """
@@ -50,6 +51,8 @@ def optimize(
     from cuda_l1.tasks import task_from_module
 
     started = time.monotonic()
+    if isinstance(example_inputs, Mapping):
+        raise UsageError("example_inputs: give positional arguments; calls by keyword always run the original")
     seconds, evaluations = parse_budget(budget)
     device = resolve_device(device)
     check_clock(clock, device)

@@ -10,7 +10,7 @@ from pathlib import Path
 from cuda_l1.api.proposers import make_proposers
 from cuda_l1.archive import Archive, RunDirectory
 from cuda_l1.archive.runs import resolve, settings_digest
-from cuda_l1.config import Protocol, SearchSettings
+from cuda_l1.config import SCREEN, Protocol, SearchSettings
 from cuda_l1.errors import CandidateError, TaskError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.export.dropin import dropin_candidate
@@ -19,6 +19,9 @@ from cuda_l1.search import Result
 from cuda_l1.search import optimize as search
 from cuda_l1.search.events import Event
 from cuda_l1.types import Candidate, Environment, Evaluation, Record, Task
+
+REUSED_OUTPUT = "reused-output"
+"""The finding that a later call overwrites what a candidate returned."""
 
 
 class Narrated:
@@ -80,7 +83,7 @@ def run_search(
         evaluator=Narrated(evaluator, tell),
         run=run.name,
         baselines=baselines(task, on),
-        export=lambda candidate: _dropin(task, candidate, evaluator),
+        export=lambda candidate: _dropin(task, candidate, archive, evaluator),
         on_event=on_event,
         started=time.monotonic() if started is None else started,
     )
@@ -89,11 +92,13 @@ def run_search(
     return result
 
 
-def _dropin(task: Task, candidate: Candidate, evaluator: Evaluator) -> Candidate:
+def _dropin(task: Task, candidate: Candidate, archive: Archive, evaluator: Evaluator) -> Candidate:
     from cuda_l1.export.probe import guard_for
 
+    screened = archive.find(candidate.id, evaluator.environment.key, SCREEN.name)
+    clone = screened is not None and any(f.check == REUSED_OUTPUT for f in screened.evaluation.findings)
     try:
-        guard = guard_for(task, evaluator.environment, evaluator.audit(task).mode)
+        guard = guard_for(task, evaluator.environment, evaluator.audit(task).mode, clone=clone)
     except TaskError as error:
         raise CandidateError(f"no drop-in file can be made: {error}") from error
     return dropin_candidate(task, candidate, guard)

@@ -98,6 +98,8 @@ class Guard(Frozen):
     """`training` as it was measured, for each module (by dotted path, the root is "") that looks at it."""
     forced: Literal["train", "eval"] | None = None
     """Set where it was measured in another mode than the one that the constructor leaves it in."""
+    clone: bool = False
+    """Whether a later call overwrites what the candidate returned: then the drop-in hands out copies."""
     device: Literal["cpu", "cuda"]
     device_name: str
     """Another GPU model warns at construction."""

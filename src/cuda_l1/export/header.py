@@ -66,6 +66,8 @@ def _facts(body: str, record: Record, task: Task, guard_us: float | None) -> lis
     facts += [(f"{t.clock} time", describe(t)) for t in evaluation.timings]
     if guard_us is not None:
         facts.append(("guard", f"{guard_us:.1f} us a call, contained in the figures above"))
+    if task.weights:
+        facts.append(("weights", f"sha256 {task.weights.sha256}, not contained: load_state_dict() them"))
     return [*facts, ("record", record.id), ("date", f"{record.time:%Y-%m-%d}"), ("sha256 of text", body_sha256(body))]
 
 

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     import torch
 
 
-def guard_for(task: Task, environment: Environment, mode: Literal["train", "eval"] | None = None) -> Guard:
+def guard_for(
+    task: Task, environment: Environment, mode: Literal["train", "eval"] | None = None, *, clone: bool = False
+) -> Guard:
     """The guard of a task's drop-in, for figures measured in `environment`.
 
-    `mode` is the one that the task was judged in (`TaskAudit.mode`); None: as constructed. Executes the task's text
-    in this process, as the techniques do. Raises TaskError when that fails or an input is nothing that can be checked.
+    `mode` is the one that the task was judged in (`TaskAudit.mode`); None: as constructed. `clone`: see `Guard`.
+    Executes the task's text in this process, as the techniques do. Raises TaskError when that fails or an input is
+    nothing that can be checked.
     """
     model, inputs = _instantiate(task)
     forced = mode if mode is not None and model.training is not (mode == "train") else None
@@ -32,6 +35,7 @@ def guard_for(task: Task, environment: Environment, mode: Literal["train", "eval
         inputs=tuple(_spec(value) for value in inputs),
         modes=modes_of(model),
         forced=forced,
+        clone=clone,
         device=environment.device,
         device_name=environment.device_name,
         torch=environment.torch.split("+")[0],
