@@ -166,24 +166,23 @@ def _parameters(node: Node) -> list[str]:
     return [parameter.name for parameter in node.target._schema.arguments]  # type: ignore[union-attr]
 
 
-def fake_call(target: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
+def fake_call(graph: Graph, target: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
     """What `target` returns for the fake values of its argument nodes."""
     import torch
-    from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
     from torch.fx.node import map_arg
 
-    found: list[Any] = []
-
-    def fake(node: Any) -> Any:
-        value = node.meta.get("val")
-        if isinstance(value, FakeTensor):
-            found.append(value.fake_mode)
-        return value
-
-    values = map_arg(tuple(args), fake)
-    keywords = map_arg(dict(kwargs or {}), fake)
-    with found[0] if found else FakeTensorMode(), torch.no_grad():
+    values = map_arg(tuple(args), lambda node: node.meta.get("val"))
+    keywords = map_arg(dict(kwargs or {}), lambda node: node.meta.get("val"))
+    with _fake_mode(graph), torch.no_grad():
         return target(*values, **keywords)
+
+
+def _fake_mode(graph: Graph) -> Any:
+    """The mode that the graph's fake values belong to; values of two modes cannot meet."""
+    from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+    values = (node.meta.get("val") for node in graph.nodes)
+    return next((value.fake_mode for value in values if isinstance(value, FakeTensor)), None) or FakeTensorMode()
 
 
 def set_val(node: Node, value: Any) -> None:
@@ -198,7 +197,14 @@ def emit(graph: Graph, name: str, *args: Any, **kwargs: Any) -> Node:
     base, overload = name.split(".")
     target = getattr(getattr(torch.ops.aten, base), overload)
     node = graph.call_function(target, args, kwargs)
-    set_val(node, fake_call(target, args, kwargs))
+    set_val(node, fake_call(graph, target, args, kwargs))
+    return node
+
+
+def emit_item(graph: Graph, several: Node, index: int) -> Node:
+    """Insert the `index`-th of the results of a call that returns several."""
+    node = graph.call_function(operator.getitem, (several, index))
+    set_val(node, several.meta["val"][index])
     return node
 
 

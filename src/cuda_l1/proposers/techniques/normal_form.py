@@ -25,10 +25,43 @@ if TYPE_CHECKING:
 
 def normalise(module: GraphModule) -> None:
     """Bring a captured graph into normal form, in place."""
+    weights_first(module.graph)
     drop_literal_copies(module.graph)
     functionalise(module.graph)
     remove_unused(module.graph)
     freeze(module.graph)
+
+
+def weights_first(graph: Graph) -> None:
+    """Read every weight before anything is computed, each once, so that a rewrite may use it anywhere."""
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    anchor = placeholders[-1] if placeholders else None
+    seen: dict[str, Node] = {}
+    for node in [node for node in graph.nodes if node.op == "get_attr"]:
+        known = seen.setdefault(str(node.target), node)
+        if known is not node:
+            node.replace_all_uses_with(known)
+            graph.erase_node(node)
+        elif anchor is not None:
+            anchor.append(node)
+            anchor = node
+
+
+def propagate(graph: Graph) -> None:
+    """Compute every fake value anew; a view that no longer fits its argument's strides becomes a reshape."""
+    import torch
+
+    for node in graph.nodes:
+        if not op_name(node).startswith("aten."):
+            continue
+        try:
+            value = fake_call(graph, node.target, node.args, node.kwargs)
+        except (RuntimeError, ValueError):
+            if op_name(node) != "aten.view.default":
+                raise
+            node.target = torch.ops.aten.reshape.default
+            value = fake_call(graph, node.target, node.args, node.kwargs)
+        node.meta["val"] = value
 
 
 def remove_unused(graph: Graph) -> bool:
@@ -101,7 +134,7 @@ def _functional_overload(node: Node) -> Any:
 
 def _same_result_type(node: Node, functional: Any) -> bool:
     """In-place operations cast to the target's dtype; a functional twin that would promote is no twin."""
-    result = fake_call(functional, node.args, node.kwargs)
+    result = fake_call(node.graph, functional, node.args, node.kwargs)
     target = val(node.args[0])
     return (
         result is not None

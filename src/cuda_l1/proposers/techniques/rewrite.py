@@ -1,4 +1,4 @@
-"""Base of the techniques that replace one node of the graph at a time."""
+"""Bases of the techniques that replace one call of the graph at a time, or a group of calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from cuda_l1.proposers.techniques.draft import Draft
-from cuda_l1.proposers.techniques.normal_form import remove_unused
+from cuda_l1.proposers.techniques.normal_form import propagate, remove_unused
 
 if TYPE_CHECKING:
     from torch.fx import Graph, Node
@@ -49,3 +49,41 @@ class Rewrite:
             site.replace_all_uses_with(result)
             graph.erase_node(site)
             remove_unused(graph)
+
+
+class GroupRewrite:
+    """A rule that replaces several calls at once, `groups -> merge`, applied until it finds no more groups."""
+
+    name: str
+    devices: frozenset[str] = frozenset({"cpu", "cuda"})
+    stage: int = 10
+    precision: Literal["same", "tf32", "relaxed"] = "same"
+
+    def groups(self, graph: Graph) -> Iterator[list[Node]]:
+        """Calls that one `merge` replaces, in the order of the graph."""
+        raise NotImplementedError
+
+    def merge(self, graph: Graph, group: list[Node]) -> list[Node]:
+        """Insert what replaces the group (the insertion point is just before its first call): one node for each."""
+        raise NotImplementedError
+
+    def applies(self, draft: Draft) -> bool:
+        """Whether the graph holds at least one group."""
+        return draft.graph_module is not None and next(self.groups(draft.graph_module.graph), None) is not None
+
+    def apply(self, draft: Draft) -> None:
+        """Merge every group; views of the results adapt to the strides that they now have."""
+        if draft.graph_module is None:
+            return
+        graph = draft.graph_module.graph
+        for _ in range(MOST_REWRITES):
+            group = next(self.groups(graph), None)
+            if group is None:
+                break
+            with graph.inserting_before(group[0]):
+                results = self.merge(graph, group)
+            for node, result in zip(group, results, strict=True):
+                node.replace_all_uses_with(result)
+                graph.erase_node(node)
+            remove_unused(graph)
+        propagate(graph)
