@@ -99,12 +99,15 @@ class Template:
         lane: Sequence[int] | None = None,
         device: Literal["cpu", "cuda"] = "cpu",
         role_folder: Path | None = None,
+        preload: Sequence[str] = (),
         startup_s: float = 120.0,
     ) -> Self:
         """Start it and wait until torch is imported.
 
         `environment` is all that any guest can ever see of ours. Raises `InfrastructureError` when the machine refuses
         a rung asked for by name, or when torch cannot be imported.
+
+        `preload` names modules that it imports besides torch; importing is all that it does with them.
         """
         settings = _Settings(
             choose_rung(rung), tuple(lane or sorted(os.sched_getaffinity(0))), device, dict(environment), role_folder
@@ -113,7 +116,7 @@ class Template:
         output = os.memfd_create("template", os.MFD_CLOEXEC)  # what it prints: warnings of an import, or a traceback
         command = [sys.executable, "-I", "-c", BOOT, os.fspath(_GUEST_FOLDER), str(theirs.fileno())]
         process = subprocess.Popen(
-            command + ([os.fspath(role_folder)] if role_folder else []),
+            [*command, os.fspath(role_folder) if role_folder else "", *preload],
             env=dict(environment),
             cwd="/",
             stdin=subprocess.DEVNULL,
@@ -174,11 +177,17 @@ class Template:
         guest.attach(control)
         readable = [*read_paths, *([chosen.role_folder] if chosen.role_folder else [])]
         seen_at = MOUNTED_WORK if chosen.rung == "R2" else os.fspath(guest.work_dir)
+        used = device or chosen.device
         order = {
             "op": "spawn",
             "role": role,
             "spec": {**spec, "work_dir": seen_at},
-            "environment": {**chosen.environment, **work_environment(seen_at), **(environment or {})},
+            "environment": {
+                **chosen.environment,
+                **work_environment(seen_at),
+                **({"CUDA_VISIBLE_DEVICES": ""} if used == "cpu" else {}),
+                **(environment or {}),
+            },
             "lane": list(lane or chosen.lane),
             "work_dir": seen_at,
             # A memfd that carries a tensor is a file too, so one file may be as large as memory.
@@ -188,7 +197,7 @@ class Template:
                 "work_dir": os.fspath(guest.work_dir),
                 "mount_at": MOUNTED_WORK,
                 "read_paths": [os.fspath(path) for path in readable],
-                "device": device or chosen.device,
+                "device": used,
                 "work_bytes": guest.limits.work_bytes,
                 "private_paths": [os.fspath(Path.home()), os.getcwd()],
             },

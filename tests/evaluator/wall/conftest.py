@@ -12,6 +12,7 @@ from wall_support import LIMITS, ROLES
 from cuda_l1.config import Limits
 from cuda_l1.evaluator.environment import guest_environment
 from cuda_l1.evaluator.guest import probe
+from cuda_l1.evaluator.guest.channel import ChannelClosed
 from cuda_l1.evaluator.processes import Guest, Template
 
 Spawn = Callable[..., Guest]
@@ -71,7 +72,11 @@ def run() -> Iterator[Spawn]:
 def ask(run: Spawn) -> Callable[..., dict[str, Any]]:
     """Run Python text in a guest and return the one message that it sends."""
 
-    def answer(template: Template, source: str, **more: Any) -> dict[str, Any]:
-        return run(template, source, **more).channel.receive(30)[0]
+    def answer(template: Template, source: str, timeout_s: float = 30.0, **more: Any) -> dict[str, Any]:
+        guest = run(template, source, **more)
+        try:
+            return guest.channel.receive(timeout_s)[0]
+        except ChannelClosed:
+            pytest.fail(f"the guest ended without an answer: {guest.wait(10)}\n{guest.log_tail()}")
 
     return answer

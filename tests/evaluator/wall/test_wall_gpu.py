@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import time
 
 import pytest
 from wall_support import LIMITS, ROLES
 
 from cuda_l1.evaluator.environment import device_variables, find_device, guest_environment
 from cuda_l1.evaluator.gpus import visible_gpus
-from cuda_l1.evaluator.processes import Template, wait
+from cuda_l1.evaluator.processes import Template
 
 pytestmark = [
     pytest.mark.gpu,
@@ -48,25 +47,20 @@ def test_a_guest_computes_on_the_gpu(gpu_template, ask):
     assert answer == {"total": 256.0**3, "y": 2 * 256.0**2, "name": find_device("cuda").name, "free": True}
 
 
-def test_torch_compile_uses_triton(gpu_template, run):
+def test_torch_compile_uses_triton(gpu_template, ask):
     pytest.importorskip("triton")
-    guest = run(
+    answer = ask(
         gpu_template,
         """
         import os, torch
         f = torch.compile(lambda x: torch.relu(x) * 2 + x.sin(), fullgraph=True)
         x = torch.randn(1000, device="cuda")
         right = torch.allclose(f(x), torch.relu(x) * 2 + x.sin(), atol=1e-5)
-        g = torch.compile(lambda x: torch.softmax(x @ x, 1), fullgraph=True, mode="max-autotune-no-cudagraphs")
-        y = torch.randn(256, 256, device="cuda")
-        right = right and torch.allclose(g(y), torch.softmax(y @ y, 1), atol=1e-3)
         channel.send({"right": right, "cached": os.listdir()})
         """,
-        ROOM,
+        timeout_s=120,
+        limits=ROOM,
     )
-    assert wait([guest.channel], [], time.monotonic() + 240)
-    assert not guest.poll(), guest.log_tail()
-    answer, _ = guest.channel.receive(1)
     assert answer["right"] and "inductor" in answer["cached"]
 
 
@@ -80,8 +74,9 @@ def test_nvcc_compiles_and_the_result_runs(gpu_template, ask):
         __global__ void fill(float* x) { x[threadIdx.x] = 7.0f; }
         extern "C" int run(float* x) { fill<<<1, 32>>>(x); return cudaDeviceSynchronize(); }
         ''')
-        done = subprocess.run(["nvcc", "-arch=native", "-shared", "-Xcompiler", "-fPIC", "k.cu", "-o", "k.so"],
-                              capture_output=True, text=True)
+        arch = "-arch=sm_%d%d" % torch.cuda.get_device_capability()
+        command = ["nvcc", arch, "-shared", "-Xcompiler", "-fPIC", "k.cu", "-o", "k.so"]
+        done = subprocess.run(command, capture_output=True, text=True)
         x = torch.zeros(32, device="cuda")
         code = ctypes.CDLL(os.path.abspath("k.so")).run(ctypes.c_void_p(x.data_ptr())) if done.returncode == 0 else -1
         channel.send({"stderr": done.stderr, "code": code, "sum": float(x.sum())})

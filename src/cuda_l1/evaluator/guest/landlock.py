@@ -30,7 +30,7 @@ _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 READ = _EXECUTE | _READ_FILE | _READ_DIR
 LIST = _READ_DIR
 DEVICE = _READ_FILE | _WRITE_FILE | _IOCTL_DEVICE | _READ_DIR
-OWN_PROCESS = READ | _WRITE_FILE
+OWN_PROCESS = READ | _WRITE_FILE | _TRUNCATE
 """For /proc/PID of the guest itself: libcuda names its threads there and cannot start without."""
 WORK = ((1 << 15) - 1) & ~_MAKE_DEVICES
 

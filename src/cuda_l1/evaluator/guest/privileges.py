@@ -16,7 +16,7 @@ NOBODY = 65534
 CAP_SETUID, CAP_SYS_ADMIN = 7, 21
 
 _CAPSET = {"x86_64": 126, "aarch64": 91}
-_PR_CAPBSET_DROP, _PR_SET_SECUREBITS, _PR_CAP_AMBIENT = 24, 28, 47
+_PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_SECUREBITS, _PR_CAP_AMBIENT = 4, 24, 28, 47
 _AMBIENT_CLEAR_ALL = 4
 _NO_ROOT_LOCKED = 0b11  # exec as user 0 grants nothing, for good
 _VERSION_3 = 0x20080522
@@ -31,22 +31,28 @@ def has_capability(number: int) -> bool:
     return False
 
 
-def drop_capabilities() -> None:
-    """Give up every capability, the bounding set included, so that no exec brings one back."""
-    try:
-        for number in range(_LAST_CAPABILITY + 1):
-            prctl("bounding set", _PR_CAPBSET_DROP, number)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EPERM):  # past the kernel's last one; not ours to drop
-            raise
-    try:
-        prctl("securebits", _PR_SET_SECUREBITS, _NO_ROOT_LOCKED)
-    except OSError as error:
-        if error.errno != errno.EPERM:  # a plain user's exec grants nothing anyway
-            raise
+def drop_capabilities(nobody_gets: str | None = None) -> None:
+    """Give up every capability, the bounding set included, so that no exec brings one back.
+
+    `nobody_gets`: become the unprivileged user on the way and hand it that folder. For a superuser only.
+    """
+    _empty_bounding_set()  # first: the other steps take away the right to do this one
+    if nobody_gets is not None:
+        _become_nobody(nobody_gets)
     prctl("ambient set", _PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL)
     header = ctypes.create_string_buffer(struct.pack("Ii", _VERSION_3, 0), 8)
     syscall("capset", _CAPSET[os.uname().machine], header, ctypes.create_string_buffer(24))
+
+
+def _empty_bounding_set() -> None:
+    try:
+        prctl("securebits", _PR_SET_SECUREBITS, _NO_ROOT_LOCKED)
+        for number in range(_LAST_CAPABILITY + 1):
+            prctl("bounding set", _PR_CAPBSET_DROP, number)
+    except OSError as error:
+        # EPERM: a plain user, whose exec grants nothing under no_new_privs. EINVAL: past the kernel's last capability.
+        if error.errno not in (errno.EPERM, errno.EINVAL):
+            raise
 
 
 def can_become_nobody() -> bool:
@@ -57,14 +63,15 @@ def can_become_nobody() -> bool:
     return any(int(first) <= NOBODY < int(first) + int(count) for first, _, count in ranges)
 
 
-def become_nobody(work_dir: str) -> None:
-    """Hand the work directory to the unprivileged user and become that user. For a superuser only."""
+def _become_nobody(work_dir: str) -> None:
     for folder, _, files in os.walk(work_dir):
         for path in (folder, *(os.path.join(folder, name) for name in files)):
             os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
+    # Otherwise its own /proc/self would stay the superuser's, and libcuda could not name its threads.
+    prctl("dumpable", _PR_SET_DUMPABLE, 1)
 
 
 def open_to_all(paths: Iterable[str]) -> bool:

@@ -54,13 +54,12 @@ def enter(order: dict[str, Any]) -> dict[str, Any]:
         namespaces.complete(work_dir, order["mount_at"], readable, order["work_bytes"])
         work_dir = order["mount_at"]
         shared = ["/dev/shm"]
-    if (
+    to_nobody = (
         privileges.can_become_nobody()
         and privileges.reachable_by_all(work_dir)
         and privileges.open_to_all([*readable, *devices])
-    ):
-        privileges.become_nobody(work_dir)
-    privileges.drop_capabilities()
+    )
+    privileges.drop_capabilities(nobody_gets=work_dir if to_nobody else None)
     no_new_privileges()
     version = landlock.abi()
     if version < landlock.NEEDED_ABI:

@@ -4,7 +4,7 @@ It never runs a tensor operation, starts a thread or touches CUDA: a child of a 
 shares state with its siblings. It is exec'd with the allow-listed environment, because what a fork inherits cannot be
 given back: /proc/self/environ keeps the text that the process was exec'd with.
 
-    python -I -c BOOT FOLDER FD [ROLE_FOLDER]
+    python -I -c BOOT FOLDER FD ROLE_FOLDER [MODULE...]
 
 `FD` is one end of a `Channel`. Orders come in as `{"op": "spawn", ...}` with the descriptors
 [control, channel, log, *extra]; each order forks a keeper (see `keeper.py`), which answers on `control`.
@@ -49,10 +49,11 @@ _LIGHT_MODULES = (
 def main() -> None:
     """Serve orders until the parent closes its end."""
     channel = Channel.from_fd(int(sys.argv[2]))
-    role_folder = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+    role_folder = Path(sys.argv[3]) if sys.argv[3] else None
+    preload = sys.argv[4:]
     del sys.argv[1:]
     torch = importlib.import_module("torch")
-    for name in _LIGHT_MODULES:
+    for name in (*_LIGHT_MODULES, *preload):
         importlib.import_module(name)
     roles = load_roles(role_folder)
     gc.collect()
