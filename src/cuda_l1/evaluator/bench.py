@@ -15,6 +15,7 @@ from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.evaluator.build_cache import BuildCache
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed, ProtocolError
 from cuda_l1.evaluator.processes import MOUNTED_WORK, Guest, Template, wait
+from cuda_l1.evaluator.templates import Templates
 from cuda_l1.types import Candidate, Outcome, Task
 
 _LOG_TAIL = 3000
@@ -57,9 +58,9 @@ class Place:
 class Bench:
     """A judge for one task, with the runners it knows."""
 
-    def __init__(self, template: Template, place: Place, cache: BuildCache, cache_key: str) -> None:
-        self._template, self._place, self._cache, self._cache_key = template, place, cache, cache_key
-        self._fixed_root = template.new_folder("fixed")
+    def __init__(self, templates: Templates, place: Place, cache: BuildCache, cache_key: str) -> None:
+        self._templates, self._place, self._cache, self._cache_key = templates, place, cache, cache_key
+        self._fixed_root = templates.plain.new_folder("fixed")
         self._judge: Guest | None = None
         self._runners: dict[str, Runner] = {}
         self._spare: list[Runner] = []
@@ -79,7 +80,7 @@ class Bench:
         self.close()
         reads = [task.weights.path] if task.weights else []
         generous = limits.model_copy(update={"memory_bytes": 4 * limits.memory_bytes})
-        self._judge = self._template.spawn("judge", {}, read_paths=reads, limits=generous)
+        self._judge = self._templates.plain.spawn("judge", {}, read_paths=reads, limits=generous)
         self._ask_judge({"op": "warm", "device": self._place.device, "threads": len(self._place.lane)}, 120.0)
         path = self._put_file(self._judge, "reference_task.py", task.source)
         message = {"op": "task", "path": path, "weights": task.weights.path if task.weights else None}
@@ -95,7 +96,7 @@ class Bench:
     def _put_file(self, guest: Guest, name: str, text: str) -> str:
         """Write a file into a guest's work directory; the path as the guest sees it."""
         (guest.work_dir / name).write_text(text)
-        seen = MOUNTED_WORK if self._template.rung == "R2" else str(guest.work_dir)
+        seen = MOUNTED_WORK if self._templates.plain.rung == "R2" else str(guest.work_dir)
         return f"{seen}/{name}"
 
     def _ask_judge(
@@ -162,12 +163,12 @@ class Bench:
         call_s = limits.call_factor * self.facts.get("reference_us", 0.0) / 1e6 + 1.0
         return {"load_s": limits.build_s, "first_call_s": limits.first_call_s, "call_s": call_s}
 
-    def _spawn(self, work_dir: Path | None = None, limits: Limits | None = None) -> Runner:
+    def _spawn(self, template: Template, work_dir: Path | None = None, limits: Limits | None = None) -> Runner:
         self._count += 1
         name = f"runner-{self._count}"
         judges_end, runners_end = Channel.pair()
         limits = limits or self._place.limits
-        guest = self._template.spawn("runner", {}, channel=runners_end, work_dir=work_dir, limits=limits)
+        guest = template.spawn("runner", {}, channel=runners_end, work_dir=work_dir, limits=limits)
         runner = Runner(name, guest, guest.pid)
         self._runners[name] = runner
         message = {
@@ -185,14 +186,16 @@ class Bench:
     def warm_up(self, count: int) -> None:
         """Keep `count` unused runners ready."""
         while self._judge is not None and len(self._spare) < count:
-            self._spare.append(self._spawn())
+            self._spare.append(self._spawn(self._templates.plain))
 
     def runner_for(self, candidate: Candidate, limits: Limits) -> Runner:
         """A fresh process with the candidate loaded. Raises Failure."""
         key = self.cache_key(candidate)
-        fixed_path = self._template.rung != "R2" and not self._cache.is_empty(key)
-        if fixed_path or limits != self._place.limits or not self._spare:
-            runner = self._spawn(self._fixed_dir(key) if fixed_path else None, limits)
+        fixed_path = self._templates.plain.rung != "R2" and not self._cache.is_empty(key)
+        template = self._templates.for_source(candidate.source)
+        warm = bool(self._spare) and template is self._templates.plain  # deadlines come with the load
+        if fixed_path or not warm:
+            runner = self._spawn(template, self._fixed_dir(key) if fixed_path else None, limits)
         else:
             runner = self._spare.pop()
         self._cache.copy_to(key, runner.guest.work_dir)
@@ -248,8 +251,9 @@ class Bench:
         key = self.cache_key(candidate)
         if self._cache.has(key):
             return ""
-        fixed = _emptied(self._fixed_root / key) if self._template.rung != "R2" else None
-        guest = self._template.spawn("build", {}, work_dir=fixed, device="cpu", limits=limits)
+        fixed = _emptied(self._fixed_root / key) if self._templates.plain.rung != "R2" else None
+        template = self._templates.for_source(candidate.source)
+        guest = template.spawn("build", {}, work_dir=fixed, device="cpu", limits=limits)
         try:
             path = self._put_file(guest, "candidate.py", candidate.source)
             reply = self._wait_for_build(guest, path, limits)

@@ -27,7 +27,8 @@ from cuda_l1.evaluator.environment import (
 )
 from cuda_l1.evaluator.evaluation import Progress, Verdict, eager_candidate
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
-from cuda_l1.evaluator.processes import Template, wait
+from cuda_l1.evaluator.processes import wait
+from cuda_l1.evaluator.templates import Templates
 from cuda_l1.types import Candidate, Environment, Evaluation, Outcome, Task, TaskAudit
 
 WARM_RUNNERS = 2
@@ -52,30 +53,27 @@ class Parent:
         self._lane = settings.lane or usable_cores()
         self._cache_folder = cache_folder(settings.cache_dir)
         self._cache = BuildCache(self._cache_folder / "build")
-        self._template: Template | None = None
+        self._templates: Templates | None = None
         self._bench: Bench | None = None
         self._start()
 
     def _start(self) -> None:
         kind = self._device.kind
         extra = {**device_variables(self._device), "OMP_NUM_THREADS": str(len(self._lane))}
-        self._template = Template.start(
-            guest_environment({**os.environ, **extra}),
-            rung=self._settings.rung,
-            lane=self._lane,
-            device=kind,
+        self._templates = Templates(
+            guest_environment({**os.environ, **extra}), rung=self._settings.rung, lane=self._lane, device=kind
         )
-        found = self._template.facts
+        found = self._templates.plain.facts
         self.environment: Environment = device_environment(
             self._device,
             self._lane,
             torch_version=found.torch,
             cuda_version=found.cuda,
             python=found.python,
-            rung=self._template.rung,
+            rung=self._templates.plain.rung,
         )
         place = Place("cpu" if kind == "cpu" else "cuda:0", tuple(self._lane), self._settings.limits)
-        self._bench = Bench(self._template, place, self._cache, self.environment.key[:16])
+        self._bench = Bench(self._templates, place, self._cache, self.environment.key[:16])
 
     def _restart(self) -> None:
         self.close()
@@ -90,9 +88,9 @@ class Parent:
         """End every process."""
         if self._bench is not None:
             self._bench.close()
-        if self._template is not None:
-            self._template.close()
-        self._bench = self._template = None
+        if self._templates is not None:
+            self._templates.close()
+        self._bench = self._templates = None
 
     # ── operations ────────────────────────────────────────────────────────────────────────────────
 

@@ -20,6 +20,8 @@ from cuda_l1.types import Candidate, Clock, Finding, Outcome, Pair, Timing
 BLOCKS = 6
 MULTI_STREAM_US = 5.0
 """Added to a candidate that works on several streams: what handing a stream over can still hide behind the gate."""
+MATTERS_BELOW_US = 250.0
+"""From here on the surcharge is below 2 % of the figure."""
 _COPY_BYTES_PER_US = 2000.0
 _OVERHEAD_US = 400.0
 _LONG_CALL_US = 20_000.0
@@ -35,12 +37,13 @@ class Side:
     prepared: dict[str, float | int | bool | None] = field(default_factory=dict)
     samples: dict[Clock, list[float]] = field(default_factory=dict)
     judge: dict[Clock, list[float]] = field(default_factory=dict)
-    several_streams: bool = False
+    surcharge_us: float = 0.0
+    """Added on the device clock."""
 
     def median(self, clock: Clock) -> float:
         """The figure of this side on a clock; on the device clock with the surcharge for several streams."""
         value = statistics.median(self.samples[clock])
-        return value + (MULTI_STREAM_US if clock == "device" and self.several_streams else 0.0)
+        return value + (self.surcharge_us if clock == "device" else 0.0)
 
 
 @dataclass
@@ -80,6 +83,7 @@ class Timer:
         self.pairs: list[PairResult] = []
         self.dropped: dict[str, str] = {}
         self.stage_s: dict[str, float] = {}
+        self.streams = 1
         self.compared = 0
         self.worst_timed_error = 0.0
         self.timed_bound = 0.0
@@ -118,6 +122,7 @@ class Timer:
                 self._add_opponent(sides, name, opponent)
             self._time(sides)
             self._verify(sides[0])
+            self._count_streams(sides)
         finally:
             for side in sides:
                 side.runner.guest.resume()
@@ -149,13 +154,12 @@ class Timer:
             first + 120.0,
             warm_s=0.02,
             fresh_sets=name == "candidate",
-            profile=name == "candidate" and not self.pairs,
         )
         if self._device == "cpu":
             runner.guest.stop()
         self._spend("prepare", begin)
-        several = int((reply if not self.pairs else self.pairs[0].sides[0].prepared)["streams"] or 1) > 1
-        return Side(name, candidate, runner, prepared=reply, several_streams=several and name == "candidate")
+        surcharge = MULTI_STREAM_US if name == "candidate" and self.streams > 1 else 0.0
+        return Side(name, candidate, runner, prepared=reply, surcharge_us=surcharge)
 
     def _spend(self, stage: str, begin: float) -> None:
         self.stage_s[stage] = self.stage_s.get(stage, 0.0) + time.monotonic() - begin
@@ -207,6 +211,24 @@ class Timer:
         side.samples.setdefault(clock, []).extend(reply["samples"])
         side.judge.setdefault(clock, []).extend(reply["judge"])
 
+    def _count_streams(self, sides: list[Side]) -> None:
+        """How many streams the candidate works on. Starting a profiler costs up to seconds and slows what comes after
+        it, so: once, after the samples, and where the answer can matter."""
+        if self._device == "cpu" or self.pairs or not self._streams_matter(sides):
+            return
+        begin = time.monotonic()
+        call_s = self._bench.deadlines(self._limits_of(sides[0].candidate))["call_s"]
+        self.streams = self._bench.ask(sides[0].runner, "profile", 60.0 + call_s)["streams"]
+        self._spend("profile", begin)
+        if self.streams > 1:
+            sides[0].surcharge_us = MULTI_STREAM_US
+
+    def _streams_matter(self, sides: list[Side]) -> bool:
+        ours = sides[0].median("device")
+        if ours > MATTERS_BELOW_US or ours > 0.98 * min(side.median("device") for side in sides[1:]):
+            return False
+        return self._protocol.name == "final" or "tream" in sides[0].candidate.source
+
     def _verify(self, side: Side) -> None:
         """The outputs of timed calls are compared too: right in the trials and wrong when timed is wrong."""
         reply = self._bench.ask(side.runner, "verify_timed", 600.0, precision_class=self._class)
@@ -230,8 +252,8 @@ class Timer:
                     evidence="outputs are overwritten by a later call; timed with a clone",
                 )
             )
-        if int(prepared["streams"] or 1) > 1:
-            text = f"works on {prepared['streams']} streams; {MULTI_STREAM_US:.0f} us added to its device time"
+        if self.streams > 1:
+            text = f"works on {self.streams} streams; {MULTI_STREAM_US:.0f} us added to its device time"
             found.append(Finding(check="multi-stream", severity="note", evidence=text))
         for clock in self.clocks:
             found += self._clock_mismatch(clock)

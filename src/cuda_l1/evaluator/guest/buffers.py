@@ -6,6 +6,7 @@ The judge creates a buffer and hands its file descriptor over; the runner maps i
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 from typing import Any, Protocol
@@ -24,6 +25,17 @@ class Buffer(Protocol):
     def fileno(self) -> int: ...
 
 
+class _Descriptor:
+    """A file descriptor that is closed with its owner: an open one keeps the memory behind it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self.number)
+
+
 class HostBuffer:
     """A memfd mapped shared and writable; both sides may write, so the judge keeps copies of what it must trust."""
 
@@ -32,17 +44,17 @@ class HostBuffer:
         if descriptor is None:
             descriptor = os.memfd_create("cuda-l1", os.MFD_CLOEXEC)
             os.ftruncate(descriptor, self.nbytes)
-        self._descriptor = descriptor
+        self._descriptor = _Descriptor(descriptor)
         self._map = mmap.mmap(descriptor, self.nbytes)
 
     def bytes_at(self, offset: int, nbytes: int) -> torch.Tensor:
-        """`nbytes` from `offset` on, as a uint8 tensor with a storage of its own."""
+        """`nbytes` from `offset` on, as a uint8 tensor with a storage of its own. Raises ValueError outside."""
         if nbytes == 0:
             return torch.empty(0, dtype=torch.uint8)
         return torch.frombuffer(self._map, dtype=torch.uint8, count=nbytes, offset=offset)
 
     def fileno(self) -> int:
-        return self._descriptor
+        return self._descriptor.number
 
 
 class _DeviceRange:
@@ -61,18 +73,20 @@ class DeviceBuffer:
         self._memory = driver.allocate(wanted) if descriptor is None else driver.import_memory(descriptor, wanted)
         self.nbytes = wanted
         self._device = f"cuda:{driver.device_index}"
-        self._descriptor: int | None = descriptor
+        self._descriptor = None if descriptor is None else _Descriptor(descriptor)
 
     def bytes_at(self, offset: int, nbytes: int) -> torch.Tensor:
-        """`nbytes` from `offset` on, as a uint8 CUDA tensor with a storage of its own."""
+        """`nbytes` from `offset` on, as a uint8 CUDA tensor with a storage of its own. Raises ValueError outside."""
         if nbytes == 0:
             return torch.empty(0, dtype=torch.uint8, device=self._device)
+        if offset < 0 or nbytes < 0 or offset + nbytes > self.nbytes:
+            raise ValueError(f"bytes {offset} to {offset + nbytes} lie outside a buffer of {self.nbytes}")
         return torch.as_tensor(_DeviceRange(self._memory.address + offset, nbytes, self._memory), device=self._device)
 
     def fileno(self) -> int:
         if self._descriptor is None:
-            self._descriptor = self._memory.export_fd()
-        return self._descriptor
+            self._descriptor = _Descriptor(self._memory.export_fd())
+        return self._descriptor.number
 
 
 def create(nbytes: int, driver: Any | None) -> Buffer:

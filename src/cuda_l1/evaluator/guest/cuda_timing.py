@@ -95,14 +95,17 @@ class CudaHarness:
         self._control.put(Control.DELIVERED, sequence)
         return elapsed
 
-    def profile(self, runner: Any) -> dict[str, Any]:
-        """Streams on which one untimed call works, and the peak of device memory during it."""
-        torch.cuda.reset_peak_memory_stats()
+    def peak_bytes(self) -> int:
+        """Most device memory that this process's allocator has handed out."""
+        return int(torch.cuda.max_memory_allocated())
+
+    def count_streams(self, runner: Any) -> int:
+        """Streams on which one untimed call works, the main one included."""
         state.restore(runner._model, runner._base)
         with self._profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+            self._flush_cache(self.driver.current_stream())  # so that the main stream is among those seen
             runner._forward()
             self.synchronize()
         results = profiler.profiler.kineto_results
         events = results.events() if results else []
-        streams = {e.device_resource_id() for e in events if e.device_type() == _CUDA}
-        return {"streams": max(1, len(streams)), "peak_bytes": torch.cuda.max_memory_allocated()}
+        return max(1, len({e.device_resource_id() for e in events if e.device_type() == _CUDA}))

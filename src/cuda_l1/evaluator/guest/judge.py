@@ -21,8 +21,11 @@ from .check import Checker, Evidence, Wrong
 from .classes import Case
 from .control import Control
 from .reference import BadTask, Reference, first_line
-from .session import Deadlines, RunnerFailure, Session
+from .session import Deadlines, RunnerFailure, Session, total_bytes
 from .trials import Plan, secret_seed
+
+
+SMALL_BYTES = 4 << 20
 
 
 class Judge:
@@ -53,6 +56,10 @@ class Judge:
     def task(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Load the reference and audit the task."""
         self._reference = Reference(message["path"], self._device, message.get("weights"))
+        traffic = total_bytes(self._reference.draw()) + total_bytes(list(self._reference.public.values()))
+        if traffic < SMALL_BYTES:  # one thread is as fast, and does not suffer when the machine is busy
+            self._threads = 1
+            torch.set_num_threads(1)
         self._facts = audit(self._reference)
         if self._facts.random:
             self._learn_eval_mode()
@@ -174,16 +181,20 @@ class Judge:
             times.append(session.call(session.request).us)
             session.refill(self._sets.sets[len(times) % len(self._sets.sets)])
         session.request["clone"] = session.reused
-        session.ask("release", 60.0, "a call")
-        facts = session.ask("profile", 60.0 + session.deadlines.call_s, "a call") if message["profile"] else {}
+        facts = session.ask("release", 60.0, "a call")
         empty = session.ask("empty", 60.0, "a call", calls=50)
         return {
             "us": min(times[2:]),
             "reused": session.reused,
-            "streams": facts.get("streams") if isinstance(facts.get("streams"), int) else 1,
             "peak_bytes": facts.get("peak_bytes") if isinstance(facts.get("peak_bytes"), int) else None,
             "empty_us": empty.get("us") if isinstance(empty.get("us"), int | float) else None,
         }
+
+    def profile(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Streams that the candidate works on in one untimed call."""
+        session = self._sessions[message["name"]]
+        streams = session.ask("profile", 60.0 + session.deadlines.call_s, "a call").get("streams")
+        return {"streams": streams if isinstance(streams, int) else 1}
 
     def block(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """One block of driven calls of one runner on one clock."""
@@ -241,7 +252,7 @@ def main(channel: Channel, spec: dict[str, Any]) -> None:
     judge = Judge()
     operations: dict[str, Callable[..., dict[str, Any]]] = {
         name: getattr(judge, name)
-        for name in ("warm", "task", "greet", "load", "drop", "check", "prepare", "block", "verify_timed")
+        for name in ("warm", "task", "greet", "load", "drop", "check", "prepare", "profile", "block", "verify_timed")
     }
     while True:
         try:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import glob
 import importlib.util
 import os
+import shutil
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -30,6 +31,7 @@ _SYSTEM = (
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"),
     *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/os-release", "/etc/OpenCL", "/etc/nvidia"),
 )
+_COMPILERS = ("cc", "gcc", "c++", "g++", "clang", "clang++", "nvcc")
 _PLAIN_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
@@ -47,7 +49,7 @@ def enter(order: dict[str, Any]) -> dict[str, Any]:
     if order["rung"] == "R0":
         return {"uid": os.getuid()}
     work_dir = order["work_dir"]
-    readable = [*interpreter_paths(order["private_paths"]), *order["read_paths"]]
+    readable = [*software_paths(order["private_paths"]), *order["read_paths"]]
     devices = gpu_devices() if order["device"] == "cuda" else []
     shared = []
     if order["rung"] == "R2":
@@ -81,24 +83,35 @@ def enter(order: dict[str, Any]) -> dict[str, Any]:
     return {"uid": os.getuid()}
 
 
-def interpreter_paths(private_paths: Iterable[str]) -> list[str]:
-    """What this interpreter, torch, CUDA and these scripts are read from.
+def software_paths(private_paths: Iterable[str]) -> list[str]:
+    """What this interpreter, torch, CUDA, compilers and these scripts are read from.
 
-    An entry of `sys.path` that holds one of `private_paths` (an editable install of a whole home, say) is left out:
-    the guest could read everything in it.
+    A folder of `sys.path` or `PATH` that holds one of `private_paths` (an editable install of a whole home, say) is
+    left out: the guest could read everything in it.
     """
+    found = {sys.prefix, sys.base_prefix, os.path.realpath(sys.executable), os.path.dirname(os.path.abspath(__file__))}
     torch = importlib.util.find_spec("torch")
-    found = {sys.prefix, sys.base_prefix, os.path.realpath(sys.executable)}
     found.update(torch.submodule_search_locations or () if torch else ())
-    private = {os.path.realpath(path) for path in (*private_paths, "/")}
-    for entry in sys.path:
-        real = os.path.realpath(entry)
-        if os.path.exists(real) and not any(path == real or path.startswith(real + "/") for path in private):
-            found.add(real)
-    found.add(os.path.dirname(os.path.abspath(__file__)))
     found.update(glob.glob("/opt/*cuda*"), glob.glob("/opt/nvidia*"))
     found.update(os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name))
+    private = [os.path.realpath(path) for path in (*private_paths, "/")]
+    for folder in (*sys.path, *_listed("PATH"), *_listed("LD_LIBRARY_PATH"), *_compiler_prefixes()):
+        real = os.path.realpath(folder)
+        if os.path.exists(real) and not any(path == real or path.startswith(real + "/") for path in private):
+            found.add(real)
     return sorted(found)
+
+
+def _listed(variable: str) -> list[str]:
+    """The absolute folders in a variable like PATH."""
+    return [folder for folder in os.environ.get(variable, "").split(":") if os.path.isabs(folder)]
+
+
+def _compiler_prefixes() -> list[str]:
+    """The installations behind the compilers: `/opt/gcc` for `/opt/gcc/bin/gcc`."""
+    names = [*_COMPILERS, *(os.environ[name] for name in ("CC", "CXX") if os.environ.get(name))]
+    tools = filter(None, map(shutil.which, names))
+    return [os.path.dirname(os.path.dirname(os.path.realpath(tool))) for tool in tools]
 
 
 def gpu_devices() -> list[str]:

@@ -51,6 +51,16 @@ def _reserve(cursor: int, nbytes: int, lead: int = 0) -> tuple[int, int]:
     return start, start + nbytes
 
 
+def require_supported(value: Any) -> None:
+    """Raise Unsupported, naming the type, when `value` holds something that cannot cross the wall."""
+
+    def tensor(item: torch.Tensor) -> None:
+        if problem := plain_tensor_problem(item):
+            raise Unsupported(problem)
+
+    _encode(value, tensor, 0)
+
+
 def nbytes_needed(value: Any) -> int:
     """Upper bound of the bytes that `pack` uses for `value`, odd offsets included."""
     return sum(extent(t) * t.element_size() + t.element_size() + ALIGNMENT for t in leaves(value)) + ALIGNMENT
@@ -133,14 +143,24 @@ def tensor_descriptions(description: Any) -> list[dict[str, Any]]:
 
 
 def _flat_view(described: dict[str, Any], count: int, buffer: Buffer) -> torch.Tensor:
-    dtype = _DTYPES[described["$tensor"]]
+    dtype = _dtype(described["$tensor"])
     size = dtype.itemsize
     flat = buffer.bytes_at(described["at"], (count + described["skip"]) * size).view(dtype)
     return flat[described["skip"] :]
 
 
+def _dtype(name: Any) -> torch.dtype:
+    found = _DTYPES.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise Unsupported(f"there is no dtype {name!r}"[:100])
+    return found
+
+
 def view(described: dict[str, Any], buffer: Buffer) -> torch.Tensor:
-    """The tensor that `described` names, as a view of the shared bytes with its own storage."""
+    """The tensor that `described` names, as a view of the shared bytes with its own storage.
+
+    Raises Unsupported for a dtype that there is not, ValueError for a place outside the buffer.
+    """
     shape, stride = described["shape"], described["stride"]
     count = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
     flat = _flat_view(described, count, buffer)
@@ -161,7 +181,7 @@ def unpack(description: Any, buffer: Buffer, depth: int = 0) -> Any:
     if "$dict" in description:
         return {unpack(k, buffer, depth + 1): unpack(v, buffer, depth + 1) for k, v in description["$dict"]}
     if "$dtype" in description:
-        return _DTYPES[description["$dtype"]]
+        return _dtype(description["$dtype"])
     if "$device" in description:
         return torch.device(description["$device"])
     if "$slice" in description:

@@ -14,7 +14,7 @@ import torch
 
 from . import state
 from .load import seed_everything
-from .tensors import leaves, map_leaves
+from .tensors import extent, leaves, map_leaves
 
 Inputs = list[Any]
 
@@ -31,6 +31,8 @@ class Plan:
     """Inputs start at an odd storage offset."""
     same_inputs: bool = False
     """The inputs of the trial before, again."""
+    in_place: bool = False
+    """Other contents under the tensors that the trial before looked at."""
 
 
 def standard_plans() -> tuple[Plan, ...]:
@@ -39,7 +41,7 @@ def standard_plans() -> tuple[Plan, ...]:
     return (
         Plan("base"),
         Plan("repeat", same_inputs=True),
-        Plan("refill"),
+        Plan("refill", in_place=True),
         Plan("weights", other_weights=True),
         Plan("negated", other_weights=True, factor=-1.0),
         Plan("scaled", other_weights=True, factor=2.0**exponent),
@@ -68,7 +70,7 @@ def draw_inputs(get_inputs: Callable[[], Any], device: str, seed: int | None = N
 
 def may_be_stressed(tensor: torch.Tensor) -> bool:
     """Whether scaling or negating keeps the tensor a plausible input: floating, not a mask, a table or structured."""
-    if not tensor.is_floating_point() or tensor.numel() < 2:
+    if not tensor.is_floating_point() or tensor.numel() < 2 or tensor.dtype.itemsize < 2:
         return False
     flat = tensor.detach().flatten()
     flat = flat[:: max(1, flat.numel() // 65536)].float()
@@ -87,9 +89,15 @@ def _rows_sum_to_one(tensor: torch.Tensor) -> bool:
 
 
 def stress(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
-    """The inputs with every stressable tensor multiplied, and whether there was one."""
+    """The inputs with every stressable tensor multiplied, strides kept, and whether there was one."""
     touched = any(may_be_stressed(t) for t in leaves(inputs))
-    return map_leaves(inputs, lambda t: t * factor if may_be_stressed(t) else t), touched
+    return map_leaves(inputs, lambda t: _scaled(t, factor) if may_be_stressed(t) else t), touched
+
+
+def _scaled(tensor: torch.Tensor, factor: float) -> torch.Tensor:
+    """`tensor * factor` laid out as it was, so that an expanded tensor takes no more room than before."""
+    flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
+    return torch.as_strided(flat * factor, tensor.shape, tensor.stride())
 
 
 def other_state(model: torch.nn.Module) -> state.State:
@@ -108,7 +116,7 @@ def other_state(model: torch.nn.Module) -> state.State:
 
 def _other(name: str, kind: str, tensor: torch.Tensor) -> torch.Tensor:
     value = tensor.detach()
-    if not value.is_floating_point():
+    if not value.is_floating_point() or value.dtype.itemsize < 2:
         return value.clone()
     if name.endswith("running_mean"):
         return value + 0.1 * torch.randn_like(value)
