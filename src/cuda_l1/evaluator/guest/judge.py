@@ -24,7 +24,6 @@ from .reference import BadTask, Reference, first_line
 from .session import Deadlines, RunnerFailure, Session, total_bytes
 from .trials import Plan, secret_seed
 
-
 SMALL_BYTES = 4 << 20
 
 
