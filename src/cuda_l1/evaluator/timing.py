@@ -20,6 +20,7 @@ from cuda_l1.types import Candidate, Clock, Finding, Outcome, Pair, Timing
 BLOCKS = 6
 MULTI_STREAM_US = 5.0
 """Added to a candidate that works on several streams: what handing a stream over can still hide behind the gate."""
+SLOPE_BELOW_US = 20.0
 MATTERS_BELOW_US = 250.0
 """From here on the surcharge is below 2 % of the figure."""
 _COPY_BYTES_PER_US = 2000.0
@@ -84,6 +85,7 @@ class Timer:
         self.dropped: dict[str, str] = {}
         self.stage_s: dict[str, float] = {}
         self.streams = 1
+        self.slope_us: float | None = None
         self.compared = 0
         self.worst_timed_error = 0.0
         self.timed_bound = 0.0
@@ -122,6 +124,7 @@ class Timer:
                 self._add_opponent(sides, name, opponent)
             self._time(sides)
             self._verify(sides[0])
+            self._take_slope(sides[0])
             self._count_streams(sides)
         finally:
             for side in sides:
@@ -211,6 +214,12 @@ class Timer:
         side.samples.setdefault(clock, []).extend(reply["samples"])
         side.judge.setdefault(clock, []).extend(reply["judge"])
 
+    def _take_slope(self, side: Side) -> None:
+        """For a call so short that the judge's clock is coarse: its own lower bound from many calls behind one gate."""
+        if self._device == "cpu" or self.pairs or side.median("device") > SLOPE_BELOW_US:
+            return
+        self.slope_us = self._bench.ask(side.runner, "slope", 120.0, quiet=True)["us"]
+
     def _count_streams(self, sides: list[Side]) -> None:
         """How many streams the candidate works on. Starting a profiler costs up to seconds and slows what comes after
         it, so: once, after the samples, and where the answer can matter."""
@@ -257,7 +266,17 @@ class Timer:
             found.append(Finding(check="multi-stream", severity="note", evidence=text))
         for clock in self.clocks:
             found += self._clock_mismatch(clock)
-        return found
+        return found + self._slope_mismatch()
+
+    def _slope_mismatch(self) -> list[Finding]:
+        """A warm call cannot take longer than the cold one that the runner reports."""
+        if self.slope_us is None:
+            return []
+        ours = statistics.median(p.sides[0].median("device") for p in self.pairs)
+        if self.slope_us <= ours + max(1.0, 0.25 * ours):
+            return []
+        text = f"64 calls in a row take {self.slope_us:.1f} us each by the judge's clock, one takes {ours:.1f} by the runner's"
+        return [Finding(check="clock-mismatch", severity="suspect", evidence=text)]
 
     def _clock_mismatch(self, clock: Clock) -> list[Finding]:
         excess, ours = self._excess(clock)

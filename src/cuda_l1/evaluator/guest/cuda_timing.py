@@ -78,6 +78,24 @@ class CudaHarness:
         self._control.put(Control.DELIVERED, sequence)
         return elapsed
 
+    def slope(self, runner: Any, message: dict[str, Any]) -> dict[str, Any]:
+        """Several calls behind one gate, for the judge's clock alone; the cache is warm from the second on."""
+        for number, count in enumerate(message["counts"]):
+            sequence = message["first"] + number
+            if not self._control.wait(Control.GO, sequence, message["patience_s"]):
+                raise TimeoutError("the judge did not start the calls")
+            stream = self.driver.current_stream()
+            self._gate.shut(sequence, stream)
+            while not self._gate.resident(sequence):
+                pass
+            for _ in range(count):
+                runner._forward()
+            self._gate.finish(sequence, stream)
+            self._control.put(Control.ENQUEUED, sequence)
+            self.synchronize()
+            self._control.put(Control.DELIVERED, sequence)
+        return {}
+
     def _host_call(self, runner: Any, message: dict[str, Any], sequence: int) -> float:
         """Host time from call to completion, microseconds: device idle before, cache cold."""
         self._flush_cache(self.driver.current_stream())

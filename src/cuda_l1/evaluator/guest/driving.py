@@ -6,6 +6,7 @@ draws that after each copy has arrived (a reservoir of at most 8 within 1 GiB).
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ KEPT, KEPT_BYTES = 8, 1 << 30
 SETS, SETS_BYTES = 4, 1 << 30
 GATE_PATIENCE_S = 0.02
 """A call that has not returned behind the closed gate by then waits for the device itself; its gate is opened."""
+SLOPE_COUNTS, SLOPE_REPEATS = (16, 64), 5
 FLUSH_S = 0.002
 """Flushing the cache and filling the device with the gate, before the call."""
 
@@ -147,6 +149,34 @@ def block_on_cuda(
     session.sequence = first + total - 1
     samples = _samples(session.receive(patience_s, "a timed call"), total)
     return Block(samples[warm:], judge[warm:])
+
+
+def slope_on_cuda(session: Session, inputs: InputSets, *, patience_s: float) -> float | None:
+    """Device time of one call as the slope over 16 and 64 calls behind one gate, by the judge's clock; microseconds.
+
+    A lower bound of the cold call, since the cache is warm. None when a gate had to be opened before all calls were
+    enqueued: the host would be part of the figure.
+    """
+    control: Control = session.control
+    counts = SLOPE_COUNTS * SLOPE_REPEATS
+    first = session.sequence + 1
+    session.refill(inputs.sets[0])
+    session.send({"op": "slope", "counts": list(counts), "first": first, "patience_s": patience_s})
+    times: dict[int, list[float]] = {}
+    hidden = True
+    for number, count in enumerate(counts):
+        sequence = first + number
+        control.put(Control.GO, sequence)
+        hidden = control.wait(Control.ENQUEUED, sequence, GATE_PATIENCE_S + FLUSH_S) and hidden
+        begin = time.perf_counter_ns()
+        open_gate(control, sequence)
+        _await(session, Control.FINISHED, sequence, patience_s)
+        times.setdefault(count, []).append((time.perf_counter_ns() - begin) / 1e3)
+        _await(session, Control.DELIVERED, sequence, patience_s)
+    session.sequence = first + len(counts) - 1
+    session.receive(patience_s, "timed calls")
+    few, many = SLOPE_COUNTS
+    return (statistics.median(times[many]) - statistics.median(times[few])) / (many - few) if hidden else None
 
 
 def _await(session: Session, word: Any, sequence: int, seconds: float) -> None:

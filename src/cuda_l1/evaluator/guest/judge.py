@@ -195,6 +195,12 @@ class Judge:
         streams = session.ask("profile", 60.0 + session.deadlines.call_s, "a call").get("streams")
         return {"streams": streams if isinstance(streams, int) else 1}
 
+    def slope(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """The judge's own figure for a short call on a GPU, without the runner's clock."""
+        session = self._sessions[message["name"]]
+        assert self._sets is not None
+        return {"us": driving.slope_on_cuda(session, self._sets, patience_s=session.deadlines.call_s)}
+
     def block(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """One block of driven calls of one runner on one clock."""
         session = self._sessions[message["name"]]
@@ -251,7 +257,19 @@ def main(channel: Channel, spec: dict[str, Any]) -> None:
     judge = Judge()
     operations: dict[str, Callable[..., dict[str, Any]]] = {
         name: getattr(judge, name)
-        for name in ("warm", "task", "greet", "load", "drop", "check", "prepare", "profile", "block", "verify_timed")
+        for name in (
+            "warm",
+            "task",
+            "greet",
+            "load",
+            "drop",
+            "check",
+            "prepare",
+            "profile",
+            "slope",
+            "block",
+            "verify_timed",
+        )
     }
     while True:
         try:

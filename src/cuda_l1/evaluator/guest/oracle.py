@@ -16,7 +16,6 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import state
 from .tensors import leaves, map_leaves
 
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
@@ -86,20 +85,25 @@ def backend_precision(*, tf32: bool) -> Iterator[None]:
 
 
 def cast(value: Any, dtype: torch.dtype) -> Any:
-    """Floating tensors in a nested value as `dtype`; complex and integers untouched. Always a copy."""
-    return map_leaves(value, lambda t: t.to(dtype, copy=True) if t.is_floating_point() else t.clone())
+    """Floating and complex tensors in a nested value at the width of `dtype`; integers untouched. Always a copy."""
+    return map_leaves(value, lambda t: t.to(_at_width(t, dtype), copy=True))
+
+
+def _at_width(tensor: torch.Tensor, dtype: torch.dtype) -> torch.dtype:
+    if tensor.is_complex():
+        return torch.complex128 if dtype is torch.float64 else tensor.dtype
+    return dtype if tensor.is_floating_point() else tensor.dtype
 
 
 def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
-    """A deep copy with every floating parameter, buffer and plain tensor attribute as `dtype`."""
-    twin = copy.deepcopy(model).to(dtype)
-    for owner, key, _ in list(state._plain_attributes(twin)):
-        value = getattr(owner, key)
-        if value.is_floating_point():
-            setattr(owner, key, value.to(dtype))
+    """A deep copy with every floating (and complex) parameter, buffer and plain tensor attribute as wide as `dtype`."""
+    twin = copy.deepcopy(model)
+    twin._apply(lambda t: t.to(_at_width(t, dtype)))  # type: ignore[no-untyped-call]
     for module in twin.modules():
         for key, value in list(vars(module).items()):
-            if not key.startswith("_") and isinstance(value, list | tuple) and leaves(value):
+            if isinstance(value, torch.Tensor) or (
+                not key.startswith("_") and isinstance(value, list | tuple) and leaves(value)
+            ):
                 setattr(module, key, cast(value, dtype))
     return twin
 
@@ -199,14 +203,15 @@ class Jumps:
     count: int
 
 
-def find_jumps(answer: torch.Tensor, truth: torch.Tensor) -> Jumps:
-    """Elements that differ by far more than the bulk does; none when they are not isolated (over 2 % of the tensor)."""
+def find_jumps(answer: torch.Tensor, truth: torch.Tensor, floor: float = 2e-5) -> Jumps:
+    """Elements that differ by more than `floor` and by far more than the bulk does; none when they are not isolated
+    (over 2 % of the tensor, and over 3)."""
     if not _is_exact(truth):
         errors = element_errors(answer, truth)
         flat = errors.flatten()
         sample = flat[:: max(1, flat.numel() // 100_000)]
         bulk = float(torch.nan_to_num(sample, posinf=1.0).quantile(0.95)) if flat.numel() else 0.0
-        mask = errors > max(64 * bulk, 2e-5)
+        mask = errors > max(64 * bulk, floor)
     else:
         mask = answer != truth.to(answer.dtype)
     count = int(mask.sum())

@@ -14,7 +14,7 @@ import torch
 
 from . import oracle, state, trials
 from .load import construct, load_module, read_safetensors, seed_everything
-from .tensors import leaves, map_leaves
+from .tensors import Unsupported, layout, leaves, map_leaves, require_supported
 
 
 class BadTask(Exception):
@@ -40,6 +40,13 @@ def structure_of(value: Any, depth: int = 0) -> str:
     if isinstance(value, list | tuple):
         return "[" + ",".join(structure_of(v, depth + 1) for v in value) + "]"
     return repr(value)[:80]
+
+
+def _require_supported(what: str, value: Any) -> None:
+    try:
+        require_supported(value)
+    except Unsupported as error:
+        raise BadTask(f"{what} gives what a candidate cannot be given: {error}") from error
 
 
 def first_line(error: BaseException) -> str:
@@ -69,6 +76,7 @@ class Reference:
     """An output of the reference's is a view of an argument."""
     oracle_place: str = field(init=False, default="float64")
     _twin: torch.nn.Module | None = field(init=False, default=None)
+    _layout: Any = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         # Everything below runs the task's own code: whatever it raises is the task's fault.
@@ -79,6 +87,7 @@ class Reference:
         self.get_inputs = module.get_inputs
         get_init = getattr(module, "get_init_inputs", list)
         self.init = self._stage("get_init_inputs() raised", get_init)
+        _require_supported("get_init_inputs()", self.init)
         self.model = self._stage(
             "the constructor of Model raised", lambda: construct(module.Model, self.init, self.device)
         )
@@ -96,7 +105,7 @@ class Reference:
             return run()
         except torch.OutOfMemoryError as error:
             raise BadTask(f"out of device memory: {what}: {first_line(error)}") from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise BadTask(f"{what}: {first_line(error)}") from error
 
     def _load_weights(self, path: str) -> None:
@@ -110,10 +119,19 @@ class Reference:
                 live[name].copy_(value)
 
     def draw(self, seed: int | None = None) -> trials.Inputs:
-        """The task's own inputs under a seed (secret by default)."""
+        """The task's own inputs under a seed (secret by default).
+
+        Raises BadTask when they cannot be made, cannot cross the wall, or change their shapes between calls.
+        """
         drawn: trials.Inputs = self._stage(
             "get_inputs() raised", lambda: trials.draw_inputs(self.get_inputs, self.device, seed)
         )
+        _require_supported("get_inputs()", drawn)
+        found = layout(leaves(drawn))
+        if self._layout is None:
+            self._layout = found
+        elif found != self._layout:
+            raise BadTask("get_inputs() gives other shapes, strides or dtypes from call to call")
         return drawn
 
     def set_mode(self, mode: str) -> None:
@@ -154,7 +172,7 @@ class Reference:
     def _truth_on_device(self, inputs: Any, weights: Mapping[str, torch.Tensor], seed: int | None) -> Answer:
         if self._twin is None:
             self._twin = self._stage("cannot be cast to float64", lambda: oracle.cast_model(self.model, torch.float64))
-        wide = {k: v.double() if v.is_floating_point() else v for k, v in weights.items()}
+        wide = oracle.cast(dict(weights), torch.float64)
         return self._answer(self._twin, oracle.cast(inputs, torch.float64), wide, oracle.run_float64, seed)
 
     def _truth_on_cpu(self, inputs: Any, weights: Mapping[str, torch.Tensor], seed: int | None) -> Answer:
@@ -162,8 +180,9 @@ class Reference:
         self._twin = None
         twin = oracle.cast_model(self.model.cpu(), torch.float64)
         self.model.to(self.device)
-        wide = {k: (v.double() if v.is_floating_point() else v).cpu() for k, v in weights.items()}
-        host = map_leaves(oracle.cast(inputs, torch.float64), lambda t: t.cpu())
+        wide, host = (
+            oracle.cast(map_leaves(value, lambda t: t.cpu()), torch.float64) for value in (dict(weights), inputs)
+        )
         answer = self._answer(twin, host, wide, oracle.run_float64, seed)
         return Answer(answer.structure, [t.to(self.device) for t in answer.tensors])
 
@@ -175,6 +194,7 @@ class Reference:
         run: Callable[[Any, Any], Any],
         seed: int | None,
     ) -> Answer:
+        before = state.attributes(model)
         state.restore(model, weights)
         args = map_leaves(list(inputs), lambda t: t.clone(memory_format=torch.preserve_format))
         seed_everything(trials.secret_seed() if seed is None else seed)
@@ -183,16 +203,19 @@ class Reference:
                 result = run(model, args)
         except torch.OutOfMemoryError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise BadTask(f"Model.forward raised {first_line(error)}") from error
         flat = leaves(args)
         live = state.collect(model) if self.changed_state else {}
         tensors = [*leaves(result), *(flat[i] for i in self.changed_args), *(live[n] for n in self.changed_state)]
-        return Answer(structure_of(result), [t.detach().clone() for t in tensors])
+        answer = Answer(structure_of(result), [t.detach().clone() for t in tensors])
+        state.reinstate(model, before, self.changed_state)
+        return answer
 
     def learn_changes(self, inputs: trials.Inputs) -> None:
         """Find out which arguments and which parts of the state a call changes."""
         args = map_leaves(list(inputs), torch.clone)
+        before = state.attributes(self.model)
         state.restore(self.model, self.public)
         result = self._stage("Model.forward raised", lambda: _no_grad_call(self.model, args))
         held = {t.untyped_storage().data_ptr() for t in leaves(args)} - {0}
@@ -200,11 +223,13 @@ class Reference:
         pairs = zip(leaves(inputs), leaves(args), strict=True)
         self.changed_args = [i for i, (old, new) in enumerate(pairs) if not state.same(old, new)]
         self.changed_state = trials.changed(self.public, state.snapshot(self.model))
+        state.reinstate(self.model, before, self.changed_state)
         state.restore(self.model, self.public)
 
     def rough_us(self, inputs: trials.Inputs) -> float:
         """Host time of a call from idle to completion, microseconds: the least of three after a warm-up."""
         best = float("inf")
+        before = state.attributes(self.model)
         for _ in range(4):
             args = map_leaves(list(inputs), torch.clone)
             _synchronize(self.device)
@@ -212,6 +237,7 @@ class Reference:
             _no_grad_call(self.model, args)
             _synchronize(self.device)
             best = min(best, (time.perf_counter() - start) * 1e6)
+        state.reinstate(self.model, before, self.changed_state)
         state.restore(self.model, self.public)
         return best
 

@@ -178,6 +178,10 @@ class Runner:
                 self._channel.send({"us": samples[-1]})
         return {"samples": samples}
 
+    def slope(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Several calls behind one gate, timed by the judge alone."""
+        return dict(self._cuda.slope(self, message))
+
     def statistics(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Mean and variance per element over seeds, for tasks that differ with the global seed; to the output slots."""
         sums: list[torch.Tensor] = []
@@ -242,7 +246,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
 
 
 OPERATIONS = (
-    *("warm", "buffers", "load", "match", "weights", "inputs", "call", "release", "block"),
+    *("warm", "buffers", "load", "match", "weights", "inputs", "call", "release", "block", "slope"),
     *("statistics", "profile", "empty", "set_mode"),
 )
 

@@ -5,7 +5,7 @@ Ten KernelBench tasks keep hidden states as plain attributes, which `.double()`,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,13 +90,47 @@ def _assign(model: torch.nn.Module, name: str, value: torch.Tensor) -> None:
             setattr(owner, last, value)
 
 
+def attributes(model: torch.nn.Module) -> dict[str, Any]:
+    """Plain attributes that hold tensors, or could (None, lists and tuples), by name; lists are copied."""
+    found: dict[str, Any] = {}
+    for prefix, module in model.named_modules():
+        for key, value in vars(module).items():
+            if value is None or isinstance(value, torch.Tensor | list | tuple):
+                found[f"{prefix}.{key}" if prefix else key] = list(value) if isinstance(value, list) else value
+    return found
+
+
+def reinstate(model: torch.nn.Module, before: Mapping[str, Any], changed: Iterable[str]) -> None:
+    """Attributes among `changed` (names of `collect`) get back the objects of `before`, and those made since vanish.
+
+    After a call such an attribute may be a view of an input or of an output: `restore` must not write into that.
+    """
+    modules = dict(model.named_modules())
+    for name in changed:
+        parts = name.split(".")
+        depth = next(n for n in range(len(parts) - 1, -1, -1) if ".".join(parts[:n]) in modules)
+        owner, key = modules[".".join(parts[:depth])], parts[depth]
+        if key in owner._parameters or key in owner._buffers:
+            continue
+        whole = ".".join(parts[: depth + 1])
+        if whole in before:
+            owner.__dict__[key] = list(before[whole]) if isinstance(before[whole], list) else before[whole]
+        else:
+            owner.__dict__.pop(key, None)
+
+
 def same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Equal in shape, dtype and bits (NaN equals itself)."""
+    """Equal in shape, dtype and values (NaN equals itself, infinities only themselves)."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     if _equal(a, b):
         return True
-    return bool(a.is_floating_point() and _equal(a.isnan(), b.isnan()) and _equal(a.nan_to_num(), b.nan_to_num()))
+    if a.is_complex():
+        return same(torch.view_as_real(a), torch.view_as_real(b))
+    if not a.is_floating_point() or a.dtype.itemsize < 2:
+        return False
+    nans = a.isnan()
+    return _equal(nans, b.isnan()) and _equal(a.masked_fill(nans, 0), b.masked_fill(nans, 0))
 
 
 @dataclass
@@ -141,7 +175,8 @@ def load_reference_state(model: torch.nn.Module, values: Mapping[str, torch.Tens
     """Write reference values into the candidate, under no_grad by `copy_`: honest packers watch version counters."""
     with _no_grad():
         if mapping.unmapped and mapping.by_method:
-            model.load_reference(dict(values))  # type: ignore[operator]
+            copies = {name: value.clone() for name, value in values.items()}  # it may keep what it is given
+            model.load_reference(copies)  # type: ignore[operator]
             return
         live = collect(model)
         for name, value in values.items():

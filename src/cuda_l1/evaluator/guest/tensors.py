@@ -61,6 +61,11 @@ def require_supported(value: Any) -> None:
     _encode(value, tensor, 0)
 
 
+def layout(value: Any) -> Any:
+    """What a value is without the contents of its tensors: equal layouts take the same places in a buffer."""
+    return _encode(value, lambda t: [str(t.dtype), list(t.shape), list(t.stride())], 0)
+
+
 def nbytes_needed(value: Any) -> int:
     """Upper bound of the bytes that `pack` uses for `value`, odd offsets included."""
     return sum(extent(t) * t.element_size() + t.element_size() + ALIGNMENT for t in leaves(value)) + ALIGNMENT
