@@ -1,0 +1,178 @@
+"""Whole commands on a real evaluator: optimise, use the file, interrupt and go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+COMMAND = [sys.executable, "-m", "cuda_l1.cli"]
+
+REFERENCE = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self, rows):
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(rows))
+
+    def forward(self, x):
+        return torch.diag(self.scale) @ x
+
+
+def get_inputs():
+    return [torch.randn(384, 384)]
+
+
+def get_init_inputs():
+    return [384]
+"""
+
+USE = """
+import torch
+from ref_optimized import Model, ModelNew, get_inputs
+torch.manual_seed(0)
+original = Model(384)
+torch.manual_seed(0)
+fast = ModelNew(384)
+x, = get_inputs()
+with torch.no_grad():
+    torch.testing.assert_close(fast(x), original(x))
+    torch.testing.assert_close(fast(x[:, :7]), original(x[:, :7]))
+assert fast.report["fallbacks"] == {"shape": 1}, fast.report
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "ref.py").write_text(REFERENCE)
+    return tmp_path
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "CUDA_L1_ARCHIVE": str(folder / "a.sqlite"), "CUDA_VISIBLE_DEVICES": ""}
+
+
+def cuda_l1(folder: Path, *words: str) -> tuple[int, list[dict[str, Any]], str]:
+    done = subprocess.run([*COMMAND, *words], cwd=folder, env=environment(folder), capture_output=True, text=True)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def test_optimize_writes_a_file_that_is_right_and_guarded(folder: Path) -> None:
+    words = ["optimize", "ref.py", "--budget", "2", "--proposer", "techniques:diagonal_matmul", "--json"]
+    code, lines, told = cuda_l1(folder, *words)
+    assert code == 0, told
+    summary = lines[-1]
+    assert summary["kind"] == "summary" and summary["technique"] == "diagonal_matmul"
+    assert 1 < summary["speedup_eager_low"] <= summary["speedup_eager"] <= summary["speedup_eager_high"]
+    assert summary["speedup_best_baseline"] is not None
+    assert 0 < summary["guard_us"] < 100
+    outcomes = {(r["evaluation"]["protocol"], r["evaluation"]["outcome"]) for r in lines[:-1]}
+    assert ("final", "ACCEPTED") in outcomes
+    subprocess.run([sys.executable, "-c", USE], cwd=folder, check=True, env={**os.environ, "PYTHONWARNINGS": "ignore"})
+    code, lines, told = cuda_l1(folder, "archive", "export", "ref", "--out", "again.py", "--json")
+    assert code == 0, told
+    assert (folder / "again.py").read_text().partition("measured text")[2] == (
+        (folder / "ref_optimized.py").read_text().partition("measured text")[2]
+    )
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+def test_an_interrupted_command_goes_on(folder: Path, how: signal.Signals) -> None:
+    words = ["optimize", "ref.py", "--budget", "2", "--proposer", "techniques:diagonal_matmul", "--json"]
+    process = subprocess.Popen(
+        [*COMMAND, *words],
+        cwd=folder,
+        env=environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_for_a_verdict(folder, process)
+    before = records(folder)
+    process.send_signal(how)
+    _, told = process.communicate(timeout=60)
+    if how is signal.SIGINT:
+        assert process.returncode == 130
+        assert told.splitlines()[-1].startswith("cuda-l1: interrupted;")
+    assert "Traceback" not in told
+    code, lines, told = cuda_l1(folder, *words)
+    assert code == 0, told
+    assert before <= {line["id"] for line in lines[:-1]}, "nothing is lost"
+    ids = [line["candidate"]["id"] for line in lines[:-1]]
+    assert len(ids) == len(set(ids)), "and nothing is paid for twice"
+
+
+def wait_for_a_verdict(folder: Path, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 120
+    while not records(folder):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def records(folder: Path) -> set[str]:
+    from cuda_l1.archive import Archive
+
+    if not (folder / "a.sqlite").exists():
+        return set()
+    with Archive.open(folder / "a.sqlite") as archive:
+        return {record.id for record in archive.records()}
+
+
+@pytest.mark.parametrize(
+    ("head", "outcome"),
+    [
+        ("class ModelNew(", "BUILD_FAILED"),
+        ("x = 1\n", "BUILD_FAILED"),
+        (
+            f"{REFERENCE}\nclass ModelNew(Model):\n    def __init__(self):\n        super().__init__(1)\n",
+            "BUILD_FAILED",
+        ),
+        (f"{REFERENCE}\nclass ModelNew(Model):\n    def forward(self, x):\n        return x\n", "WRONG_VALUES"),
+        (
+            f"{REFERENCE}\nclass ModelNew(Model):\n    def forward(self, x):\n        raise ValueError('no')\n",
+            "CRASHED",
+        ),
+    ],
+    ids=["syntax", "no ModelNew", "constructor", "wrong", "raises"],
+)
+def test_a_bad_candidate_is_an_outcome_with_a_reason(folder: Path, head: str, outcome: str) -> None:
+    (folder / "candidate.py").write_text(head)
+    code, lines, told = cuda_l1(folder, "evaluate", "ref.py", "candidate.py", "--protocol", "screen", "--json")
+    assert code == 1, told
+    assert lines[0]["outcome"] == outcome and lines[0]["detail"]
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (REFERENCE.replace("super().__init__()", "super().__init__(); raise RuntimeError('no luck')"), "no luck"),
+        (REFERENCE.replace("return [torch.randn(384, 384)]", "raise RuntimeError('no luck')"), "no luck"),
+        (REFERENCE.replace("torch.diag(self.scale) @ x", "x / 0 * 0"), "NaN|nan|finite"),
+    ],
+    ids=["constructor", "get_inputs", "nan"],
+)
+def test_a_task_that_does_not_work_is_one_line(folder: Path, text: str, told: str) -> None:
+    import re
+
+    (folder / "ref.py").write_text(text)
+    (folder / "candidate.py").write_text(text + "\n\nclass ModelNew(Model):\n    pass\n")
+    code, _, said = cuda_l1(folder, "evaluate", "ref.py", "candidate.py", "--protocol", "screen", "--json")
+    assert code == 2, said
+    last = said.splitlines()[-1]
+    assert last.startswith("cuda-l1:") and re.search(told, last)
+    assert "Traceback" not in said
