@@ -143,7 +143,7 @@ def run_autocast(model: torch.nn.Module, args: Sequence[Any], device: str) -> An
 def element_errors(answer: torch.Tensor, truth: torch.Tensor, rms: torch.Tensor | None = None) -> torch.Tensor:
     """|x - truth| / (|truth| + rms) per element, float64; infinite where a non-finite element differs in kind or
     sign, and where rms is 0 any difference is infinite. `rms` is that of the whole truth when slices are given."""
-    x, t = _wide(answer), _wide(truth)
+    x, t = wide(answer), wide(truth)
     finite = torch.isfinite(t)
     error = (x - t).abs() / (torch.where(finite, t.abs(), 0.0) + (rms_of(truth) if rms is None else rms))
     same = (x == t) | (torch.isnan(x) & torch.isnan(t))
@@ -153,13 +153,14 @@ def element_errors(answer: torch.Tensor, truth: torch.Tensor, rms: torch.Tensor 
 
 def rms_of(tensor: torch.Tensor) -> torch.Tensor:
     """Root mean square of the finite elements, float64 scalar."""
-    wide = _wide(tensor)
-    finite = torch.isfinite(wide)
-    norm: torch.Tensor = torch.linalg.vector_norm(torch.where(finite, wide, 0.0).flatten())
+    values = wide(tensor)
+    finite = torch.isfinite(values)
+    norm: torch.Tensor = torch.linalg.vector_norm(torch.where(finite, values, 0.0).flatten())
     return norm / finite.sum().clamp(min=1).sqrt()
 
 
-def _wide(tensor: torch.Tensor) -> torch.Tensor:
+def wide(tensor: torch.Tensor) -> torch.Tensor:
+    """As float64; complex numbers as pairs in a new last dimension."""
     if tensor.is_complex():
         return torch.view_as_real(tensor.to(torch.complex128))
     return tensor.to(torch.float64)

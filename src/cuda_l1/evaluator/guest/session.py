@@ -16,7 +16,9 @@ import torch
 from . import buffers, tensors
 from .channel import Channel, ChannelClosed, ProtocolError
 from .reference import Answer
-from .tensors import leaves, map_leaves, nbytes_needed, pack, rewrite, view
+from .tensors import layout, leaves, map_leaves, nbytes_needed, pack, rewrite, view
+
+NO_PARTNER = "no partner"
 
 
 @dataclass
@@ -49,6 +51,11 @@ class Reply:
     reused: bool
     us: float
 
+    @property
+    def unpartnered(self) -> set[int]:
+        """Places of changed state that the candidate has no tensor for."""
+        return {index for index, output in enumerate(self.outputs) if output.get("problem") == NO_PARTNER}
+
 
 class Session:
     """One runner as the judge sees it."""
@@ -65,6 +72,8 @@ class Session:
         self.pid = 0
         self.kept: list[tuple[int, list[torch.Tensor]]] = []
         self.kept_seen = 0
+        self.unpartnered: set[int] = set()
+        """Places of the answer that hold state which the candidate does not have."""
         self.sequence = 0
         self.request: dict[str, Any] = {}
 
@@ -117,6 +126,9 @@ class Session:
         """Hang up and let go of the buffers."""
         self._channel.close()
         self.kept = []
+        if self.control is not None:
+            self.control.close()
+            self.control = None
         for name in ("inputs", "outputs", "state"):
             if hasattr(self, name):
                 delattr(self, name)
@@ -188,12 +200,18 @@ class Session:
     def show(self, inputs: Any, *, odd: bool = False) -> None:
         """Lay inputs into the shared buffer and have the runner look at them."""
         self.shown = pack(inputs, self.inputs, odd=odd)
+        self._layout = layout(inputs)
         self._settle()
         self.ask("inputs", 60.0, "starting", value=self.shown)
 
     def refill(self, inputs: Any) -> None:
-        """Other contents in the same places."""
+        """Other contents in the same places, under the tensors that the runner already looks at."""
         rewrite(inputs, self.shown, self.inputs)
+        self._settle()
+
+    def fits(self, inputs: Any) -> bool:
+        """Whether `refill` can take these: nothing but the contents of tensors differs from what is shown."""
+        return bool(layout(inputs) == self._layout)
 
     def seen_inputs(self) -> list[torch.Tensor]:
         """The input tensors as they lie in the shared buffer now."""
