@@ -275,7 +275,7 @@ class Timer:
         ours = statistics.median(p.sides[0].median("device") for p in self.pairs)
         if self.slope_us <= ours + max(1.0, 0.25 * ours):
             return []
-        text = f"of many calls each takes {self.slope_us:.1f} us by the judge's clock, one alone {ours:.1f} by the runner's"
+        text = f"each of many calls takes {self.slope_us:.1f} us by the judge, one alone {ours:.1f} by the runner's"
         return [Finding(check="clock-mismatch", severity="suspect", evidence=text)]
 
     def _clock_mismatch(self, clock: Clock) -> list[Finding]:
