@@ -17,6 +17,7 @@ import pytest
 from wall_support import ROLES, eventually
 
 from cuda_l1.evaluator.environment import guest_environment
+from cuda_l1.evaluator.guest import sandbox
 from cuda_l1.evaluator.processes import Template
 
 SECRET = "the-planted-secret"
@@ -224,6 +225,20 @@ def test_it_may_do_what_candidates_do(template, ask):
         """,
     )
     assert answer == {"total": float(1 << 20), "listed": "a\n"}
+
+
+def test_software_in_unusual_places_can_be_read_and_private_folders_cannot(monkeypatch, tmp_path):
+    compiler = tmp_path / "opt" / "gcc" / "bin" / "gcc"
+    compiler.parent.mkdir(parents=True)
+    compiler.write_text("#!/bin/sh\n")
+    compiler.chmod(0o755)
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    monkeypatch.setenv("PATH", f"{compiler.parent}:{home}:{home}/bin:relative:")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    paths = sandbox.software_paths([str(home), os.getcwd()])
+    assert {str(tmp_path / "opt" / "gcc"), str(compiler.parent), str(home / "bin"), sys.prefix} <= set(paths)
+    assert not {str(home), str(tmp_path), "/", os.getcwd()} & set(paths)
 
 
 def test_r2_sees_only_its_own_processes_and_folders(templates, ask, tmp_path):
