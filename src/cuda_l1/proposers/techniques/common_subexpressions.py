@@ -21,6 +21,7 @@ class CommonSubexpressions(Rewrite):
     """
 
     name = "common_subexpressions"
+    stage = 9
 
     def sites(self, graph: Graph) -> Iterator[Node]:
         yield from _repeats(graph)

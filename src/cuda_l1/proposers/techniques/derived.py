@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 DERIVED = "derived"
 """Key in `node.meta` of calls that shall be kept between calls of forward."""
 
+SCRATCH = "scratch"
+"""Key in `node.meta` of kept memory whose contents do not outlive a call: forward may write to it."""
+
 MOST_KEPT_ELEMENTS = 1 << 28
 """Nothing larger is kept alive between calls."""
 
@@ -82,6 +85,7 @@ def steady(graph: Graph) -> dict[Node, bool]:
     """
     pinned = {storage_root(target) for node in graph.nodes for target in writes(node)}
     pinned |= {storage_root(node) for node in _returned(graph)}
+    pinned -= {node for node in graph.nodes if node.meta.get(SCRATCH)}
     found: dict[Node, bool] = {}
     for node in graph.nodes:
         if node.op == "get_attr" and not str(node.target).startswith(GENERATED) and node not in pinned:

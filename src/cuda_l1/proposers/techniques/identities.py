@@ -55,6 +55,7 @@ class Identities(Rewrite):
     """
 
     name = "identities"
+    stage = 8
 
     def sites(self, graph: Graph) -> Iterator[Node]:
         returned = _returned_memory(graph)

@@ -94,6 +94,8 @@ def is_view(node: Any) -> bool:
     name = op_name(node)
     if name == "getitem" or name in MAY_RETURN_ARGUMENT:
         return True
+    if name.startswith("aten.to.") or name == "aten.type_as.default":
+        return val(node) is None or tensor(node).dtype == tensor(node.args[0]).dtype
     returns = node.target._schema.returns if name.startswith("aten.") else ()
     return any(value.alias_info is not None for value in returns)
 
