@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cuda_l1.config import Limits
-from cuda_l1.errors import InfrastructureError, TaskError
+from cuda_l1.errors import CudaL1Error, InfrastructureError, TaskError
 from cuda_l1.evaluator.build_cache import BuildCache
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed, ProtocolError
 from cuda_l1.evaluator.processes import MOUNTED_WORK, Guest, Template, wait
@@ -20,6 +20,10 @@ from cuda_l1.types import Candidate, Outcome, Task
 
 _LOG_TAIL = 3000
 _DIED_WAIT_S = 5.0
+
+
+class Late(InfrastructureError):
+    """The judge did not answer in time."""
 
 
 class Failure(Exception):
@@ -84,7 +88,12 @@ class Bench:
         self._ask_judge({"op": "warm", "device": self._place.device, "threads": len(self._place.lane)}, 120.0)
         path = self._put_file(self._judge, "reference_task.py", task.source)
         message = {"op": "task", "path": path, "weights": task.weights.path if task.weights else None}
-        reply = self._ask_judge(message, limits.verdict_s)
+        try:
+            reply = self._ask_judge(message, limits.verdict_s)
+        except Late as late:
+            self.close()
+            text = f"{task.id}: examining the reference took longer than {limits.verdict_s:.0f} s"
+            raise TaskError(f"{text}; raise limits.verdict_s") from late
         if "bad_task" in reply:
             self.close()
             raise TaskError(f"{task.id}: {reply['bad_task']}")
@@ -95,7 +104,8 @@ class Bench:
 
     def _put_file(self, guest: Guest, name: str, text: str) -> str:
         """Write a file into a guest's work directory; the path as the guest sees it."""
-        (guest.work_dir / name).write_text(text)
+        (guest.work_dir / name).write_text(text, encoding="utf-8")
+        _hand_over(guest)
         seen = MOUNTED_WORK if self._templates.plain.rung == "R2" else str(guest.work_dir)
         return f"{seen}/{name}"
 
@@ -114,17 +124,30 @@ class Bench:
                 if judge.channel in ready.channels:
                     return judge.channel.receive(5.0)[0]
                 if judge in ready.exited:
-                    raise InfrastructureError(f"the judge died during `{message['op']}`: {_end_of(judge)}")
+                    raise self._lost(judge, message["op"])
                 if not ready:
-                    raise InfrastructureError(
+                    raise Late(
                         f"the judge did not finish `{message['op']}` within {timeout:.0f} s; raise limits.verdict_s"
                     )
         except (ChannelClosed, ProtocolError, TimeoutError) as error:
-            raise InfrastructureError(f"the judge died during `{message['op']}`: {_end_of(judge)}") from error
+            raise self._lost(judge, message["op"]) from error
+
+    def _lost(self, judge: Guest, op: str) -> CudaL1Error:
+        """The judge is dead: of its memory, which is the task's doing, or by a fault."""
+        text = f"the judge died during `{op}`: {_end_of(judge)}"
+        if judge.exit is not None and judge.exit.oom:
+            room = judge.limits.memory_bytes / 2**30
+            return TaskError(f"{text}; the task needs more than {room:.1f} GiB: raise limits.memory_bytes")
+        return InfrastructureError(text)
 
     def ask(self, runner: Runner, op: str, timeout: float, *, quiet: bool = False, **fields: Any) -> dict[str, Any]:
         """An operation of the judge's on one runner. Raises Failure when the runner gave no usable answer."""
-        reply = self._ask_judge({"op": op, "name": runner.name, **fields}, timeout, quiet=quiet)
+        try:
+            reply = self._ask_judge({"op": op, "name": runner.name, **fields}, timeout, quiet=quiet)
+        except Late as late:
+            log = runner.guest.log_tail(_LOG_TAIL)
+            self.close()  # the judge is in the middle of something
+            raise Failure(Outcome.TIMED_OUT, f"`{op}` took longer than {timeout:.0f} s in all", log) from late
         if "failure" in reply:
             raise self.failure(runner, reply["failure"])
         if "bad_task" in reply:
@@ -198,7 +221,7 @@ class Bench:
             runner = self._spawn(template, self._fixed_dir(key) if fixed_path else None, limits)
         else:
             runner = self._spare.pop()
-        self._cache.copy_to(key, runner.guest.work_dir)
+        self._cache.copy_to(key, runner.guest.work_dir)  # owned by the runner with the file that follows
         path = self._put_file(runner.guest, "candidate.py", candidate.source)
         runner.loaded = candidate.id
         try:
@@ -259,9 +282,9 @@ class Bench:
             reply = self._wait_for_build(guest, path, limits)
             log = guest.log_tail(_LOG_TAIL)
             if "error" in reply and self._place.kind == "cpu":
-                error = reply["error"]
-                outcome = Outcome.OUT_OF_MEMORY if error.get("memory") else Outcome.BUILD_FAILED
-                raise Failure(outcome, f"{error.get('type')}: {' '.join(str(error.get('message')).split())[:400]}", log)
+                told = reply["error"] if isinstance(reply["error"], dict) else {}
+                outcome = Outcome.OUT_OF_MEMORY if told.get("memory") else Outcome.BUILD_FAILED
+                raise Failure(outcome, f"{told.get('type')}: {' '.join(str(told.get('message')).split())[:400]}", log)
             guest.kill()
             if "error" not in reply:
                 self._cache.keep(key, guest.work_dir)
@@ -276,15 +299,18 @@ class Bench:
             ready = wait([guest.channel], [guest], deadline)
             if guest.channel in ready.channels:
                 return guest.channel.receive(5.0)[0]
-        except (ChannelClosed, ProtocolError, TimeoutError):
-            ready = wait([], [guest], time.monotonic() + _DIED_WAIT_S)
-        log = guest.log_tail(_LOG_TAIL)
-        if guest.exit is None and not ready:
-            raise Failure(Outcome.TIMED_OUT, f"the build took longer than {limits.build_s:.0f} s", log)
+            if not ready:
+                text = f"the build took longer than {limits.build_s:.0f} s"
+                raise Failure(Outcome.TIMED_OUT, text, guest.log_tail(_LOG_TAIL))
+        except ProtocolError as error:
+            text = f"the build sent bytes that are no message: {error}"
+            raise Failure(Outcome.CRASHED, text, guest.log_tail(_LOG_TAIL)) from error
+        except (ChannelClosed, TimeoutError):
+            pass  # how it ended says more
         outcome, detail = self._cause_of_death(Runner("build", guest, 0), "the build")
         if outcome == "CRASHED" and guest.exit is not None and guest.exit.reason is None:
             outcome = "BUILD_FAILED"
-        raise Failure(Outcome(outcome), detail, log)
+        raise Failure(Outcome(outcome), detail, guest.log_tail(_LOG_TAIL))
 
     def close(self) -> None:
         """End the judge and every runner."""
@@ -302,6 +328,16 @@ def _set_cores(pid: int, cores: set[int]) -> None:
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.sched_setaffinity(int(thread.name), cores)
+
+
+def _hand_over(guest: Guest) -> None:
+    """Give what the parent wrote to the guest, who may have another user id and no right to pass over ours."""
+    guest.pid  # noqa: B018 - waits until it has taken that id
+    if guest.uid in (None, os.getuid()):
+        return
+    for folder, _, files in os.walk(guest.work_dir):
+        for path in (folder, *(os.path.join(folder, name) for name in files)):
+            os.chown(path, guest.uid, guest.uid, follow_symlinks=False)
 
 
 def _emptied(path: Path) -> Path:

@@ -5,6 +5,7 @@ Every way in which a candidate can be bad ends here as an Outcome; only faults o
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -38,6 +39,11 @@ def limits_for(candidate: Candidate, limits: Limits) -> Limits:
     """Baselines get ten times the deadlines: max-autotune of a large network passes 120 s."""
     baseline = any(origin.proposer == "baselines" for origin in candidate.origins)
     return limits.times(BASELINE_FACTOR) if baseline else limits
+
+
+def one_line(text: str, limit: int = 500) -> str:
+    """Text of foreign origin as one printable line: no control characters, no lone surrogates."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))[:limit]
 
 
 def eager_candidate(task: Task) -> Candidate:
@@ -121,11 +127,11 @@ class Verdict:
             text = (
                 f"{len(unmapped)} tensors of the reference have no partner, e.g. {unmapped[0]}: weights were not varied"
             )
-            self.findings.append(Finding(check="weights-unmapped", severity="suspect", evidence=text))
+            self.findings.append(Finding(check="weights-unmapped", severity="suspect", evidence=one_line(text)))
         budget = limits.verdict_s + limits.first_call_s
         reply = self.bench.ask(runner, "check", budget, mapped=not unmapped)
         self._evidence = {**reply["evidence"], "oracle": reply["oracle"]}
-        self.findings += [Finding(**f) for f in reply["evidence"]["findings"]]
+        self.findings += [Finding(**{**f, "evidence": one_line(f["evidence"])}) for f in reply["evidence"]["findings"]]
         if reply["evidence"]["failure"]:
             raise self.bench.failure(runner, reply["evidence"]["failure"])
 
@@ -151,7 +157,8 @@ class Verdict:
         self._peaks = tuple(int(p) if p else None for p in prepared)  # type: ignore[assignment]
         self.findings += timer.findings()
         for name, reason in timer.dropped.items():
-            self.findings.append(Finding(check="baseline-failed", severity="note", evidence=f"{name}: {reason}"))
+            text = one_line(f"{name}: {reason}")
+            self.findings.append(Finding(check="baseline-failed", severity="note", evidence=text))
         rejected = next((f for f in self.findings if f.severity == "reject"), None)
         if rejected:
             raise Failure(Outcome.REJECTED, f"{rejected.check}: {rejected.evidence}")
@@ -160,13 +167,13 @@ class Verdict:
         """A screen that would become the task's best by more than 10 % is measured again at once."""
         clock = timer.clocks[0]
         first = timer.pairs[0].log_ratio(clock, 1)
-        if self.best_so_far is None or 2.718281828**first <= self.best_so_far * (1 + UNSTABLE):
+        if self.best_so_far is None or math.exp(first) <= self.best_so_far * (1 + UNSTABLE):
             return
         second = timer.add_pair(self.candidate).log_ratio(clock, 1)
         if abs(first - second) > UNSTABLE:
             slower = min(first, second)
             timer.pairs = [p for p in timer.pairs if p.log_ratio(clock, 1) == slower]
-            text = f"two pairs gave {2.718281828**first:.2f}x and {2.718281828**second:.2f}x; the slower stands"
+            text = f"two pairs gave {math.exp(first):.2f}x and {math.exp(second):.2f}x; the slower stands"
             self.findings.append(Finding(check="unstable", severity="suspect", evidence=text))
 
     # ── the conclusion ────────────────────────────────────────────────────────────────────────────
@@ -176,18 +183,22 @@ class Verdict:
         return Evaluation(
             candidate_id=self.candidate.id,
             outcome=outcome,
-            detail=detail,
+            detail=one_line(detail),
             correctness=self._correctness(),
             timings=tuple(timings),
             findings=tuple(dict.fromkeys(self.findings)),
             environment=self.environment,
             protocol=self.protocol.name,
-            task_flags=tuple(self.bench.facts.get("flags", ())),
+            task_flags=self._task_flags(),
             peak_bytes=self._peaks[0],
             reference_peak_bytes=self._peaks[1],
             stage_s={name: round(value, 4) for name, value in self.stage_s.items()},
             log=self.log[-4000:],
         )
+
+    def _task_flags(self) -> tuple[str, ...]:
+        """The audit's; none where the verdict ended before this task had a judge."""
+        return tuple(self.bench.facts["flags"]) if self.bench.task_sha == self.task.sha else ()
 
     def _correctness(self) -> Correctness | None:
         evidence = self._evidence

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from cuda_l1.config import Limits, Protocol
+from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator.bench import Bench, Failure, Runner
 from cuda_l1.scoring import FIRST_PAIRS, interval, pairs_needed, target_half_width
 from cuda_l1.types import Candidate, Clock, Finding, Outcome, Pair, Timing
@@ -46,6 +47,14 @@ class Side:
         value = statistics.median(self.samples[clock])
         return value + (self.surcharge_us if clock == "device" else 0.0)
 
+    def unseen_us(self, clock: Clock) -> float:
+        """What the judge sees of a call beyond the runner's figure: of the calls that make the runner's median, the
+        lower quartile. A busy machine only ever adds; work that is hidden is in each call whose figure is low."""
+        own = self.samples[clock]
+        middle = statistics.median(own)
+        beyond = sorted(j - o for j, o in zip(self.judge[clock], own, strict=True) if o <= middle)
+        return beyond[len(beyond) // 4]
+
 
 @dataclass
 class PairResult:
@@ -58,10 +67,9 @@ class PairResult:
         return math.log(max(self.sides[opponent].median(clock), 1e-3) / max(self.sides[0].median(clock), 1e-3))
 
     def implied_us(self, clock: Clock, opponent: int) -> float:
-        """The candidate's time by the judge's clock: the opponent's figure plus the judge's difference."""
-        ours = statistics.median(self.sides[0].judge[clock])
-        theirs = statistics.median(self.sides[opponent].judge[clock])
-        return max(self.sides[opponent].median(clock) + ours - theirs, 1e-3)
+        """The candidate's time by the judge's clock: its own figure plus what is unseen of it, less the opponent's."""
+        ours, theirs = self.sides[0], self.sides[opponent]
+        return max(ours.median(clock) + ours.unseen_us(clock) - theirs.unseen_us(clock), 1e-3)
 
 
 class Timer:
@@ -78,6 +86,7 @@ class Timer:
     ) -> None:
         self._bench, self._device, self._protocol = bench, device, protocol
         self._opponents = list(opponents)
+        self._best = self._opponents[-1][0]
         self._limits_of = limits_of
         self._class = precision_class
         self.clocks: tuple[Clock, ...] = ("call",) if device == "cpu" else ("device", "call")
@@ -136,17 +145,24 @@ class Timer:
         return self.pairs[-1]
 
     def _add_opponent(self, sides: list[Side], name: str, opponent: Candidate) -> None:
-        """A baseline that fails is named and left out; eager has to work."""
+        """A baseline that fails is named and left out of every pair; eager has to work."""
+        runner = None
         try:
             runner = self._bench.runner_for(opponent, self._limits_of(opponent))
             sides.append(self._prepared(name, opponent, runner))
         except Failure as failure:
-            if name == "eager" or self.pairs:
-                raise Failure(
-                    failure.outcome, f"the opponent {name} failed: {failure.detail}", failure.log
-                ) from failure
-            self.dropped[name] = failure.detail
-            self._opponents = [(n, c) for n, c in self._opponents if n != name]
+            if runner is not None:
+                self._bench.release(runner)
+            self._drop(name, failure)
+
+    def _drop(self, name: str, failure: Failure) -> None:
+        if name == "eager":
+            text = f"the reference itself failed in a runner: {failure.outcome}: {failure.detail}"
+            raise InfrastructureError(text) from failure
+        self.dropped[name] = failure.detail
+        self._opponents = [(n, c) for n, c in self._opponents if n != name]
+        for pair in self.pairs:
+            pair.sides = [side for side in pair.sides if side.name != name]
 
     def _prepared(self, name: str, candidate: Candidate, runner: Runner) -> Side:
         first = self._limits_of(candidate).first_call_s
@@ -181,8 +197,19 @@ class Timer:
                 for side in random.sample(sides, len(sides)):
                     blocks, calls = plan[side.name]
                     if number < blocks:
-                        self._block(side, clock, calls)
+                        self._block_or_drop(sides, side, clock, calls)
         self._spend("samples", begin)
+
+    def _block_or_drop(self, sides: list[Side], side: Side, clock: Clock, calls: int) -> None:
+        """One block; an opponent that fails in it is not the candidate's fault."""
+        try:
+            self._block(side, clock, calls)
+        except Failure as failure:
+            if side is sides[0]:
+                raise
+            self._drop(side.name, failure)
+            sides.remove(side)
+            self._bench.release(side.runner)
 
     def _calls(self, side: Side, clock: Clock, runners: int) -> tuple[int, int]:
         """(blocks, calls in each) that fill this side's share of the pair's time."""
@@ -296,7 +323,7 @@ class Timer:
         """One per clock and opponent. Where the judge's clock contradicts the runner's, the judge's counts."""
         result = []
         names = [side.name for side in self.pairs[0].sides]
-        best = names[2] if len(names) > 2 else ("eager" if best_of else None)
+        best = self._best if self._best in names else None  # one that was lost is not beaten
         for clock in self.clocks:
             excess, ours = self._excess(clock)
             distrusted = excess > _mismatch_limits(clock, self._device, ours)[0]

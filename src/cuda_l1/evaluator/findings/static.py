@@ -49,11 +49,11 @@ def static_findings(source: str) -> list[Finding]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a candidate's odd escapes are its own business
             tree = ast.parse(source)
+        seen: dict[str, Finding] = {}
+        for check, severity, line, text in _walk(tree):
+            seen.setdefault(check, Finding(check=check, severity=severity, evidence=f"line {line}: {text}"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    seen: dict[str, Finding] = {}
-    for check, severity, line, text in _walk(tree):
-        seen.setdefault(check, Finding(check=check, severity=severity, evidence=f"line {line}: {text}"))
     return list(seen.values())
 
 

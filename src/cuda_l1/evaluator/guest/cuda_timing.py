@@ -52,10 +52,12 @@ class CudaHarness:
             sequence = message["first"] + number
             if not self._control.wait(Control.GO, sequence, message["patience_s"]):
                 raise TimeoutError("the judge did not start the call")
+            before = {}
             if message["stateful"]:
-                state.restore(runner._model, runner._base)
+                before = runner._restored(message)
                 self.synchronize()
             samples.append(one(runner, message, sequence))
+            runner._reinstate(before, message)
         return {"samples": samples}
 
     def _device_call(self, runner: Any, message: dict[str, Any], sequence: int) -> float:

@@ -17,7 +17,7 @@ import torch
 from . import driving
 from .audit import Facts, audit
 from .channel import Channel, ChannelClosed
-from .check import Checker, Evidence, Wrong
+from .check import Checker, Evidence, Wrong, reported, without_unpartnered
 from .classes import Case
 from .control import Control
 from .reference import BadTask, Reference, first_line
@@ -36,6 +36,7 @@ class Judge:
         self._driver: Any = None
         self._gate: str | None = None
         self._eval_facts: Facts | None = None
+        self._eval_changes: tuple[list[int], list[str]] = [], []
 
     def warm(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Threads and, on a GPU, the context; before any task is known."""
@@ -72,6 +73,7 @@ class Judge:
         reference.changed_args, reference.changed_state = [], []
         facts = audit(reference)
         self._eval_facts = None if facts.random else facts
+        self._eval_changes = reference.changed_args, reference.changed_state
         reference.set_mode(constructed)
         reference.changed_args, reference.changed_state = changes
 
@@ -142,7 +144,7 @@ class Judge:
             if self._eval_facts is not None:
                 changes = reference.changed_args, reference.changed_state
                 reference.set_mode("eval")
-                reference.changed_args, reference.changed_state = [], []
+                reference.changed_args, reference.changed_state = self._eval_changes
                 session.ask("set_mode", 60.0, "a call", mode="eval")
                 evidence = self._checker(session, self._eval_facts).run(mapped=message["mapped"])
                 reference.set_mode(timed_mode)
@@ -186,7 +188,7 @@ class Judge:
             "us": min(times[2:]),
             "reused": session.reused,
             "peak_bytes": facts.get("peak_bytes") if isinstance(facts.get("peak_bytes"), int) else None,
-            "empty_us": empty.get("us") if isinstance(empty.get("us"), int | float) else None,
+            "empty_us": _finite(empty.get("us")),
         }
 
     def profile(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -231,21 +233,18 @@ class Judge:
                     self._reference, Plan("timed"), inputs, self._reference.public, secret_seed(), self._facts.jumpy
                 )
             case = cases[index]
-            errors = case.errors(dataclasses.replace(case.noise, tensors=tensors))
-            worst, bound = max(worst, *errors), max(bound, *case.bounds(message["precision_class"]))
+            got = without_unpartnered(dataclasses.replace(case.noise, tensors=tensors), case.noise, session.unpartnered)
+            errors, bounds = case.errors(got), case.bounds(message["precision_class"])
+            worst, bound = max(worst, *errors), max(bound, reported(bounds))
             if not case.passes(errors, message["precision_class"]):
-                detail = (
-                    f"a timed call errs by {max(errors):.2e} where {max(case.bounds(message['class'])):.2e} is allowed"
-                )
-                return {
-                    "compared": len(kept),
-                    "wrong": detail,
-                    "error": worst,
-                    "bound": bound,
-                    "reference_error": 0.0,
-                }
-        noise = max((c.reference_error for c in cases.values()), default=0.0)
-        return {"compared": len(kept), "wrong": None, "error": worst, "bound": bound, "reference_error": noise}
+                wrong = f"a timed call errs by {max(errors):.2e} where {max(bounds):.2e} is allowed"
+                return {"compared": len(kept), "wrong": wrong, "error": None, "bound": bound}
+        return {"compared": len(kept), "wrong": None, "error": worst, "bound": bound}
+
+
+def _finite(value: Any) -> float | None:
+    """A number of the runner's, or None."""
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e12 else None
 
 
 def _seeds_trial(task_class: str) -> dict[str, Any]:

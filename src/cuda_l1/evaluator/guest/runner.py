@@ -16,7 +16,7 @@ import torch
 
 from . import buffers, state
 from .channel import Channel, ChannelClosed
-from .load import construct, load_module
+from .load import construct, load_module, seed_everything
 from .reference import structure_of
 from .tensors import leaves, map_leaves, plain_tensor_problem, unpack, view
 
@@ -96,9 +96,9 @@ class Runner:
 
     def call(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """One untimed call from the base state: outputs to the output buffer, their description to the judge."""
-        state.restore(self._model, self._base)
+        before = self._restored(message)
         if message.get("seed") is not None:
-            torch.manual_seed(message["seed"])
+            seed_everything(message["seed"])
         start = _now()
         result = self._forward()
         if self._cuda:
@@ -107,7 +107,19 @@ class Runner:
         described = self._deliver(result, message)
         described["reused"] = self._reuses(result)
         described["us"] = elapsed
+        self._reinstate(before, message)
         return described
+
+    def _restored(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Start from the base state; what plain attributes held before the call."""
+        state.restore(self._model, self._base)
+        return state.attributes(self._model) if message["changed_state"] else {}
+
+    def _reinstate(self, before: dict[str, Any], message: dict[str, Any]) -> None:
+        """Undo what the call did to the attributes that stand for state of the reference's."""
+        partner = self._partners.partner
+        if names := [partner.get(name, name) for name in message["changed_state"]]:
+            state.reinstate(self._model, before, names)
 
     def _forward(self) -> Any:
         with _no_grad():
@@ -117,7 +129,7 @@ class Runner:
         """Copy outputs, changed arguments and changed state into their slots; describe what does not fit its slot."""
         flat_args = leaves(self._args)
         live = state.collect(self._model) if message["changed_state"] else {}
-        partners = [live.get(self._partners.partner.get(name, "")) for name in message["changed_state"]]
+        partners = [live.get(self._partners.partner.get(name, name)) for name in message["changed_state"]]
         tensors = [*leaves(result), *(flat_args[i] for i in message["changed_args"]), *partners]
         slots = message["slots"]
         described = [self._describe(t, flat_args) for t in tensors]
@@ -164,14 +176,14 @@ class Runner:
         for index in range(message["calls"]):
             if index:
                 self._channel.receive(timeout=message["patience_s"])
-            if message["stateful"]:
-                state.restore(self._model, self._base)
+            before = self._restored(message) if message["stateful"] else {}
             start = _now()
             result = self._forward()
             if message["clone"]:
                 result = map_leaves(result, _clone)
             elapsed = _now() - start
             self._deliver(result, message)
+            self._reinstate(before, message)
             result = None
             samples.append(elapsed / 1e3)
             if index + 1 < message["calls"]:
@@ -188,7 +200,7 @@ class Runner:
         squares: list[torch.Tensor] = []
         for seed in message["seeds"]:
             state.restore(self._model, self._base)
-            torch.manual_seed(seed)
+            seed_everything(seed)
             values = [t.double() for t in leaves(self._forward()) if t.is_floating_point()]
             sums = [s + v for s, v in zip(sums, values, strict=True)] if sums else values
             squares = [s + v * v for s, v in zip(squares, values, strict=True)] if squares else [v * v for v in values]
