@@ -233,11 +233,12 @@ def test_software_in_unusual_places_can_be_read_and_private_folders_cannot(monke
     compiler.write_text("#!/bin/sh\n")
     compiler.chmod(0o755)
     home = tmp_path / "home"
-    (home / "bin").mkdir(parents=True)
-    monkeypatch.setenv("PATH", f"{compiler.parent}:{home}:{home}/bin:relative:")
+    (home / "lib").mkdir(parents=True)
+    monkeypatch.setenv("PATH", f"{home}:{compiler.parent}")
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{home}:{home}/lib:relative:")
     monkeypatch.syspath_prepend(str(tmp_path))
     paths = sandbox.software_paths([str(home), os.getcwd()])
-    assert {str(tmp_path / "opt" / "gcc"), str(compiler.parent), str(home / "bin"), sys.prefix} <= set(paths)
+    assert {str(tmp_path / "opt" / "gcc"), str(home / "lib"), sys.prefix} <= set(paths)
     assert not {str(home), str(tmp_path), "/", os.getcwd()} & set(paths)
 
 

@@ -31,7 +31,7 @@ _SYSTEM = (
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"),
     *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/os-release", "/etc/OpenCL", "/etc/nvidia"),
 )
-_COMPILERS = ("cc", "gcc", "c++", "g++", "clang", "clang++", "nvcc")
+_TOOLS = ("cc", "gcc", "c++", "g++", "clang", "clang++", "ld", "nvcc", "ninja")
 _PLAIN_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
@@ -86,8 +86,8 @@ def enter(order: dict[str, Any]) -> dict[str, Any]:
 def software_paths(private_paths: Iterable[str]) -> list[str]:
     """What this interpreter, torch, CUDA, compilers and these scripts are read from.
 
-    A folder of `sys.path` or `PATH` that holds one of `private_paths` (an editable install of a whole home, say) is
-    left out: the guest could read everything in it.
+    A folder that holds one of `private_paths` (an editable install of a whole home, say) is left out: the guest could
+    read everything in it.
     """
     found = {sys.prefix, sys.base_prefix, os.path.realpath(sys.executable), os.path.dirname(os.path.abspath(__file__))}
     torch = importlib.util.find_spec("torch")
@@ -95,21 +95,24 @@ def software_paths(private_paths: Iterable[str]) -> list[str]:
     found.update(glob.glob("/opt/*cuda*"), glob.glob("/opt/nvidia*"))
     found.update(os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name))
     private = [os.path.realpath(path) for path in (*private_paths, "/")]
-    for folder in (*sys.path, *_listed("PATH"), *_listed("LD_LIBRARY_PATH"), *_compiler_prefixes()):
+    for folder in (*sys.path, *_library_folders(), *_tool_prefixes()):
         real = os.path.realpath(folder)
         if os.path.exists(real) and not any(path == real or path.startswith(real + "/") for path in private):
             found.add(real)
     return sorted(found)
 
 
-def _listed(variable: str) -> list[str]:
-    """The absolute folders in a variable like PATH."""
-    return [folder for folder in os.environ.get(variable, "").split(":") if os.path.isabs(folder)]
+def _library_folders() -> list[str]:
+    return [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if os.path.isabs(folder)]
 
 
-def _compiler_prefixes() -> list[str]:
-    """The installations behind the compilers: `/opt/gcc` for `/opt/gcc/bin/gcc`."""
-    names = [*_COMPILERS, *(os.environ[name] for name in ("CC", "CXX") if os.environ.get(name))]
+def _tool_prefixes() -> list[str]:
+    """The installations behind the compilers: `/opt/gcc` for `/opt/gcc/bin/gcc`.
+
+    The other folders of `PATH` stay closed: a launcher that can be started, but not what it launches, is worse than
+    one that is passed over.
+    """
+    names = [*_TOOLS, *(os.environ[name] for name in ("CC", "CXX") if os.environ.get(name))]
     tools = filter(None, map(shutil.which, names))
     return [os.path.dirname(os.path.dirname(os.path.realpath(tool))) for tool in tools]
 
