@@ -1,0 +1,301 @@
+"""Whether the reported intervals hold the truth, how wide they are, and whether a reference beats itself.
+
+    PYTHONPATH=src python benchmarks/repeatability.py --device cpu --out build/repeatability-cpu
+
+`repeat`: the same candidate gets --repeats `final` verdicts per workload; how often does the mean of all lie inside
+the interval of one, and what is the median half-width? Writes repeat.csv. `aa`: the reference of --count built-in tasks
+is judged as a candidate; how many of its intervals exclude 1, on each clock? Writes aa.csv. Both: repeatability.md.
+Intervals are those of log(t_reference / t_candidate); half-widths are in per cent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from csv_table import Row, Table, read_rows
+from cuda_l1.api.places import resolve_device
+from cuda_l1.config import FINAL, EvaluatorSettings, Protocol
+from cuda_l1.errors import TaskError, UsageError
+from cuda_l1.evaluator import Evaluator, eager_candidate
+from cuda_l1.tasks import builtin_names, load_task
+from cuda_l1.types import Candidate, Evaluation, Origin, Task
+from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say
+from suite_summary import markdown, number
+
+BEYOND_TIMING_S = 30.0
+"""What building, checking and the last pair of a verdict may take besides the seconds for its pairs."""
+FIGURES = ("outcome", "speedup", "low", "high", "half_width_percent", "pairs", "candidate_us", "reference_us",
+           "findings", "total_s")  # fmt: skip
+REPEAT_COLUMNS = ("workload", "number", "clock", *FIGURES, *PROVENANCE)
+AA_COLUMNS = ("task", "clock", "excludes_1", *FIGURES, *PROVENANCE)
+KEYS = {"repeat.csv": ("workload", "number", "clock"), "aa.csv": ("task", "clock")}
+
+
+# ── workloads ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A function of one tensor `x` (and a square weight `w` where `inner` is set), and the same one in other words."""
+
+    shape: tuple[int, ...]
+    function: str
+    again: str
+    inner: int | None = None
+
+    def task(self, name: str) -> Task:
+        source = f"{_module('Model', self.function, self.inner)}\n\n{_INPUTS.format(shape=self.shape)}"
+        return Task(suite="benchmark", name=name.replace(" ", "_"), source=source)
+
+    def candidate(self, task: Task) -> Candidate:
+        source = _module("ModelNew", self.again, self.inner)
+        return Candidate(task_sha=task.sha, task_id=task.id, source=source, origins=(Origin(proposer="file"),))
+
+
+_INPUTS = """def get_inputs():
+    return [torch.randn{shape}]
+
+
+def get_init_inputs():
+    return []
+"""
+_MODULE = """import torch
+
+
+class {name}(torch.nn.Module):
+{weight}    def forward(self, x):
+        return {function}
+"""
+_WEIGHT = """    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.randn({inner}, {inner}))
+
+"""
+
+
+def _module(name: str, function: str, inner: int | None) -> str:
+    return _MODULE.format(name=name, function=function, weight=_WEIGHT.format(inner=inner) if inner else "")
+
+
+def _chain(first: str) -> str:
+    """Twelve element-wise kernels, one after another."""
+    text = "x"
+    for _ in range(4):
+        text = f"torch.tanh({first.format(text)} * 2.0)"
+    return text
+
+
+WORKLOADS = {
+    "cpu": {
+        "relu, about 50 us": Workload((1 << 18,), "torch.relu(x)", "torch.clamp_min(x, 0.0)"),
+        "product of 512, about 2 ms": Workload((512, 512), "x @ self.w", "torch.mm(x, self.w)", inner=512),
+    },
+    "cuda": {
+        "relu 1 MB, about 5 us": Workload((1 << 18,), "torch.relu(x)", "torch.clamp_min(x, 0.0)"),
+        "relu 64 MB, about 50 us": Workload((1 << 24,), "torch.relu(x)", "torch.clamp_min(x, 0.0)"),
+        "product of 2048, about 350 us": Workload((2048, 2048), "x @ self.w", "torch.mm(x, self.w)", inner=2048),
+        "12 launches, about 35 us": Workload((1 << 18,), _chain("torch.relu({})"), _chain("torch.clamp_min({}, 0.0)")),
+    },
+}
+
+
+# ── measuring ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def main() -> int:
+    options = _options()
+    device, deadline = resolve_device(options.device), Deadline(options.deadline)
+    protocol = FINAL.model_copy(update={"budget_s": options.final_budget})
+    options.out.mkdir(parents=True, exist_ok=True)
+    complete = True
+    with Evaluator(EvaluatorSettings(device=device)) as evaluator:
+        for part in options.parts:
+            steps = (
+                repeat(evaluator, protocol, options)
+                if part == "repeat"
+                else against_itself(evaluator, protocol, options)
+            )
+            for _ in steps:
+                (options.out / "repeatability.md").write_text(report(options))
+                if not deadline.allows(options.final_budget + BEYOND_TIMING_S):
+                    say("no time left; the same command goes on from here")
+                    complete = False
+                    break
+    return 0 if complete else 1
+
+
+def _options() -> argparse.Namespace:
+    made = parser(__doc__)
+    made.add_argument("--parts", default="repeat,aa", type=lambda text: text.split(","), help="repeat, aa or both")
+    made.add_argument("--repeats", type=int, default=20, help="verdicts of each workload")
+    made.add_argument("--workloads", help="numbers of those to repeat, e.g. 1,3; default all of the device")
+    made.add_argument("--count", type=int, default=24, help="tasks whose reference is judged against itself")
+    made.add_argument("--final-budget", type=float, default=60.0, metavar="SECONDS", help="for the pairs of a verdict")
+    options = made.parse_args()
+    unknown = set(options.parts) - {"repeat", "aa"}
+    if unknown:
+        made.error(f"--parts {','.join(sorted(unknown))}: known are repeat and aa")
+    return options
+
+
+def repeat(evaluator: Evaluator, protocol: Protocol, options: argparse.Namespace) -> Iterator[None]:
+    """One verdict at a time, workload after workload; what the table holds is not measured again."""
+    table = Table(options.out / "repeat.csv", REPEAT_COLUMNS, keys=3)
+    done = {(row["workload"], row["number"]) for row in table.rows()}
+    for name, workload in _chosen(evaluator.environment.device, options.workloads).items():
+        task = workload.task(name)
+        for index in range(1, options.repeats + 1):
+            if (name, str(index)) in done:
+                continue
+            evaluation = evaluator.evaluate(task, workload.candidate(task), protocol=protocol)
+            say(f"{name}, {index}: {evaluation.outcome} {evaluation.detail}")
+            for clock_row in rows_of(evaluation):
+                table.append({"workload": name, "number": index, **clock_row, **columns_of(evaluation.environment)})
+            yield
+
+
+def _chosen(device: str, numbers: str | None) -> dict[str, Workload]:
+    """Raises UsageError for a number that names no workload."""
+    known = list(WORKLOADS[device].items())
+    try:
+        return dict(known if numbers is None else (known[int(number) - 1] for number in numbers.split(",")))
+    except (ValueError, IndexError):
+        names = "; ".join(f"{index} {name}" for index, (name, _) in enumerate(known, 1))
+        raise UsageError(f"--workloads {numbers}: choose of {names}") from None
+
+
+def against_itself(evaluator: Evaluator, protocol: Protocol, options: argparse.Namespace) -> Iterator[None]:
+    """The reference of one built-in task after another, as a candidate."""
+    table = Table(options.out / "aa.csv", AA_COLUMNS, keys=2)
+    done = {row["task"] for row in table.rows()}
+    for name in builtin_names()[: options.count]:
+        if name in done:
+            continue
+        task = load_task(name, device=evaluator.environment.device)
+        try:
+            evaluation = evaluator.evaluate(task, eager_candidate(task), protocol=protocol)
+        except TaskError as error:
+            say(f"{name}: left out: {error}")
+            continue
+        say(f"{name}: {evaluation.outcome} {evaluation.detail}")
+        for clock_row in rows_of(evaluation):
+            table.append(
+                {
+                    "task": name,
+                    "excludes_1": _excludes_one(clock_row),
+                    **clock_row,
+                    **columns_of(evaluation.environment),
+                }
+            )
+        yield
+
+
+def _excludes_one(row: dict[str, object]) -> bool | None:
+    low, high = row.get("low"), row.get("high")
+    return not low <= 1.0 <= high if isinstance(low, float) and isinstance(high, float) else None
+
+
+def rows_of(evaluation: Evaluation) -> Iterator[dict[str, object]]:
+    """The figures of a verdict against eager: one row a clock, or a single one without figures when there are none."""
+    common: dict[str, object] = {
+        "outcome": evaluation.outcome,
+        "findings": " ".join(f"{f.check}({f.severity})" for f in evaluation.findings),
+        "total_s": evaluation.stage_s.get("total"),
+    }
+    timings = [t for t in evaluation.timings if t.opponent == "eager" and t.speedup_low and t.speedup_high]
+    if not timings:
+        yield {**common, "clock": "none"}
+    for timing in timings:
+        assert timing.speedup_low and timing.speedup_high
+        half = math.log(timing.speedup_high / timing.speedup_low) / 2
+        yield {
+            **common,
+            "clock": timing.clock,
+            "speedup": timing.speedup,
+            "low": timing.speedup_low,
+            "high": timing.speedup_high,
+            "half_width_percent": 100 * math.expm1(half),
+            "pairs": len(timing.pairs),
+            "candidate_us": timing.candidate_us,
+            "reference_us": timing.opponent_us,
+        }
+
+
+# ── the report ────────────────────────────────────────────────────────────────────────────────────
+
+
+def report(options: argparse.Namespace) -> str:
+    """Markdown over what the two tables hold."""
+    held = {name: _held(options, name) for name in KEYS}
+    lines = header("Repeatability", [row for rows in held.values() for row in rows])
+    if held["repeat.csv"]:
+        columns = ("workload", "clock", "verdicts", "hold the mean", "half-width, median", "most", "speed-up, mean",
+                "standard deviation", "us", "pairs, median", "s a verdict")  # fmt: skip
+        lines += ["## The same candidate again", "", *markdown(columns, _repeated(held["repeat.csv"])), ""]
+    if held["aa.csv"]:
+        head = ("clock", "tasks", "exclude 1", "by chance", "half-width, median", "which")
+        lines += ["## References against themselves", "", *markdown(head, _itself(held["aa.csv"])), ""]
+    return "\n".join([*lines, *_failures(held)]).rstrip() + "\n"
+
+
+def _held(options: argparse.Namespace, name: str) -> list[Row]:
+    path = options.out / name
+    return read_rows(path, KEYS[name]) if path.exists() else []
+
+
+def _groups(rows: Sequence[Row], *columns: str) -> dict[tuple[str, ...], list[Row]]:
+    """Rows with figures, by the values of some columns."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        if row["speedup"]:
+            groups.setdefault(tuple(row[column] for column in columns), []).append(row)
+    return groups
+
+
+def _repeated(rows: Sequence[Row]) -> list[list[str]]:
+    return [[*key, *coverage(group)] for key, group in _groups(rows, "workload", "clock").items()]
+
+
+def coverage(group: Sequence[Row]) -> list[str]:
+    """How often the mean of all verdicts lies inside the interval of one, and how wide the intervals are."""
+    logs = [math.log(float(row["speedup"])) for row in group]
+    mean = math.exp(statistics.fmean(logs))
+    inside = sum(float(row["low"]) <= mean <= float(row["high"]) for row in group)
+    widths = [float(row["half_width_percent"]) for row in group]
+    spread = f"{100 * statistics.stdev(logs):.2f} %" if len(logs) > 1 else "-"
+    return [
+        str(len(group)),
+        f"{inside} ({inside / len(group):.0%})",
+        f"{statistics.median(widths):.2f} %",
+        f"{max(widths):.2f} %",
+        f"{mean:.4f}",
+        spread,
+        f"{statistics.median(float(row['candidate_us']) for row in group):.2f}",
+        f"{statistics.median(float(row['pairs']) for row in group):g}",
+        f"{statistics.median(number(row, 'total_s') or 0.0 for row in group):.1f}",
+    ]
+
+
+def _itself(rows: Sequence[Row]) -> list[list[str]]:
+    table = []
+    for (clock,), group in _groups(rows, "clock").items():
+        out = [row for row in group if row["excludes_1"] == "yes"]
+        width = statistics.median(float(row["half_width_percent"]) for row in group)
+        which = "; ".join(f"{row['task']} ({row['low']} to {row['high']})" for row in out) or "-"
+        chance = f"{0.05 * len(group):.1f}"
+        table.append([clock, str(len(group)), str(len(out)), chance, f"{width:.2f} %", which])
+    return table
+
+
+def _failures(held: dict[str, list[Row]]) -> list[str]:
+    bad = [row for rows in held.values() for row in rows if row["outcome"] != "ACCEPTED"]
+    lines = [f"- {row.get('workload') or row.get('task')}: {row['outcome']} {row['findings']}" for row in bad]
+    return ["## Not accepted", "", *dict.fromkeys(lines), ""] if lines else []
+
+
+if __name__ == "__main__":
+    run(main)
