@@ -1,11 +1,11 @@
-"""Chains of element-wise operations and reductions become one generated C++ kernel each."""
+"""Chains of element-wise operations and reductions become one generated kernel each: C++ on a CPU, Triton on a GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from cuda_l1.proposers.techniques.codegen import cpp
+from cuda_l1.proposers.techniques.codegen import cpp, triton
 from cuda_l1.proposers.techniques.codegen.ir import Unsupported
 from cuda_l1.proposers.techniques.codegen.kernel import Kernel, make_kernel
 from cuda_l1.proposers.techniques.codegen.regions import Region, early_readers, find_regions
@@ -24,7 +24,7 @@ class Fusion:
     """
 
     name = "fusion"
-    devices = frozenset({"cpu"})
+    devices = frozenset({"cpu", "cuda"})
     stage = 30
     precision: Literal["same", "tf32", "relaxed"] = "same"
 
@@ -38,7 +38,7 @@ class Fusion:
             return
         graph = draft.graph_module.graph
         found = plan_kernels(graph, draft.device)
-        backend = cpp
+        backend = cpp if draft.device == "cpu" else triton
         draft.use(backend.LOADER)
         draft.use(backend.python_source([kernel for _, kernel in found]))
         moved: dict[Node, Node] = {}
@@ -71,7 +71,7 @@ def _written(region: Region, index: int, device: Device) -> Kernel:
     if not all(is_pure(node) and not node.meta.get(FROZEN) for node in readers):
         raise Unsupported("a reader whose place in the program matters")
     kernel = make_kernel(f"fused_{index}", region.nodes, region.outputs())
-    cpp.python_source([kernel])
+    (cpp if device == "cpu" else triton).python_source([kernel])
     return kernel
 
 

@@ -72,6 +72,7 @@ class Axes:
         self.ats: dict[Value, list[Atom]] = {}
         for value in values:
             self._add(value, value not in members or value.op in LEAVES)
+        self._align_reductions()
         for value in values:
             flat = self.atoms(value)
             if len(set(flat)) < len(flat):
@@ -87,6 +88,14 @@ class Axes:
             return
         rule = getattr(self, f"_on_{value.op}", self._on_pointwise)
         rule(value)
+
+    def _align_reductions(self) -> None:
+        """Reductions of the same dimensions of equal shapes run side by side."""
+        first = next(iter(self.reduced), None)
+        for value in self.reduced:
+            if first is not None and value is not first and _alike(first, value):
+                for mine, theirs in zip(self.dims[value.args[0]], self.dims[first.args[0]], strict=True):
+                    unify(mine, theirs)
 
     def _on_pointwise(self, value: Value) -> None:
         own = self.dims[value]
@@ -158,6 +167,10 @@ class Axes:
     def coordinate(self, value: Value, dim: int) -> list[Atom]:
         """The loops that make up the index of one dimension."""
         return resolve(self.dims[value][dim])
+
+
+def _alike(left: Value, right: Value) -> bool:
+    return left.args[0].shape == right.args[0].shape and left.attrs["dims"] == right.attrs["dims"]
 
 
 def count(atoms: Iterable[Atom]) -> int:

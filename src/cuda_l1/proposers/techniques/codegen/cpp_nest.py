@@ -7,13 +7,13 @@ Reductions add up at most a few hundred single-precision terms per lane before t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cuda_l1.proposers.techniques.codegen.axes import Atom, count, resolve
 from cuda_l1.proposers.techniques.codegen.cpp_expr import CARRIER, VECTOR, converted, literal, pointwise
 from cuda_l1.proposers.techniques.codegen.ir import COSTS, Unsupported, Value
-from cuda_l1.proposers.techniques.codegen.plan import Access, Plan
+from cuda_l1.proposers.techniques.codegen.plan import Access, Pins, Plan, chosen_index, fixed_index
 
 SCRATCH_BYTES = 256 << 10
 """A row of intermediate results is kept when it fits into the second-level cache beside its neighbours."""
@@ -21,8 +21,8 @@ SPLIT_ROWS, SPLIT_ELEMENTS = 16, 1 << 15
 """Fewer rows than this, each at least this long, are cut into blocks so that every thread has work."""
 BLOCK = 4096
 """Elements of a block, of a run of single-precision additions in a row, and of a task of an element-wise nest."""
-
-Pins = Mapping[Atom, str]
+STREAM_WORK = 12
+"""Stores past the caches pay in nests that wait for memory; between long computations they measured slower."""
 
 
 @dataclass
@@ -48,6 +48,10 @@ class NestPrinter:
         self.scopes: dict[str, Scope] = {}
         self.unit, self.units = 0, 1
         self.fresh = 0
+        self.most_units = 4
+        self.level = 0
+        work = sum(COSTS.get(value.op, 1) for value in plan.values if value not in plan.loads)
+        self.streams = work <= STREAM_WORK
 
     def _scans(self) -> bool:
         return bool(self.plan.scans)
@@ -100,15 +104,7 @@ class NestPrinter:
 
     def _on_slice(self, value: Value, pins: Pins, scope: str) -> str:
         start = value.attrs["start"] // value.shape[value.attrs["dim"]]
-        return self.ref(value.args[0], self._pinned(value, pins, start))
-
-    def _pinned(self, value: Value, pins: Pins, index: int) -> Pins:
-        """`pins` with the index of a slice, which may span several loops."""
-        fixed = dict(pins)
-        for atom in reversed(resolve([self.plan.axes.pins[value]])):
-            fixed[atom] = f"{index % atom.size}L"
-            index //= atom.size
-        return fixed
+        return self.ref(value.args[0], {**pins, **fixed_index(self.plan.axes.pins[value], start, "L")})
 
     def _on_cat(self, value: Value, pins: Pins, scope: str) -> str:
         atoms = resolve([self.plan.axes.pins[value]])
@@ -130,21 +126,13 @@ class NestPrinter:
         last = source.shape[value.attrs["dim"]] - 1
         chosen = converted(self.ref(index, pins), index.compute, "i64")
         if scope in ("row", "mid"):
-            return self.ref(source, {**pins, **self._chosen(atoms, f"bounded({chosen}[0], {last}L)")})
+            return self.ref(source, {**pins, **chosen_index(atoms, f"bounded({chosen}[0], {last}L)", "/")})
         access = self.plan.loads.get(source)
         if access is None or len(atoms) != 1:
             raise Unsupported("a lookup in something that is not in memory")
         base = f"{access.buffer.name} + {self._index(access, {**pins, atoms[0]: '0'}, with_vector=True)}"
         step, along = access.strides.get(atoms[0], 0), access.strides.get(self.plan.vector, 0)
         return f"gather<N>({base}, {chosen}, {step}L, {last}L, {along}L)"
-
-    def _chosen(self, atoms: list[Atom], index: str) -> Pins:
-        """Loops of one dimension, fixed to a computed index."""
-        found, radix = {}, 1
-        for atom in reversed(atoms):
-            found[atom] = f"({index}) / {radix} % {atom.size}" if len(atoms) > 1 else index
-            radix *= atom.size
-        return found
 
     def _on_iota(self, value: Value, pins: Pins, scope: str) -> str:
         terms, radix = ["0"], 1
@@ -204,6 +192,8 @@ class NestPrinter:
         stride = access.strides.get(self.plan.vector, 0)
         if stride == 0:
             return f"store<1>({place}, {text});"
+        if stride == 1 and access.buffer.streamed and self.streams:
+            return f"stream<N>({place}, {text});"
         return f"store<N>({place}, {text});" if stride == 1 else f"store_strided<N>({place}, {stride}L, {text});"
 
     # ── what is kept between passes ───────────────────────────────────────────────────────────────
@@ -258,6 +248,3 @@ class NestPrinter:
         return [
             f"alignas(64) {CARRIER[value.compute]} {name}[{elements} + W];" for value, (name, _) in self.scratch.items()
         ]
-
-    most_units = 4
-    level = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 VECTORS = r"""
 #define INL static inline __attribute__((always_inline))
 typedef float f32; typedef double f64; typedef long i64; typedef int i32; typedef short i16;
-typedef signed char i8; typedef unsigned char u8; typedef unsigned u32;
+typedef signed char i8; typedef unsigned char u8; typedef unsigned u32; typedef unsigned long u64;
 struct bf16 { unsigned short bits; }; struct f16 { unsigned short bits; }; struct b8 { unsigned char bits; };
 #if defined(__AVX512F__)
 enum { W = 64 / ELEMENT };
@@ -138,6 +138,26 @@ template <int N> INL void store(i16* p, vi v) { put<N>(p, __builtin_convertvecto
 template <int N> INL void store(i8* p, vi v) { put<N>(p, __builtin_convertvector(v, vc)); }
 template <int N> INL void store(u8* p, vi v) { put<N>(p, __builtin_convertvector(v, vb)); }
 template <int N> INL void store(b8* p, vi v) { put<N>(p, __builtin_convertvector(v & 1, vb)); }
+typedef f32 wide __attribute__((vector_size(64))); typedef f32 half __attribute__((vector_size(32)));
+template <class V> INL void past_caches(void* p, V v) {
+  if (((u64)p & (sizeof(v) - 1)) == 0) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(v) == 64) return __builtin_ia32_movntps512((f32*)p, (wide)v);
+#endif
+#if defined(__AVX__)
+    if constexpr (sizeof(v) == 32) return __builtin_ia32_movntps256((f32*)p, (half)v);
+#endif
+  }
+  __builtin_memcpy(p, &v, sizeof(v));
+}
+template <int N> INL void stream(f32* p, vf v) { if constexpr (N == W) past_caches(p, v); else store<N>(p, v); }
+template <int N> INL void stream(f64* p, vd v) { if constexpr (N == W) past_caches(p, v); else store<N>(p, v); }
+template <int N, class T, class V> INL void stream(T* p, V v) { store<N>(p, v); }
+INL void drain() {
+#if defined(__SSE__)
+  __builtin_ia32_sfence();
+#endif
+}
 template <int N, class T, class V> INL void store_strided(T* p, i64 step, V v) {
   T t[W];
   store<W>(t, v);
@@ -274,7 +294,13 @@ INL f64 larger(f64 a, f64 b) { return a > b || a != a ? a : b; }
 INL f64 smaller(f64 a, f64 b) { return a < b || a != a ? a : b; }
 template <class V> INL f64 largest(V v) { f64 m = v[0]; for (int l = 1; l < W; ++l) m = larger(v[l], m); return m; }
 template <class V> INL f64 smallest(V v) { f64 m = v[0]; for (int l = 1; l < W; ++l) m = smaller(v[l], m); return m; }
-template <int S, class V> INL V shifted(V v) { V r{}; for (int l = S; l < W; ++l) r[l] = v[l - S]; return r; }
+template <int S> INL vf shifted(vf v) {
+  return __builtin_shuffle(vf{}, v, sel(lanes() < S, lanes(), lanes() + (W - S)));
+}
+template <int S> INL vd shifted(vd v) {
+  vl l = to_i64(lanes());
+  return __builtin_shuffle(vd{}, v, l < S ? l : l + (W - S));
+}
 template <class V> INL V prefix(V v) {
   v += shifted<1>(v); v += shifted<2>(v);
   if constexpr (W > 4) v += shifted<4>(v);
@@ -293,9 +319,9 @@ INL vd running(vd v, vd& carry) { carry += v; return carry; }
 
 template <class F> static void parallel(i64 count, int threads, F f) {
   if (threads > count) threads = (int)count;
-  if (threads <= 1) { f(0, count); return; }
+  if (threads <= 1) { f(0, count); drain(); return; }
 #pragma omp parallel num_threads(threads)
-  { i64 t = omp_get_thread_num(), n = omp_get_num_threads(); f(count * t / n, count * (t + 1) / n); }
+  { i64 t = omp_get_thread_num(), n = omp_get_num_threads(); f(count * t / n, count * (t + 1) / n); drain(); }
 }
 INL int enough(int threads, i64 work) {
   i64 most = work / 8192;

@@ -91,7 +91,7 @@ class Builder:
 
     def point(self, op: str, *args: Value | float | int, dtype: str | None = None) -> Value:
         """An element-wise operation; numbers become constants of the type of the first array argument."""
-        like = next(arg for arg in args if isinstance(arg, Value))
+        like = next(arg for arg in args if isinstance(arg, Value) and (op != "where" or arg is not args[0]))
         values = [arg if isinstance(arg, Value) else self.const(arg, like.dtype) for arg in args]
         result = dtype or ("b8" if op in COMPARISONS else like.dtype)
         return self.make(op, values, broadcast(value.shape for value in values), result)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cuda_l1.proposers.techniques.codegen.ir import ITEMSIZE, Shape, topological
+from cuda_l1.proposers.techniques.codegen.ir import ITEMSIZE, Shape, Unsupported, topological
 from cuda_l1.proposers.techniques.codegen.lowering import TORCH_NAMES, Lowering, contiguous, dtype_of
 from cuda_l1.proposers.techniques.codegen.plan import Buffer, Plan, make_buffers, plan_nest
 from cuda_l1.proposers.techniques.codegen.schedule import schedule
@@ -15,6 +15,10 @@ from cuda_l1.proposers.techniques.matching import tensor
 
 if TYPE_CHECKING:
     from torch.fx import Node
+
+
+STREAM_BYTES = 2 << 20
+"""Results of this size leave the second-level cache before anybody reads them."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,11 @@ def make_kernel(name: str, nodes: Sequence[Node], outputs: Sequence[Node]) -> Ke
     nests = schedule(values)
     sources = [value.attrs["source"] for value in topological(values) if value.op == "load"]
     sources = list(dict.fromkeys(sources))
-    buffers = make_buffers(nests, program.outputs, program.layouts, sources, {node: dtype_of(node) for node in sources})
+    if not sources:
+        raise Unsupported("nothing to read: a constant")
+    dtypes = {node: dtype_of(node) for node in sources}
+    streamed = {node for node in outputs if _large(node) and all(user.op == "output" for user in node.users)}
+    buffers = make_buffers(nests, program.outputs, program.layouts, sources, dtypes, streamed)
     plans = [plan_nest(nest, buffers) for nest in nests]
     stored = {value: buffers[value] for nest in nests for value in nest.stored}
     shapes = {buffer.name: value.shape for value, buffer in stored.items()}
@@ -67,6 +75,10 @@ def make_kernel(name: str, nodes: Sequence[Node], outputs: Sequence[Node]) -> Ke
         shapes=shapes,
         returned=[buffers[value].name for value in values],
     )
+
+
+def _large(node: Node) -> bool:
+    return tensor(node).nbytes >= STREAM_BYTES
 
 
 def python_function(kernel: Kernel, launch: Sequence[str]) -> str:

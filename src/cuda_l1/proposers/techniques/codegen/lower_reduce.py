@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuda_l1.proposers.techniques.codegen.ir import FLOATS, Unsupported, Value
 from cuda_l1.proposers.techniques.codegen.lowering import Lowering, Result, dims_of, dtype_of, rule
-from cuda_l1.proposers.techniques.matching import argument, op_name, shape, tensor
+from cuda_l1.proposers.techniques.matching import argument, op_name, shape
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -279,30 +279,40 @@ def bce_with_logits(low: Lowering, node: Node) -> Value:
 
 @rule("aten.cross_entropy_loss.default", "aten.nll_loss_nd.default", "aten.nll_loss.default", heavy=True)
 def cross_entropy(low: Lowering, node: Node) -> Value:
-    """Class indices, (N, C, ...) or (C,) scores, no class weights; `ignore_index` rows count for nothing."""
+    """Class indices, (N, C, ...) scores, no class weights; rows of `ignore_index` count for nothing."""
     b, scores, target = low.b, _source(low, node), low.value(argument(node, "target"))
-    if argument(node, "weight") is not None or float(argument(node, "label_smoothing", 0.0)) != 0.0:
-        raise Unsupported("weighted or smoothed cross-entropy")
-    if target.dtype != "i64" or tensor(argument(node, "target")).is_floating_point() or scores.shape[-1] == 0:
-        raise Unsupported("class probabilities")
-    if len(scores.shape) < 2:
-        raise Unsupported("cross-entropy of one row")
+    if argument(node, "weight") is not None or target.dtype != "i64" or len(scores.shape) < 2:
+        raise Unsupported("weighted cross-entropy, class probabilities or a single row")
     chosen = b.reshape(target, (target.shape[0], 1, *target.shape[1:]))
     ignored = b.point("eq", chosen, int(argument(node, "ignore_index", -100)))
     index = b.point("where", ignored, b.const(0, "i64"), chosen, dtype="i64")
     picked = b.make("at", (scores, index), chosen.shape, scores.dtype, dim=1)
-    if "cross_entropy" in op_name(node):
-        peak = b.reduce("max", scores, (1,))
-        total = b.reduce("sum", b.point("exp", b.point("sub", scores, peak)), (1,))
-        loss = b.point("sub", b.point("log", total), b.point("sub", picked, peak))
-    else:
-        loss = b.point("neg", picked)
-    loss = b.point("where", ignored, b.const(0.0, scores.dtype), loss, dtype=scores.dtype)
-    mode = int(argument(node, "reduction", 1))
+    loss = _row_loss(low, node, scores, picked)
+    zero = b.const(0.0, scores.dtype)
+    loss = b.point("where", ignored, zero, loss, dtype=scores.dtype)
+    return _mean_over_counted(low, node, loss, b.point("where", ignored, zero, 1.0, dtype=scores.dtype))
+
+
+def _row_loss(low: Lowering, node: Node, scores: Value, picked: Value) -> Value:
+    """-log softmax at the target, mixed with its mean over the classes where labels are smoothed."""
+    b = low.b
+    if "cross_entropy" not in op_name(node):
+        return b.point("neg", picked)
+    peak = b.reduce("max", scores, (1,))
+    shifted = b.point("sub", scores, peak)
+    log_total = b.point("log", b.reduce("sum", b.point("exp", shifted), (1,)))
+    loss = b.point("sub", log_total, b.point("sub", picked, peak))
+    smoothing = float(argument(node, "label_smoothing", 0.0))
+    if smoothing == 0.0:
+        return loss
+    spread = b.point("sub", log_total, mean_of(low, shifted, (1,)))
+    return b.point("add", b.point("mul", loss, 1.0 - smoothing), b.point("mul", spread, smoothing))
+
+
+def _mean_over_counted(low: Lowering, node: Node, loss: Value, counted: Value) -> Value:
+    mode, b = int(argument(node, "reduction", 1)), low.b
     if mode == 0:
         return b.reshape(loss, shape(node))
-    total_loss = b.reduce("sum", loss, range(len(loss.shape)))
-    if mode == 1:
-        counted = b.point("where", ignored, b.const(0.0, scores.dtype), b.const(1.0, scores.dtype), dtype=scores.dtype)
-        total_loss = b.point("div", total_loss, b.reduce("sum", counted, range(len(loss.shape))))
-    return b.reshape(total_loss, ())
+    dims = range(len(loss.shape))
+    total = b.reduce("sum", loss, dims)
+    return b.reshape(b.point("div", total, b.reduce("sum", counted, dims)) if mode == 1 else total, ())

@@ -71,7 +71,7 @@ class Lowering:
         for node in nodes:
             if op_name(node) == "getitem":
                 continue
-            if is_view(node) and not self._inside(node.args[0]):
+            if is_alias(node) and not self._inside(node.args[0]):
                 continue  # a view of something outside is read through its strides
             self.env[node] = RULES[op_name(node)](self, node)
         values = {node: self.stored(node) for node in outputs}
@@ -117,6 +117,15 @@ class Lowering:
         arg = node.args[index] if isinstance(index, int) else argument(node, index)
         wanted = dtype or dtype_of(node)
         return self.b.cast(self.value(arg, wanted), wanted)
+
+
+def is_alias(node: Any) -> bool:
+    """Whether the node looks into its argument's memory, or is one of several such results."""
+    if op_name(node) == "getitem":
+        return is_alias(node.args[0])
+    if not is_view(node):
+        return False
+    return val(node) is None or base_of(node)[0] is not node
 
 
 def base_of(node: Any) -> tuple[Any, int]:

@@ -13,6 +13,8 @@ from cuda_l1.proposers.techniques.codegen.lowering import contiguous
 from cuda_l1.proposers.techniques.codegen.schedule import Nest, loops
 
 Strides = dict[Atom, int]
+Pins = Mapping[Atom, str]
+"""Loops whose index is fixed to an expression while a value is computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +24,8 @@ class Buffer:
     name: str
     dtype: str
     strides: tuple[int, ...]
+    streamed: bool = False
+    """Written past the caches: large, and read by nobody but the caller."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +261,7 @@ def _levels(values: Iterable[Value], loads: Mapping[Value, Access]) -> dict[Valu
 
 def make_buffers(
     nests: Sequence[Nest], outputs: Mapping[Any, Value], layouts: Mapping[Any, tuple[int, ...]], inputs: Sequence[Any],
-    dtypes: Mapping[Any, str],
+    dtypes: Mapping[Any, str], streamed: set[Any],
 ) -> dict[Any, Buffer]:  # fmt: skip
     """Names and layouts of everything in memory: `in0...`, `out0...`, and `tmp0...` for what only nests exchange."""
     buffers: dict[Any, Buffer] = {
@@ -265,9 +269,29 @@ def make_buffers(
     }  # fmt: skip
     for index, (node, value) in enumerate(outputs.items()):
         if value not in buffers:
-            buffers[value] = Buffer(f"out{index}", value.dtype, layouts[node])
+            read = any(value in nest.with_leaves() and value not in nest.values for nest in nests)
+            buffers[value] = Buffer(f"out{index}", value.dtype, layouts[node], node in streamed and not read)
     for nest in nests:
         for value in nest.stored:
             if value not in buffers:
                 buffers[value] = Buffer(f"tmp{len(buffers)}", value.dtype, contiguous(value.shape))
     return buffers
+
+
+def fixed_index(pin: Atom, index: int, suffix: str = "") -> dict[Atom, str]:
+    """The loops of a slice, fixed to the number of the part."""
+    fixed: dict[Atom, str] = {}
+    for atom in reversed(resolve([pin])):
+        fixed[atom] = f"{index % atom.size}{suffix}"
+        index //= atom.size
+    return fixed
+
+
+def chosen_index(atoms: Sequence[Atom], index: str, division: str) -> dict[Atom, str]:
+    """The loops of one dimension, fixed to a computed index."""
+    found: dict[Atom, str] = {}
+    radix = 1
+    for atom in reversed(atoms):
+        found[atom] = f"({index}) {division} {radix} % {atom.size}" if len(atoms) > 1 else index
+        radix *= atom.size
+    return found

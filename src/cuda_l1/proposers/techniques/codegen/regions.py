@@ -17,8 +17,10 @@ RULE_MODULES = (lower_pointwise, lower_reduce, lower_views)
 """Imported so that their rules are registered."""
 
 FREE = frozenset({"aten.dropout.default", "aten.contiguous.default", "aten.clone.default", "aten.detach.default",
-                  "aten.alias.default", "aten.to.dtype", "aten.feature_dropout.default"})  # fmt: skip
-"""Operations that cost nothing by themselves, or next to it; a region of these alone is not worth a kernel."""
+                  "aten.alias.default", "aten.feature_dropout.default", "aten.zeros_like.default",
+                  "aten.ones_like.default", "aten.full_like.default", "aten.new_zeros.default",
+                  "aten.new_ones.default", "aten.new_full.default"})  # fmt: skip
+"""Copies and constants: a region of these alone is not worth a kernel, and at its ends PyTorch makes them."""
 
 
 @dataclass(eq=False)
@@ -38,8 +40,17 @@ class Region:
 
 
 def _computes(node: Node) -> bool:
-    name = op_name(node)
-    return name != "getitem" and not is_view(node) and name not in FREE and bool(node.all_input_nodes)
+    if op_name(node) == "getitem" or not node.all_input_nodes:
+        return False
+    if op_name(node) in FREE:
+        return False
+    return converts(node) if is_view(node) else True
+
+
+def converts(node: Node) -> bool:
+    """Whether a move of data changes its dtype, which is a pass of its own."""
+    before, after = val(node.all_input_nodes[0]), val(node)
+    return before is not None and after is not None and before.dtype != after.dtype
 
 
 def worthwhile(region: Region) -> bool:
@@ -80,12 +91,17 @@ def _ancestors(graph: Graph) -> dict[Node, frozenset[Node]]:
 
 
 def _join(node: Node, homes: dict[Node, Region], ancestors: dict[Node, frozenset[Node]]) -> None:
-    """Put a node into the region of its inputs, uniting regions where that leaves the graph without a cycle."""
+    """Put a node into the region of its inputs, or of what reads the same inputs, uniting regions where that leaves
+    the graph without a cycle."""
     region = Region([node])
-    candidates = dict.fromkeys(homes[parent] for parent in node.all_input_nodes if parent in homes)
+    parents = node.all_input_nodes
+    candidates = dict.fromkeys(homes[parent] for parent in parents if parent in homes)
+    if _computes(node):
+        siblings = [user for parent in parents if parent not in homes for user in parent.users]
+        candidates |= dict.fromkeys(homes[user] for user in siblings if user in homes and _computes(user))
     for other in candidates:
         united = [*other.nodes, *region.nodes]
-        if _convex(united, ancestors):
+        if other is not region and _convex(united, ancestors):
             region.nodes = united
     if len(region.nodes) > 1:
         order = {found: index for index, found in enumerate(node.graph.nodes)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -42,9 +43,8 @@ def schedule(outputs: Sequence[Value]) -> list[Nest]:
     nests: list[Nest] = []
     wanted = set(outputs)
     for value in topological(outputs):
-        if value.op in LEAVES and value not in wanted:
-            continue
-        _place(value, nests, wanted)
+        if value in wanted or (value.op not in LEAVES and value.op not in VIEWS):
+            _place(value, nests, wanted)
     nests = _inline_cheap(nests, wanted)
     _mark_stored(nests, wanted)
     nests = [nest for nest in nests if nest.stored]
@@ -54,22 +54,57 @@ def schedule(outputs: Sequence[Value]) -> list[Nest]:
 
 
 def _place(value: Value, nests: list[Nest], wanted: set[Value]) -> None:
-    """Put a value into the last nest that computes one of its arguments, merging nests where that is possible."""
-    homes = [nest for nest in nests if any(arg in nest.values for arg in value.args)]
-    for start in range(len(homes)):
-        group = homes[start:]
-        merged = Nest([v for nest in group for v in nest.values] + [value])
-        if _may_merge(group, nests) and fits(merged, wanted):
-            last = nests.index(group[-1])
-            nests[last] = merged
-            for nest in group[:-1]:
-                nests.remove(nest)
-            return
-    nests.append(Nest([value]))
+    """Put a value, with the views it looks through, into the last nests that compute or read what it needs.
+
+    Nests are merged where one set of loops computes them all; a view belongs to every nest that looks through it.
+    """
+    added = _with_views(value, wanted)
+    needed = {arg for step in added for arg in step.args}
+    makers = [nest for nest in nests if needed & set(nest.values)]
+    readers = [nest for nest in nests if nest not in makers and _shares_memory(nest, needed)]
+    for homes in ([*makers, *readers], makers, readers) if makers else (readers,):
+        homes = [nest for nest in nests if nest in homes]
+        for start in range(len(homes)):
+            if _merge(homes[start:], added, nests, wanted):
+                return
+    nests.append(Nest(added))
 
 
-def _may_merge(group: Sequence[Nest], nests: Sequence[Nest]) -> bool:
-    """Whether all of `group` may run where its last nest runs: nothing in between reads what they compute."""
+def _with_views(value: Value, wanted: set[Value]) -> list[Value]:
+    """The value behind the views that lead to it, arguments first."""
+    stop = {step for step in topological([value]) if step is not value and (step.op not in VIEWS or step in wanted)}
+    return [step for step in topological([value], stop) if step not in stop]
+
+
+def _shares_memory(nest: Nest, needed: set[Value]) -> bool:
+    """Whether a nest reads some array that is needed too; small ones are no reason to run together."""
+    return any(arg in needed for arg in _outside(nest) if arg.op == "load" and count_of(arg.shape) >= 64)
+
+
+def count_of(shape: Sequence[int]) -> int:
+    """Elements of a shape."""
+    return math.prod(shape)
+
+
+def _merge(group: Sequence[Nest], added: Sequence[Value], nests: list[Nest], wanted: set[Value]) -> bool:
+    """Replace `group` by one nest that also computes `added`, if that is one set of loops."""
+    merged = Nest(list(dict.fromkeys([*(value for nest in group for value in nest.values), *added])))
+    if not (_may_merge(group, added, nests) and fits(merged, wanted)):
+        return False
+    nests[nests.index(group[-1])] = merged
+    for nest in group[:-1]:
+        nests.remove(nest)
+    return True
+
+
+def _may_merge(group: Sequence[Nest], added: Sequence[Value], nests: Sequence[Nest]) -> bool:
+    """Whether all of `group`, and `added`, may run where its last nest runs.
+
+    Nothing in between reads what they compute, and what is added needs nothing that is made later.
+    """
+    late = {value for nest in nests[nests.index(group[-1]) + 1 :] for value in nest.values}
+    if any(arg in late for step in added for arg in step.args):
+        return False
     first, last = nests.index(group[0]), nests.index(group[-1])
     made = {value for nest in group[:-1] for value in nest.values}
     between = [nest for nest in nests[first : last + 1] if nest not in group]

@@ -1,0 +1,228 @@
+"""Tile shapes, and the kernels around the values of a nest."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cuda_l1.proposers.techniques.codegen.axes import count
+from cuda_l1.proposers.techniques.codegen.ir import Unsupported, Value
+from cuda_l1.proposers.techniques.codegen.plan import Plan
+from cuda_l1.proposers.techniques.codegen.triton_expr import TYPES
+from cuda_l1.proposers.techniques.codegen.triton_nest import Scope, Tile, TilePrinter
+
+MULTIPROCESSORS = 132
+"""Of an H100; smaller GPUs get a few tiles more than they need."""
+WHOLE_ELEMENTS = 16384
+"""The longest row that one program holds in registers."""
+
+_IDENTITY = {"sum": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
+_JOIN = {"sum": "{0} + {1}", "max": "larger({0}, {1})", "min": "smaller({0}, {1})"}
+_FOLD = {"sum": "tl.sum({0}, 1)", "max": "tl.reduce({0}, 1, larger)", "min": "tl.reduce({0}, 1, smaller)"}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel of a nest and how it is started."""
+
+    name: str
+    source: str
+    pointers: list[str]
+    grid: tuple[int, ...]
+    constants: dict[str, int]
+    warps: int
+
+
+def power_of_two(number: int) -> int:
+    """The smallest power of two that is not below `number`."""
+    return 1 << max(number - 1, 0).bit_length()
+
+
+def ceil_div(number: int, size: int) -> int:
+    """How many blocks of `size` hold `number` elements."""
+    return -(-number // size)
+
+
+def tile_of(plan: Plan) -> Tile:
+    """Shape and mode of the tiles of a plan."""
+    kept = plan.rows * (1 if plan.row else plan.vector.size)
+    length = count(plan.inner)
+    if not plan.inner:
+        block = 1024 if kept >= 1 << 18 else 256
+        return Tile(min(block, power_of_two(kept)), 1, 4, "whole")
+    tile = _row_tile(kept, length) if plan.row else _column_tile(kept, length)
+    programs = ceil_div(kept, tile.x)
+    if tile.mode == "blocks" and not plan.scans and programs < 2 * MULTIPROCESSORS:
+        blocks = ceil_div(length, tile.r)
+        tile.splits = min(power_of_two(4 * MULTIPROCESSORS // programs), power_of_two(blocks // 2), 512)
+        tile.mode = "split" if tile.splits > 1 else "blocks"
+    return tile
+
+
+def _row_tile(kept: int, length: int) -> Tile:
+    """Tiles whose rows lie in memory: as many rows as make a thousand elements, or one long one."""
+    if length > WHOLE_ELEMENTS:
+        return Tile(1, 4096, 8, "blocks")
+    wide = power_of_two(length)
+    rows = max(1, min(1024 // wide, power_of_two(kept // (4 * MULTIPROCESSORS))))
+    return Tile(rows, wide, max(1, min(16, rows * wide // 256)), "whole")
+
+
+def _column_tile(kept: int, length: int) -> Tile:
+    """Tiles whose columns lie in memory: a few dozen neighbours side by side."""
+    columns = min(64, power_of_two(kept))
+    while columns > 16 and kept // columns < MULTIPROCESSORS:
+        columns //= 2
+    if power_of_two(length) * columns <= 4096:
+        deep = power_of_two(length)
+        return Tile(columns, deep, max(1, min(8, columns * deep // 256)), "whole")
+    return Tile(columns, 2048 // columns, 8, "blocks")
+
+
+def print_nest(plan: Plan, name: str) -> list[Launch]:
+    """The kernels of a nest, in the order in which they are launched."""
+    tile = tile_of(plan)
+    if tile.mode == "split":
+        return [launch for level in range(plan.depth + 1) for launch in _split_level(plan, tile, name, level)]
+    printer = TilePrinter(plan, tile)
+    body = _whole(printer) if tile.mode == "whole" else _blocks(printer)
+    return [_kernel(printer, name, body, [], 1)]
+
+
+def _pointers(plan: Plan) -> list[str]:
+    accesses = [*plan.loads.values(), *(access for _, access in plan.stores)]
+    return list(dict.fromkeys(access.buffer.name for access in accesses))
+
+
+def _kernel(printer: TilePrinter, name: str, body: Sequence[str], extra: Sequence[str], splits: int) -> Launch:
+    tile, plan = printer.tile, printer.plan
+    pointers = [*_pointers(plan), *extra]
+    wide = max([_reach(plan), printer.elements * max(printer.length, 1)]) >= 1 << 31
+    first = "tl.program_id(0).to(tl.int64)" if wide else "tl.program_id(0)"
+    lines = [f"x = {first} * XBLOCK + tl.arange(0, XBLOCK)[:, None]", f"xmask = x < {printer.elements}"]
+    lines += printer.coordinates(printer.kept, "x")
+    head = f"def {name}({', '.join(pointers)}, XBLOCK: tl.constexpr, RBLOCK: tl.constexpr):"
+    source = f"@triton.jit\n{head}\n" + textwrap.indent("\n".join([*lines, *body]), "    ")
+    grid = (ceil_div(printer.elements, tile.x), splits)
+    return Launch(name, source, pointers, grid, {"XBLOCK": tile.x, "RBLOCK": tile.r}, tile.warps)
+
+
+def _reach(plan: Plan) -> int:
+    """The largest element offset of any access."""
+    accesses = [*plan.loads.values(), *(access for _, access in plan.stores)]
+    return max((a.offset + sum(loop.size * abs(stride) for loop, stride in a.strides.items()) for a in accesses),
+               default=0)  # fmt: skip
+
+
+def _block_lines(printer: TilePrinter, start: str) -> list[str]:
+    lines = [f"r = {start} + tl.arange(0, RBLOCK)[None, :]"] if start else ["r = tl.arange(0, RBLOCK)[None, :]"]
+    if printer._partial():
+        lines.append(f"rmask = r < {printer.length}")
+    return lines + printer.coordinates(printer.plan.inner, "r")
+
+
+def _contribution(printer: TilePrinter, value: Value) -> str:
+    text = printer.ref(value.args[0])
+    if value.compute not in ("f32", "f64"):
+        raise Unsupported(f"a reduction of {value.compute}")
+    if value.args[0].compute != value.compute:
+        text = f"{text}.to({TYPES[value.compute]})"
+    return printer.masked(f"tl.broadcast_to({text}, [XBLOCK, RBLOCK])", value, _IDENTITY[value.attrs["kind"]])
+
+
+def _whole(printer: TilePrinter) -> list[str]:
+    """Everything in registers: values of kept and reduced scope stand in one sequence."""
+    plan = printer.plan
+    scope = printer.row = printer.lane = Scope()
+    scope.lines += _block_lines(printer, "") if plan.inner else []
+    for level in range(plan.depth):
+        for value in plan.reductions(level):
+            text = _FOLD[value.attrs["kind"]].format(_contribution(printer, value))
+            scope.lines.append(f"t{plan.values.index(value)} = {text}[:, None]")
+            scope.names[(value, ())] = f"t{plan.values.index(value)}"
+        scope.lines += [printer.store(value, access) for value, access in plan.full_stores(level)]
+    scope.lines += [printer.store(value, access) for value, access in plan.kept_stores()]
+    return scope.lines
+
+
+def _blocks(printer: TilePrinter) -> list[str]:
+    """One loop over blocks of the row per pass."""
+    plan = printer.plan
+    row = printer.row
+    for level in range(plan.depth):
+        row.lines += _pass(printer, level, "0", str(printer.length))
+        for value in plan.reductions(level):
+            number = plan.values.index(value)
+            row.lines.append(f"t{number} = {_FOLD[value.attrs['kind']].format(f'a{number}')}[:, None]")
+            row.names[(value, ())] = f"t{number}"
+    row.lines += [printer.store(value, access) for value, access in plan.kept_stores()]
+    return row.lines
+
+
+def _pass(printer: TilePrinter, level: int, low: str, high: str) -> list[str]:
+    plan = printer.plan
+    reductions, stores = plan.reductions(level), plan.full_stores(level)
+    if not reductions and not stores:
+        return []
+    lane = printer.lane = Scope()
+    for value in reductions:
+        number = f"a{plan.values.index(value)}"
+        lane.lines.append(f"{number} = {_JOIN[value.attrs['kind']].format(number, _contribution(printer, value))}")
+    lane.lines += [printer.store(value, access) for value, access in stores]
+    lines = [f"carry{plan.values.index(v)} = tl.zeros([XBLOCK, 1], {TYPES[v.compute]})" for v in plan.scans]
+    for value in reductions:
+        start = f"tl.full([XBLOCK, RBLOCK], {_IDENTITY[value.attrs['kind']]}, {TYPES[value.compute]})"
+        lines.append(f"a{plan.values.index(value)} = {start}")
+    body = "\n".join([*_block_lines(printer, "start"), *lane.lines])
+    return [*lines, f"for start in range({low}, {high}, RBLOCK):", textwrap.indent(body, "    ")]
+
+
+# ── rows shared by several programs ───────────────────────────────────────────────────────────────
+
+
+def partials(plan: Plan) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Name, shape and dtype of the partial results that the kernels of a plan exchange: [split, kept]."""
+    tile = tile_of(plan)
+    if tile.mode != "split":
+        return {}
+    elements = plan.rows * (1 if plan.row else plan.vector.size)
+    return {f"part{plan.values.index(v)}": ((tile.splits, elements), v.compute) for v in plan.reduces}
+
+
+def _split_level(plan: Plan, tile: Tile, name: str, level: int) -> list[Launch]:
+    """The kernel of one pass; after the last pass, the one that stores values per kept index."""
+    printer = TilePrinter(plan, tile)
+    names = list(partials(plan))
+    _joined(printer, level)
+    if level == plan.depth:
+        body = [printer.store(value, access) for value, access in plan.kept_stores()]
+        lines = [*printer.row.lines, *body]
+        return [_kernel(printer, f"{name}_end", lines, names, 1)] if body else []
+    size = ceil_div(ceil_div(printer.length, tile.r), tile.splits) * tile.r
+    bounds = [f"low = tl.program_id(1) * {size}", f"high = tl.minimum(low + {size}, {printer.length})"]
+    body = _pass(printer, level, "low", "high")
+    if not body:
+        return []
+    keep = []
+    for value in plan.reductions(level):
+        number = plan.values.index(value)
+        place = f"part{number} + tl.program_id(1) * {printer.elements} + x"
+        folded = f"{_FOLD[value.attrs['kind']].format(f'a{number}')}[:, None]"
+        keep.append(f"tl.store({place}, {folded}, xmask)")
+    lines = [*bounds, *printer.row.lines, *body, *keep]
+    return [_kernel(printer, f"{name}_{level}", lines, names, tile.splits)]
+
+
+def _joined(printer: TilePrinter, level: int) -> None:
+    """Define the reductions that earlier kernels left as partial results."""
+    plan, row = printer.plan, printer.row
+    ready = [value for value in plan.reduces if plan.levels[value] <= level]
+    if ready:
+        row.lines.append(f"s = tl.arange(0, {printer.tile.splits})[None, :]")
+    for value in ready:
+        number = plan.values.index(value)
+        place = f"part{number} + s * {printer.elements} + x"
+        fold = _FOLD[value.attrs["kind"]].format(f"tl.load({place}, xmask, {_IDENTITY[value.attrs['kind']]})")
+        row.lines.append(f"t{number} = {fold}[:, None]")
+        row.names[(value, ())] = f"t{number}"
