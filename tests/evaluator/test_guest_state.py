@@ -1,0 +1,224 @@
+"""The state of a model: found wherever it is kept, restored, and matched with a candidate's."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from cuda_l1.evaluator.guest import state
+
+
+class Everywhere(nn.Module):
+    """A parameter, a buffer, a plain attribute, lists of tensors, a tied weight, and the same below."""
+
+    def __init__(self, *, nested=True):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(3))
+        self.tied = self.weight
+        self.register_buffer("running", torch.zeros(3))
+        self.register_buffer("absent", None)
+        self.hidden = torch.randn(3)
+        self.pair = (torch.randn(2), torch.randn(2))
+        self.history = [torch.randn(2), "no tensor"]
+        self.label = "text"
+        if nested:
+            self.inner = Everywhere(nested=False)
+
+
+NAMES = {"weight", "tied", "running", "hidden", "pair.0", "pair.1", "history.0"}
+
+
+def test_state_is_found_wherever_it_is_kept():
+    model = Everywhere()
+    assert set(state.collect(model)) == NAMES | {f"inner.{name}" for name in NAMES}
+    kinds = state.kinds(model)
+    assert kinds["inner.weight"] == kinds["tied"] == "parameter"
+    assert kinds["running"] == "buffer" and kinds["inner.hidden"] == kinds["pair.1"] == "attribute"
+
+
+def test_a_snapshot_is_a_copy_and_brings_everything_back():
+    model = Everywhere()
+    saved = state.snapshot(model)
+    with torch.no_grad():
+        for tensor in state.collect(model).values():
+            tensor.add_(1)
+    assert not torch.equal(saved["weight"], model.weight)
+    state.restore(model, saved)
+    assert all(state.same(t, saved[name]) for name, t in state.collect(model).items())
+
+
+def test_restoring_copies_into_the_tensors_that_are_there():
+    model = Everywhere()
+    saved = state.snapshot(model)
+    place, version = model.weight.data_ptr(), model.weight._version
+    with torch.no_grad():
+        model.weight.mul_(2)
+    state.restore(model, saved)
+    assert model.weight.data_ptr() == place and model.weight._version > version + 1
+    untouched = model.weight._version
+    state.restore(model, saved)
+    assert model.weight._version == untouched  # equal values are not written again: caches stay valid
+
+
+@pytest.mark.parametrize("name", ["hidden", "history", "inner.hidden"])
+def test_an_attribute_of_another_shape_is_set_anew(name):
+    model = Everywhere()
+    saved = state.snapshot(model)
+    *path, last = name.split(".")
+    owner = model.inner if path else model
+    setattr(owner, last, [torch.zeros(7)] if last == "history" else torch.zeros(7))
+    state.restore(model, saved)
+    assert all(state.same(t, saved[n]) for n, t in state.collect(model).items())
+
+
+class Steps(nn.Module):
+    """Attributes that a call replaces, makes, and fills: by its input, by its output."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = torch.zeros(3)
+        self.lazy = None
+        self.pair = (torch.zeros(3), torch.zeros(3))
+        self.items = [torch.zeros(3)]
+
+    def forward(self, x):
+        out = x - self.last
+        self.last, self.lazy, self.pair, self.made = x, out, (x, out), x
+        self.items[0] = out
+        return out
+
+
+def test_attributes_that_a_call_replaced_get_their_own_tensors_back():
+    model, x = Steps(), torch.ones(3)
+    own = model.last
+    before = state.attributes(model)
+    public = state.snapshot(model)
+    model(x)
+    after = state.collect(model)
+    state.reinstate(model, before, list(after))
+    assert model.last is own and model.lazy is None and not hasattr(model, "made")
+    assert torch.equal(model.items[0], torch.zeros(3)) and torch.equal(model.pair[1], torch.zeros(3))
+    state.restore(model, public)
+    assert torch.equal(x, torch.ones(3))  # what was kept of an input was not written to
+
+
+def test_only_the_names_given_are_reinstated():
+    model = Steps()
+    before = state.attributes(model)
+    model(torch.ones(3))
+    state.reinstate(model, before, ["last"])
+    assert torch.equal(model.last, torch.zeros(3)) and model.lazy is not None and hasattr(model, "made")
+
+
+def test_parameters_and_buffers_are_never_replaced():
+    model = Everywhere()
+    before, weight = state.attributes(model), model.weight
+    state.reinstate(model, before, ["weight", "running", "inner.weight"])
+    assert model.weight is weight
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "equal"),
+    [
+        (torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]), True),
+        (torch.tensor([torch.inf]), torch.tensor([torch.finfo().max]), False),
+        (torch.tensor([torch.nan]), torch.tensor([0.0]), False),
+        (torch.tensor([1.0]), torch.tensor([1.0]).double(), False),
+        (torch.tensor([1.0]), torch.tensor([[1.0]]), False),
+        (torch.tensor([complex(1, torch.nan)]), torch.tensor([complex(1, torch.nan)]), True),
+        (torch.tensor([complex(1, 2)]), torch.tensor([complex(1, 3)]), False),
+        (torch.tensor([1, 2]), torch.tensor([1, 3]), False),
+        (torch.tensor([1.0]).to(torch.float8_e4m3fn), torch.tensor([2.0]).to(torch.float8_e4m3fn), False),
+    ],
+)
+def test_same(a, b, equal):
+    assert state.same(a, b) is equal
+
+
+# ── partners ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class Reference(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first = nn.Linear(4, 6)
+        self.second = nn.Linear(6, 2)
+        self.norm = nn.BatchNorm1d(2)
+        self.norm2 = nn.BatchNorm1d(2)
+
+
+def matched(candidate: nn.Module) -> state.Partners:
+    return state.match(state.snapshot(Reference()), candidate)
+
+
+def test_the_same_names_are_partners():
+    found = matched(Reference())
+    assert not found.unmapped and all(a == b for a, b in found.partner.items())
+
+
+class Renamed(nn.Module):
+    """Other names, the first weight stored transposed, constants in the same order."""
+
+    def __init__(self):
+        super().__init__()
+        original = Reference()
+        self.w1 = nn.Parameter(original.first.weight.detach().t().contiguous())
+        self.b1 = nn.Parameter(original.first.bias.detach().clone())
+        self.w2 = nn.Parameter(original.second.weight.detach().clone())
+        self.b2 = nn.Parameter(original.second.bias.detach().clone())
+        self.a = nn.BatchNorm1d(2)
+        self.b = nn.BatchNorm1d(2)
+
+
+def test_renamed_and_transposed_tensors_find_each_other_by_their_values():
+    found = matched(Renamed())
+    assert not found.unmapped and found.transposed == {"first.weight"}
+    assert found.partner["first.weight"] == "w1" and found.partner["second.bias"] == "b2"
+    assert found.partner["norm.weight"] == "a.weight" and found.partner["norm2.weight"] == "b.weight"
+
+
+def test_other_values_arrive_in_the_partners():
+    model = Renamed()
+    mapping = matched(model)
+    values = {name: torch.randn_like(t.float()).to(t.dtype) for name, t in state.snapshot(Reference()).items()}
+    version = model.w1._version
+    state.load_reference_state(model, values, mapping)
+    assert torch.equal(model.w1, values["first.weight"].t()) and torch.equal(model.b.bias, values["norm2.bias"])
+    assert model.w1._version > version and model.w1.requires_grad
+
+
+class Packed(nn.Module):
+    """One matrix of all weights: nothing to match."""
+
+    def __init__(self):
+        super().__init__()
+        self.packed = nn.Parameter(torch.randn(99))
+
+
+class PackedWithLoader(Packed):
+    def load_reference(self, values):
+        self.kept = values
+        with torch.no_grad():
+            self.packed[:24].copy_(values["first.weight"].flatten())
+
+
+def test_what_has_no_partner_is_named():
+    found = matched(Packed())
+    assert set(found.unmapped) == set(state.collect(Reference())) and not found.by_method
+
+
+def test_a_candidate_may_load_the_reference_by_itself():
+    model = PackedWithLoader()
+    mapping = matched(model)
+    assert mapping.by_method
+    values = state.snapshot(Reference())
+    state.load_reference_state(model, values, mapping)
+    assert torch.equal(model.packed[:24], values["first.weight"].flatten())
+    values["first.weight"].zero_()  # the buffer is used again for the next weights
+    assert model.kept["first.weight"].any()
+
+
+def test_another_dtype_is_no_partner():
+    assert "first.weight" in matched(Reference().half()).unmapped

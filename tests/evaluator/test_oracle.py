@@ -1,0 +1,185 @@
+"""How far an answer lies from truth, jumps, and arithmetic at other precisions."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from cuda_l1.evaluator.guest import oracle
+
+INF, NAN = math.inf, math.nan
+
+
+def error(answer: object, truth: object) -> float:
+    return oracle.max_error(torch.as_tensor(answer), torch.as_tensor(truth, dtype=torch.float64))
+
+
+def test_the_error_is_relative_to_the_element_and_to_the_whole():
+    truth = [3.0, -4.0]  # rms = 5 / sqrt(2)
+    assert error([3.1, -4.0], truth) == pytest.approx(0.1 / (3 + 5 / math.sqrt(2)), rel=1e-6)
+    assert error(truth, truth) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "truth"),
+    [([INF, 1], [INF, 1]), ([-INF, 1], [-INF, 1]), ([NAN, 1], [NAN, 1]), ([NAN, INF], [NAN, INF]), ([0, 0], [0, 0])],
+)
+def test_the_same_kind_of_infinity_is_right(answer, truth):
+    assert error(answer, truth) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "truth"),
+    [
+        ([INF, 1], [-INF, 1]),
+        ([INF, 1], [5, 1]),
+        ([NAN, 1], [5, 1]),
+        ([5, 1], [NAN, 1]),
+        ([5, 1], [INF, 1]),
+        ([NAN, 1], [INF, 1]),
+        ([INF, 1], [NAN, 1]),
+        ([1e-30, 0], [0, 0]),
+        ([3e38, 1], [INF, 1]),
+    ],
+)
+def test_another_kind_is_infinitely_wrong(answer, truth):
+    assert error(answer, truth) == INF
+
+
+def test_infinite_elements_do_not_hide_errors_of_finite_ones():
+    assert error([INF, 1.5], [INF, 1.0]) == pytest.approx(0.5 / 2)
+
+
+def test_empty_tensors_are_right():
+    assert error(torch.empty(0, 3), torch.empty(0, 3)) == 0.0
+
+
+def test_integers_and_booleans_are_equal_or_wrong():
+    assert oracle.max_error(torch.tensor([1, 2]), torch.tensor([1, 2])) == 0.0
+    assert oracle.max_error(torch.tensor([1, 2]), torch.tensor([1, 3])) == INF
+    assert oracle.max_error(torch.tensor([True]), torch.tensor([False])) == INF
+
+
+def test_complex_numbers_err_in_either_part():
+    truth = torch.tensor([3 + 4j, 1 - 1j], dtype=torch.complex128)
+    wrong = truth.clone()
+    wrong[0] = 3 + 4.5j
+    assert oracle.max_error(truth.to(torch.complex64), truth) < 1e-6
+    assert oracle.max_error(wrong, truth) > 0.05
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (1, 40), (40,), (3, 2, 5)])
+def test_slices_give_what_the_whole_gives(shape, monkeypatch):
+    truth = torch.randn(shape, dtype=torch.float64)
+    answer = (truth * (1 + 1e-5 * torch.randn_like(truth))).float()
+    left_out = torch.rand(shape) < 0.3
+    whole = oracle.max_error(answer, truth), oracle.max_error(answer, truth, left_out)
+    monkeypatch.setattr(oracle, "_SLICE", 8)
+    assert (oracle.max_error(answer, truth), oracle.max_error(answer, truth, left_out)) == pytest.approx(whole)
+
+
+def test_elements_left_out_do_not_count():
+    truth = torch.ones(4, dtype=torch.float64)
+    answer = torch.tensor([1.0, NAN, 1.0, 9.0])
+    assert oracle.max_error(answer, truth, torch.tensor([False, True, False, True])) == 0.0
+
+
+# ── jumps ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_isolated_jumps_are_found_and_noise_is_not():
+    truth = torch.randn(10_000, dtype=torch.float64)
+    noisy = truth * (1 + 1e-7 * torch.randn_like(truth))
+    assert oracle.find_jumps(noisy, truth).count == 0
+    noisy[[5, 77]] += 0.1
+    found = oracle.find_jumps(noisy, truth)
+    assert found.count == 2 and found.mask[[5, 77]].all()
+
+
+def test_many_differences_are_no_jumps():
+    truth = torch.randn(1000, dtype=torch.float64)
+    answer = truth.clone()
+    answer[:100] += 1.0
+    assert oracle.find_jumps(answer, truth).count == 0
+
+
+def test_integers_jump_where_they_differ():
+    truth = torch.arange(1000)
+    answer = truth.clone()
+    answer[3] = 0
+    assert oracle.find_jumps(answer, truth).count == 1
+
+
+# ── other precisions ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_tf32_keeps_ten_bits_and_rounds_to_nearest():
+    ulp = 2.0**-10
+    x = torch.tensor([1.0, 1 + 0.4 * ulp, 1 + 0.6 * ulp, -(1 + 0.6 * ulp), 3.0e38, 0.0, 1e-30])
+    rounded = oracle.round_to_tf32(x)
+    assert rounded[:4].tolist() == [1.0, 1.0, 1 + ulp, -(1 + ulp)]
+    assert ((rounded - x).abs() <= 2.0**-11 * x.abs()).all()
+    assert torch.equal(oracle.round_to_tf32(rounded), rounded)
+
+
+def test_tf32_leaves_other_dtypes_and_infinities_alone():
+    for x in (torch.randn(4).double(), torch.randn(4).half(), torch.arange(4)):
+        assert oracle.round_to_tf32(x) is x
+    special = oracle.round_to_tf32(torch.tensor([INF, -INF, NAN]))
+    assert special[0] == INF and special[1] == -INF and special[2].isnan()
+
+
+def test_emulated_tf32_errs_like_tf32():
+    model = torch.nn.Linear(256, 256)
+    x = torch.randn(64, 256)
+    truth = oracle.run_float64(oracle.cast_model(model, torch.float64), [x.double()])
+    fp32 = oracle.max_error(oracle.run_plain(model, [x]), truth)
+    tf32 = oracle.max_error(oracle.run_tf32(model, [x], "cpu"), truth)
+    bf16 = oracle.max_error(oracle.run_autocast(model, [x], "cpu").float(), truth)
+    assert fp32 < 3e-6 < 1e-4 < tf32 < 1e-2 and tf32 < bf16 < 1e-1
+
+
+class Widths(torch.nn.Module):
+    """Spells out casts, makes tensors of its own, and holds all kinds of state."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(4))
+        self.register_buffer("table", torch.arange(4))
+        self.phase = torch.nn.Parameter(torch.randn(4, dtype=torch.complex64))
+        self.hidden = torch.randn(4)
+        self.pair = (torch.randn(4), torch.randn(4))
+
+    def forward(self, x):
+        y = x.float() * self.weight.to(torch.float32) + self.hidden + self.pair[0]
+        y = y + torch.zeros(4) + torch.ones(4, dtype=torch.float32) + self.phase.abs()
+        return y.type(torch.float32) + self.table
+
+
+def test_truth_is_float64_throughout():
+    twin = oracle.cast_model(Widths(), torch.float64)
+    assert {p.dtype for p in twin.parameters()} == {torch.float64, torch.complex128}
+    assert twin.hidden.dtype is twin.pair[1].dtype is torch.float64 and twin.table.dtype is torch.int64
+    out = oracle.run_float64(twin, [torch.randn(4, dtype=torch.float64)])
+    assert out.dtype is torch.float64
+    assert (out - out.float().double()).abs().max() > 0  # bits beyond float32: nothing was rounded on the way
+    assert torch.get_default_dtype() is torch.float32
+
+
+def test_casting_copies_and_keeps_the_nesting():
+    value = {"a": (torch.ones(2), torch.arange(2)), "b": [torch.ones(1, dtype=torch.complex64), 3]}
+    wide = oracle.cast(value, torch.float64)
+    assert wide["a"][0].dtype is torch.float64 and wide["a"][1].dtype is torch.int64
+    assert wide["b"][0].dtype is torch.complex128 and wide["b"][1] == 3
+    assert wide["a"][1].data_ptr() != value["a"][1].data_ptr()
+
+
+def test_backend_flags_come_back_even_after_an_error():
+    flags = torch.backends.cuda.matmul
+    before = flags.allow_tf32
+    with pytest.raises(RuntimeError, match="inside"), oracle.backend_precision(tf32=not before):
+        assert flags.allow_tf32 is not before
+        raise RuntimeError("inside")
+    assert flags.allow_tf32 is before

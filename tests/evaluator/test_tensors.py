@@ -1,0 +1,185 @@
+"""Nested values cross a shared buffer unchanged: strides, offsets and dtypes kept, malformed text refused."""
+
+from __future__ import annotations
+
+import os
+from collections import namedtuple
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cuda_l1.evaluator.guest import buffers, tensors
+
+Point = namedtuple("Point", "x y")
+DTYPES = [
+    *(torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.complex64),
+    *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
+]
+
+
+def there_and_back(value: object, *, odd: bool = False) -> object:
+    """Through one buffer that two ends see, as judge and runner do."""
+    near = buffers.create(tensors.nbytes_needed(value), None)
+    described = tensors.pack(value, near, odd=odd)
+    far = buffers.attach(os.dup(near.fileno()), near.nbytes, None)
+    return tensors.unpack(described, far)
+
+
+def some(dtype: torch.dtype, *shape: int) -> torch.Tensor:
+    return torch.randint(0, 2, shape).to(dtype) if dtype is torch.bool else (9 * torch.randn(shape)).to(dtype)
+
+
+@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_dtype_crosses_with_its_values(dtype, odd):
+    value = some(dtype, 3, 5)
+    back = there_and_back([value], odd=odd)[0]
+    assert back.dtype is dtype and torch.equal(back, value)
+
+
+@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.randn(4, 6).t(),
+        lambda: torch.randn(4, 6)[:, ::2],
+        lambda: torch.randn(1, 6).expand(5, 6),
+        lambda: torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last),
+        lambda: torch.arange(10.0).unfold(0, 4, 1),
+        lambda: torch.randn(7)[3:],
+        lambda: torch.tensor(2.5),
+        lambda: torch.empty(0, 4),
+        lambda: torch.empty(3, 0),
+    ],
+    ids=["transposed", "strided", "expanded", "channels-last", "overlapping", "offset", "scalar", "empty", "empty-2"],
+)
+def test_strides_and_values_cross(make, odd):
+    value = make()
+    back = there_and_back([value], odd=odd)[0]
+    assert back.shape == value.shape and torch.equal(back, value)
+    assert back.numel() == 0 or back.stride() == value.stride()
+
+
+def test_an_odd_offset_starts_one_element_off_the_alignment():
+    back = there_and_back([torch.randn(8), torch.randn(8).half()], odd=True)
+    assert [t.storage_offset() for t in back] == [1, 1]
+    assert back[0].data_ptr() % buffers.ALIGNMENT == 4 and back[1].data_ptr() % buffers.ALIGNMENT == 2
+
+
+def test_each_tensor_owns_its_storage():
+    first, second = there_and_back([torch.randn(8), torch.randn(8)])
+    assert first.untyped_storage().data_ptr() != second.untyped_storage().data_ptr()
+    assert first.untyped_storage().nbytes() == 32
+
+
+def test_everything_else_is_tagged():
+    value = [1, -2.5, True, None, "text", (1, [2]), {"a": 1, 2: (3,)}, 1 + 2j, slice(1, None, 2)]
+    value += [torch.float16, torch.device("cpu"), torch.Size([2, 3])]
+    assert there_and_back(value) == value
+
+
+def test_a_named_tuple_becomes_a_tuple():
+    x, y = there_and_back(Point(torch.ones(2), 3))
+    assert torch.equal(x, torch.ones(2)) and y == 3
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(JSON)
+def test_plain_values_survive(value):
+    assert there_and_back([value]) == [value]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 4), max_size=4), min_size=1, max_size=4), st.booleans(), st.randoms())
+def test_any_shapes_in_any_order_of_strides_survive(shapes, odd, random):
+    value = []
+    for shape in shapes:
+        order = random.sample(range(len(shape)), len(shape))
+        value.append(torch.randn(shape).permute(order))
+    back = there_and_back(value, odd=odd)
+    assert all(torch.equal(a, b) for a, b in zip(back, value, strict=True))
+
+
+def test_rewriting_puts_other_contents_in_the_same_places():
+    value = {"a": torch.zeros(4, 3).t(), "b": [torch.zeros(5)]}
+    buffer = buffers.create(tensors.nbytes_needed(value), None)
+    described = tensors.pack(value, buffer)
+    seen = tensors.unpack(described, buffer)
+    tensors.rewrite({"a": torch.ones(4, 3).t(), "b": [torch.full((5,), 2.0)]}, described, buffer)
+    assert torch.equal(seen["a"], torch.ones(3, 4)) and torch.equal(seen["b"][0], torch.full((5,), 2.0))
+
+
+def test_equal_layouts_take_the_same_places():
+    value = [torch.zeros(4, 3), 5]
+    assert tensors.layout(value) == tensors.layout([torch.ones(4, 3), 5])
+    for other in ([torch.zeros(3, 4).t(), 5], [torch.zeros(4, 3), 6], [torch.zeros(4, 3).double(), 5], [5]):
+        assert tensors.layout(value) != tensors.layout(other)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        object(),
+        {1, 2},
+        torch.randn(3, 3).to_sparse(),
+        torch.empty(3, device="meta"),
+        torch.randn(3, dtype=torch.complex64).conj(),
+        torch.nn.Linear(2, 2),
+        torch.nn.Buffer(torch.ones(2)).as_subclass(type("Odd", (torch.Tensor,), {})),
+    ],
+    ids=["object", "set", "sparse", "meta", "lazy-conj", "module", "subclass"],
+)
+def test_what_cannot_cross_is_named(value):
+    with pytest.raises(tensors.Unsupported):
+        tensors.require_supported([value])
+
+
+def test_deep_nesting_is_refused_on_both_ends():
+    deep: list = []
+    for _ in range(100):
+        deep = [deep]
+    with pytest.raises(tensors.Unsupported, match="deeply"):
+        tensors.pack(deep, buffers.create(0, None))
+    described: object = 1
+    for _ in range(100):
+        described = {"$list": [described]}
+    with pytest.raises(tensors.Unsupported, match="deeply"):
+        tensors.unpack(described, buffers.create(0, None))
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        {"$tensor": "float33", "shape": [1], "stride": [1], "at": 0, "skip": 0},
+        {"$tensor": "__class__", "shape": [1], "stride": [1], "at": 0, "skip": 0},
+        {"$tensor": ["float32"], "shape": [1], "stride": [1], "at": 0, "skip": 0},
+        {"$tensor": "float32", "shape": [1 << 20], "stride": [1], "at": 0, "skip": 0},
+        {"$tensor": "float32", "shape": [2], "stride": [1 << 40], "at": 0, "skip": 0},
+        {"$tensor": "float32", "shape": [1], "stride": [1], "at": -4096, "skip": 0},
+        {"$tensor": "float32", "shape": [1], "stride": [1], "at": 1 << 40, "skip": 0},
+        {"$dtype": "nothing"},
+        {"$unknown": []},
+        {},
+    ],
+)
+def test_a_description_reaches_nothing_outside_its_buffer(described):
+    with pytest.raises(ValueError):
+        tensors.unpack(described, buffers.create(4096, None))
+
+
+def test_a_buffer_gives_its_descriptor_back():
+    open_before = len(os.listdir("/proc/self/fd"))
+    kept = [buffers.create(1 << 12, None).bytes_at(0, 16) for _ in range(20)]
+    held = len(os.listdir("/proc/self/fd")) - open_before
+    del kept
+    assert held <= 20  # the mapping keeps one of its own while a tensor lies in it
+    assert len(os.listdir("/proc/self/fd")) == open_before

@@ -1,0 +1,137 @@
+"""What is put to a candidate: stressed inputs, other weights, secret seeds."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from cuda_l1.evaluator.guest import state, trials
+from cuda_l1.evaluator.guest.tensors import extent, nbytes_needed
+
+PLAIN = {
+    "normal": lambda: torch.randn(4, 5),
+    "uniform": lambda: torch.rand(4, 5),
+    "half": lambda: torch.randn(4, 5).half(),
+    "channels": lambda: torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last),
+}
+LEFT_ALONE = {
+    "integers": lambda: torch.randint(0, 9, (40,)),
+    "booleans": lambda: torch.rand(40) > 0.5,
+    "mask-0-1": lambda: (torch.rand(40) > 0.1).float(),
+    "mask-minus-inf": lambda: torch.full((4, 4), -torch.inf).triu(1),
+    "triangle": lambda: torch.randn(40, 40).tril(),
+    "one-hot": lambda: torch.eye(7),
+    "probabilities": lambda: torch.randn(4, 9).softmax(-1),
+    "one-element": lambda: torch.randn(1),
+    "scalar": lambda: torch.tensor(0.5),
+    "complex": lambda: torch.randn(4, dtype=torch.complex64),
+    "float8": lambda: torch.randn(40).to(torch.float8_e4m3fn),
+}
+
+
+@pytest.mark.parametrize("factor", [-1.0, 8.0, 1e5])
+@pytest.mark.parametrize("make", PLAIN.values(), ids=PLAIN)
+def test_plain_inputs_are_multiplied(make, factor):
+    value = make()
+    (stressed,), touched = trials.stress([value], factor)
+    assert touched and torch.equal(stressed, value * factor) and stressed.stride() == value.stride()
+
+
+@pytest.mark.parametrize("make", LEFT_ALONE.values(), ids=LEFT_ALONE)
+def test_masks_integers_and_structured_inputs_are_left_alone(make):
+    value = make()
+    (stressed,), touched = trials.stress([value], -1.0)
+    assert not touched and stressed is value
+
+
+@pytest.mark.parametrize("make", [lambda: torch.randn(1, 6).expand(50, 6), lambda: torch.randn(9, 8)[:, ::2]])
+def test_stressed_inputs_take_no_more_room(make):
+    value = make()
+    (stressed,), _ = trials.stress([value], 2.0)
+    assert torch.equal(stressed, 2 * value) and stressed.stride() == value.stride()
+    assert extent(stressed) == extent(value) and nbytes_needed([stressed]) == nbytes_needed([value])
+
+
+def test_nested_inputs_and_other_values_stay_in_place():
+    inputs, touched = trials.stress([{"x": torch.ones(3) * 2, "n": 4}, (torch.arange(3),)], 0.5)
+    assert touched and inputs[0]["x"].tolist() == [1, 1, 1] and inputs[0]["n"] == 4
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(5, 4)
+        self.head = nn.Linear(4, 5, bias=False)
+        self.head.weight = self.embedding.weight
+        self.zeros = nn.Parameter(torch.zeros(3))
+        self.ones = nn.Parameter(torch.ones(3))
+        self.empty = nn.Parameter(torch.empty(0))
+        self.norm = nn.BatchNorm1d(4)
+        self.register_buffer("mask", torch.ones(4, 4).tril())
+        self.hidden = torch.randn(4)
+
+
+def test_other_weights_change_every_parameter_and_nothing_else():
+    model = Tied()
+    other, kinds = trials.other_state(model), state.kinds(model)
+    for name, value in state.collect(model).items():
+        if name == "empty":
+            continue
+        running = name.endswith(("running_mean", "running_var"))
+        if kinds[name] == "parameter" or running:
+            changed = (other[name] != value).double().mean()
+            assert changed > 0.9, name
+        else:
+            assert torch.equal(other[name], value), name
+
+
+def test_other_weights_keep_ties_and_positive_variances():
+    other = trials.other_state(Tied())
+    assert other["head.weight"] is other["embedding.weight"]
+    assert (other["norm.running_var"] > 0).all()
+
+
+def test_other_weights_leave_the_model_untouched():
+    model = Tied()
+    before = state.snapshot(model)
+    trials.other_state(model)
+    assert not trials.changed(before, state.snapshot(model))
+
+
+def test_half_precision_parameters_keep_their_dtype():
+    other = trials.other_state(nn.Linear(4, 4).bfloat16())
+    assert {t.dtype for t in other.values()} == {torch.bfloat16}
+
+
+def test_changes_are_named_and_so_is_what_is_new():
+    before = {"a": torch.ones(2), "b": torch.tensor([torch.nan])}
+    after = {"a": torch.ones(2), "b": torch.tensor([torch.nan]), "c": torch.ones(1)}
+    assert trials.changed(before, after) == ["c"]
+    after["a"] = torch.tensor([1.0, 2.0])
+    assert trials.changed(before, after) == ["a", "c"]
+
+
+def test_inputs_follow_the_seed_and_are_secret_without_one():
+    def get_inputs():
+        return [torch.randn(8, requires_grad=True)]
+
+    first, again = (trials.draw_inputs(get_inputs, "cpu", 7)[0] for _ in range(2))
+    secret, other = (trials.draw_inputs(get_inputs, "cpu")[0] for _ in range(2))
+    assert torch.equal(first, again) and not torch.equal(secret, other) and not first.requires_grad
+
+
+def test_seeds_come_from_the_operating_system():
+    torch.manual_seed(0)
+    first = trials.secret_seed()
+    torch.manual_seed(0)
+    assert trials.secret_seed() != first and 0 <= first < 2**63
+
+
+def test_plans_vary_everything_that_a_candidate_could_have_kept():
+    plans = trials.standard_plans()
+    assert plans[0].kind == "base" and plans[1].same_inputs
+    assert any(p.other_weights for p in plans) and any(p.odd for p in plans) and any(p.in_place for p in plans)
+    assert {p.factor < 0 for p in plans} == {True, False} and any(0 < p.factor < 1 for p in plans)
+    exponents = {p.factor for _ in range(60) for p in trials.standard_plans() if p.kind == "scaled"}
+    assert len(exponents) > 2  # not known in advance
