@@ -221,7 +221,8 @@ def test_lifted_code_computes_what_the_reference_does(tmp_path: Path) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
-@pytest.mark.parametrize("name", [name for name in LIFTED if name != "written_argument"])
+# `literal` makes a tensor on the CPU: its reference runs there only.
+@pytest.mark.parametrize("name", [name for name in LIFTED if name not in ("written_argument", "literal")])
 def test_lifted_triton_computes_what_the_reference_does(name: str) -> None:
     built = build(LIFTED[name], ["inductor"], "cuda")
     assert built is not None

@@ -12,12 +12,8 @@ from typing import Literal
 from cuda_l1.evaluator.processes import Template
 
 _COMPILER_MARKS = ("torch.compile", "_inductor", "aoti_", "_dynamo")
-COMPILER_MODULES = (
-    "torch._dynamo",
-    "torch._inductor.compile_fx",
-    "torch._inductor.async_compile",
-    "torch._inductor.codecache",
-)
+# Not `compile_fx`: importing it starts the CUDA driver, whose thread no fork may inherit.
+COMPILER_MODULES = ("torch._dynamo", "torch._inductor.codecache", "torch._inductor.async_compile")
 
 
 class Templates:

@@ -79,7 +79,6 @@ class CapturedForward:
     def _warm_up(self, args, kwargs):
         """Run once on a side stream, then undo what the run changed; remember which inputs it changes."""
         before = [tensor.clone() for tensor in self._held]
-        versions = [tensor._version for tensor in self._held]
         input_versions = [tensor._version for tensor in self._inputs]
         attributes = _attributes(self._module)
         side = torch.cuda.Stream()
@@ -89,8 +88,8 @@ class CapturedForward:
         torch.cuda.current_stream().wait_stream(side)
         if not _same_objects(attributes, _attributes(self._module)) or self._state_addresses() != self._addresses:
             raise RuntimeError("not capturable as a CUDA graph: the forward assigns attributes of its module")
-        for tensor, version, value in zip(self._held, versions, before):
-            if tensor._version != version:
+        for tensor, value in zip(self._held, before):
+            if not torch.equal(tensor, value):  # not by version: batch_norm's running statistics keep theirs
                 tensor.copy_(value)
         self._changed_inputs = [i for i, tensor in enumerate(self._inputs) if tensor._version != input_versions[i]]
 
