@@ -6,6 +6,6 @@ with Evaluator() as evaluator:
 """
 
 from cuda_l1.evaluator.client import Evaluator
-from cuda_l1.evaluator.evaluation import eager_candidate
+from cuda_l1.evaluator.eager import eager_candidate
 
 __all__ = ["Evaluator", "eager_candidate"]

@@ -13,6 +13,7 @@ from typing import Any
 from cuda_l1.config import Limits
 from cuda_l1.errors import CudaL1Error, InfrastructureError, TaskError
 from cuda_l1.evaluator.build_cache import BuildCache
+from cuda_l1.evaluator.eager import eager_candidate
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed, ProtocolError
 from cuda_l1.evaluator.processes import MOUNTED_WORK, Guest, Template, wait
 from cuda_l1.evaluator.templates import Templates
@@ -70,6 +71,7 @@ class Bench:
         self._spare: list[Runner] = []
         self._count = 0
         self.task_sha: str | None = None
+        self.unsound_trials: tuple[str, ...] = ()
         self.facts: dict[str, Any] = {}
 
     # ── the judge ─────────────────────────────────────────────────────────────────────────────────
@@ -101,6 +103,21 @@ class Bench:
             self.close()
             raise TaskError(f"{task.id}: does not fit the device: {reply['memory']}")
         self.task_sha, self.facts = task.sha, reply["facts"]
+        self.unsound_trials = self._learn_unsound_trials(task, limits)
+
+    def _learn_unsound_trials(self, task: Task, limits: Limits) -> tuple[str, ...]:
+        """Trials that eager itself does not survive: some GPU kernels of torch need aligned inputs and fault without.
+
+        A fault poisons the context, so a runner has to try it, not the judge.
+        """
+        if self._place.kind == "cpu" or self.facts["random"]:
+            return ()
+        runner = self.runner_for(eager_candidate(task), limits)
+        try:
+            reply = self.ask(runner, "check", limits.verdict_s, mapped=True, only="offset")
+        finally:
+            self.release(runner)
+        return ("offset",) if reply["evidence"]["failure"] else ()
 
     def _put_file(self, guest: Guest, name: str, text: str) -> str:
         """Write a file into a guest's work directory; the path as the guest sees it."""

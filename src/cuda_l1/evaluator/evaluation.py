@@ -15,6 +15,7 @@ from typing import Any
 
 from cuda_l1.config import Limits, Protocol
 from cuda_l1.evaluator.bench import Bench, Failure, Runner
+from cuda_l1.evaluator.eager import eager_candidate
 from cuda_l1.evaluator.findings.static import static_findings
 from cuda_l1.evaluator.lease import DeviceLease
 from cuda_l1.evaluator.timing import Timer
@@ -24,7 +25,6 @@ from cuda_l1.types import (
     Environment,
     Evaluation,
     Finding,
-    Origin,
     Outcome,
     Task,
     Trial,
@@ -44,16 +44,6 @@ def limits_for(candidate: Candidate, limits: Limits) -> Limits:
 def one_line(text: str, limit: int = 500) -> str:
     """Text of foreign origin as one printable line: no control characters, no lone surrogates."""
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))[:limit]
-
-
-def eager_candidate(task: Task) -> Candidate:
-    """The reference itself as a candidate: what everything is timed against."""
-    return Candidate(
-        task_sha=task.sha,
-        task_id=task.id,
-        source=f"{task.source.rstrip()}\n\n\nModelNew = Model\n",
-        origins=(Origin(proposer="baselines", techniques=("eager",)),),
-    )
 
 
 @dataclass
@@ -129,7 +119,8 @@ class Verdict:
             )
             self.findings.append(Finding(check="weights-unmapped", severity="suspect", evidence=one_line(text)))
         budget = limits.verdict_s + limits.first_call_s
-        reply = self.bench.ask(runner, "check", budget, mapped=not unmapped)
+        without = list(self.bench.unsound_trials)
+        reply = self.bench.ask(runner, "check", budget, mapped=not unmapped, without=without)
         self._evidence = {**reply["evidence"], "oracle": reply["oracle"]}
         self.findings += [Finding(**{**f, "evidence": one_line(f["evidence"])}) for f in reply["evidence"]["findings"]]
         if reply["evidence"]["failure"]:

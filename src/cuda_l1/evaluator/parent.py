@@ -17,6 +17,7 @@ from cuda_l1.config import EvaluatorSettings, Protocol
 from cuda_l1.errors import CudaL1Error, InfrastructureError, TaskError, UsageError
 from cuda_l1.evaluator.bench import Bench, Failure, Place
 from cuda_l1.evaluator.build_cache import BuildCache
+from cuda_l1.evaluator.eager import eager_candidate
 from cuda_l1.evaluator.environment import (
     cache_folder,
     device_environment,
@@ -25,7 +26,7 @@ from cuda_l1.evaluator.environment import (
     guest_environment,
     usable_cores,
 )
-from cuda_l1.evaluator.evaluation import Progress, Verdict, eager_candidate
+from cuda_l1.evaluator.evaluation import Progress, Verdict
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
 from cuda_l1.evaluator.processes import wait
 from cuda_l1.evaluator.templates import Templates

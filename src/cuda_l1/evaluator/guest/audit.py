@@ -118,7 +118,7 @@ def _close(a: Answer, b: Answer) -> bool:
     )
 
 
-_NUDGES = (1e-6, 1e-5, 1e-4)
+_NUDGES = (1e-6, 1e-4, 1e-4, 1e-4)
 
 
 def _is_jumpy(reference: Reference, inputs: trials.Inputs) -> bool:
@@ -143,7 +143,7 @@ def _nudged(tensor: torch.Tensor, size: float) -> torch.Tensor:
 def _cases(reference: Reference, jumpy: bool) -> list[Case]:
     """The trials of a verdict, without the ones that only vary where the bytes lie."""
     cases = []
-    weights = trials.other_state(reference.model)
+    weights = reference.other_weights()
     for plan in trials.standard_plans():
         if plan.odd or plan.same_inputs:
             continue
@@ -279,5 +279,5 @@ def _sensitive(cases: list[Case]) -> bool:
 
 
 def _weights_matter(reference: Reference, case: Case) -> bool:
-    other = reference.truth(case.inputs, trials.other_state(reference.model), case.seed)
+    other = reference.truth(case.inputs, reference.other_weights(), case.seed)
     return any(e > 1e-4 for e in case.errors(other))

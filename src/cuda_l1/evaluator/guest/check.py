@@ -52,12 +52,15 @@ class Checker:
     _weights: Any = None
     _last: Case | None = None
 
-    def run(self, *, mapped: bool) -> Evidence:
-        """All trials in order; `mapped`: the candidate can take other weights."""
-        other = trials.other_state(self.reference.model)
+    def run(self, *, mapped: bool, only: str | None = None, without: Sequence[str] = ()) -> Evidence:
+        """All trials in order; `mapped`: the candidate can take other weights. `only` names the single kind to run,
+        `without` the kinds that the reference does not stand."""
+        other = self.reference.other_weights()
         self._weights = self.reference.public
         try:
             for plan in trials.standard_plans():
+                if plan.kind in without or (only is not None and plan.kind != only):
+                    continue
                 if plan.other_weights and not mapped:
                     plan = trials.Plan(plan.kind, factor=plan.factor, odd=plan.odd)
                     if plan.factor == 1.0:

@@ -121,7 +121,7 @@ class Judge:
         evidence = (
             self._check_random(session, message)
             if self._facts.random
-            else self._checker(session).run(mapped=message["mapped"])
+            else self._checker(session).run(**_trials_of(message))
         )
         evidence.failure = evidence.failure or self._restore(session)
         return {"evidence": dataclasses.asdict(evidence), "oracle": self._reference.oracle_place}
@@ -146,7 +146,7 @@ class Judge:
                 reference.set_mode("eval")
                 reference.changed_args, reference.changed_state = self._eval_changes
                 session.ask("set_mode", 60.0, "a call", mode="eval")
-                evidence = self._checker(session, self._eval_facts).run(mapped=message["mapped"])
+                evidence = self._checker(session, self._eval_facts).run(**_trials_of(message))
                 reference.set_mode(timed_mode)
                 reference.changed_args, reference.changed_state = changes
                 session.ask("set_mode", 60.0, "a call", mode=timed_mode)
@@ -245,6 +245,10 @@ class Judge:
 def _finite(value: Any) -> float | None:
     """A number of the runner's, or None."""
     return float(value) if isinstance(value, int | float) and 0 <= value < 1e12 else None
+
+
+def _trials_of(message: dict[str, Any]) -> dict[str, Any]:
+    return {"mapped": message["mapped"], "only": message.get("only"), "without": message.get("without", ())}
 
 
 def _seeds_trial(task_class: str) -> dict[str, Any]:

@@ -134,6 +134,11 @@ class Reference:
             raise BadTask("get_inputs() gives other shapes, strides or dtypes from call to call")
         return drawn
 
+    def other_weights(self) -> state.State:
+        """Other values for the same state, drawn anew from the public ones."""
+        state.restore(self.model, self.public)
+        return trials.other_state(self.model)
+
     def set_mode(self, mode: str) -> None:
         """`train` or `eval`, for the model and its twin."""
         self.mode = mode
