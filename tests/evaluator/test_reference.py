@@ -1,0 +1,168 @@
+"""The judge's view of a task: what a call changes, what its truth is, and which tasks are refused in one line."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from evaluator_support import LINEAR, reference_of
+
+from cuda_l1.evaluator.guest import oracle, state
+from cuda_l1.evaluator.guest.reference import BadTask, structure_of
+
+INPUTS = "\ndef get_inputs():\n    return [torch.randn(4, 3)]\n"
+
+
+def model(forward: str, init: str = "", inputs: str = INPUTS) -> str:
+    """A task whose constructor and forward are the given lines."""
+    lines = ["class Model(nn.Module):", "    def __init__(self):", "        super().__init__()"]
+    lines += [f"        {line}" for line in init.splitlines()]
+    lines += ["    def forward(self, x):", *(f"        {line}" for line in forward.splitlines())]
+    return "\n".join(lines) + "\n" + inputs
+
+
+def test_a_plain_task_changes_nothing(tmp_path):
+    reference = reference_of(tmp_path, LINEAR)
+    inputs = reference.draw()
+    reference.learn_changes(inputs)
+    assert reference.changed_args == reference.changed_state == [] and not reference.aliases
+    assert reference.mode == "train" and reference.oracle_place == "float64"
+
+
+def test_truth_is_the_same_function_in_float64(tmp_path):
+    reference = reference_of(tmp_path, LINEAR)
+    inputs = reference.draw()
+    truth = reference.truth(inputs, reference.public).tensors[0]
+    weight, bias = reference.public["linear.weight"].double(), reference.public["linear.bias"].double()
+    assert torch.allclose(truth, torch.relu(inputs[0].double() @ weight.t() + bias), atol=1e-14)
+    noise = oracle.max_error(reference.call(inputs, reference.public).tensors[0], truth)
+    assert 0 < noise < 1e-6
+
+
+def test_other_weights_reach_model_and_twin(tmp_path):
+    reference = reference_of(tmp_path, LINEAR)
+    inputs = reference.draw()
+    zeros = {name: torch.zeros_like(t) for name, t in reference.public.items()}
+    assert not reference.truth(inputs, zeros).tensors[0].any()
+    assert not reference.call(inputs, zeros).tensors[0].any()
+    assert reference.call(inputs, reference.public).tensors[0].any()
+
+
+def test_a_changed_argument_is_an_answer(tmp_path):
+    reference = reference_of(tmp_path, model("x.add_(1)\nreturn x.sum(1)"))
+    inputs = reference.draw()
+    before = inputs[0].clone()
+    reference.learn_changes(inputs)
+    assert reference.changed_args == [0]
+    answer = reference.call(inputs, reference.public)
+    assert torch.equal(answer.tensors[1], before + 1) and torch.equal(inputs[0], before)
+
+
+def test_a_view_of_an_argument_is_noticed(tmp_path):
+    reference = reference_of(tmp_path, model("return x.t()"))
+    reference.learn_changes(reference.draw())
+    assert reference.aliases
+
+
+STATEFUL = {
+    "buffer": ("self.norm = nn.BatchNorm1d(3)", "return self.norm(x)", {"norm.running_mean", "norm.running_var"}),
+    "attribute": ("self.h = torch.zeros(4, 3)", "self.h = torch.tanh(x + self.h)\nreturn self.h * 2", {"h"}),
+    "kept-input": ("self.h = torch.zeros(4, 3)", "y = x - self.h\nself.h = x\nreturn y", {"h"}),
+    "none-at-first": (
+        "self.h = None",
+        "self.h = x if self.h is None else torch.tanh(x + self.h)\nreturn self.h * 2",
+        {"h"},
+    ),
+    "made-in-forward": ("", "self.last = x * 2\nreturn self.last + 1", {"last"}),
+    "tuple": (
+        "self.hc = (torch.zeros(4, 3), torch.ones(4, 3))",
+        "h, c = self.hc\nself.hc = (torch.tanh(x + h), c * 2)\nreturn self.hc[0] + c",
+        {"hc.0", "hc.1"},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", STATEFUL)
+def test_changed_state_is_an_answer_and_every_call_starts_alike(tmp_path, kind):
+    init, forward, names = STATEFUL[kind]
+    reference = reference_of(tmp_path, model(forward, init))
+    inputs = reference.draw()
+    reference.learn_changes(inputs)
+    assert names <= set(reference.changed_state)
+    reference.rough_us(inputs)
+    first = reference.call(inputs, reference.public)
+    reference.call(reference.draw(), reference.public)
+    again = reference.call(inputs, reference.public)
+    truth = reference.truth(inputs, reference.public)
+    reference.truth(reference.draw(), reference.public)
+    late = reference.truth(inputs, reference.public)
+    for a, b, t, u in zip(first.tensors, again.tensors, truth.tensors, late.tensors, strict=True):
+        assert state.same(a, b) and state.same(t, u) and oracle.max_error(a, t) < 1e-5
+
+
+def test_eval_mode_reaches_model_and_twin(tmp_path):
+    reference = reference_of(tmp_path, model("return F.dropout(x, 0.5, self.training)"))
+    inputs = reference.draw()
+    reference.truth(inputs, reference.public)
+    reference.set_mode("eval")
+    assert torch.equal(reference.call(inputs, reference.public).tensors[0], inputs[0])
+    assert torch.equal(reference.truth(inputs, reference.public).tensors[0], inputs[0].double())
+
+
+def test_a_model_that_constructs_itself_in_eval_mode_stays_there(tmp_path):
+    assert reference_of(tmp_path, model("return x * 1.5", "self.eval()")).mode == "eval"
+
+
+def test_constructor_arguments_may_be_named(tmp_path):
+    body = LINEAR.replace("return [32]", "return {'width': 32}")
+    assert reference_of(tmp_path, body).public["linear.weight"].shape == (32, 32)
+
+
+BAD = {
+    "no-model": ("def get_inputs(): return []", "task defines no `Model`"),
+    "no-inputs": (model("return x", inputs=""), "task defines no `get_inputs`"),
+    "syntax": ("class Model(:", "cannot be imported: SyntaxError"),
+    "exit": ("raise SystemExit(3)", "cannot be imported: SystemExit"),
+    "constructor": (model("return x", "raise KeyError('width')"), "the constructor of Model raised: KeyError"),
+    "not-a-module": ("class Model: pass\n" + INPUTS, "`Model` is not a torch.nn.Module"),
+    "init-object": (
+        model("return x") + "\ndef get_init_inputs():\n    return [object()]",
+        "get_init_inputs\\(\\) gives",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_task_is_one_line(tmp_path, kind):
+    body, message = BAD[kind]
+    with pytest.raises(BadTask, match=message) as caught:
+        reference_of(tmp_path, body)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("def get_inputs():\n    raise OSError('no file')", "get_inputs\\(\\) raised: OSError: no file"),
+        ("def get_inputs():\n    exit(1)", "get_inputs\\(\\) raised: SystemExit"),
+        ("def get_inputs():\n    return [torch.eye(3).to_sparse()]", "cannot be given"),
+        ("import random\ndef get_inputs():\n    return [torch.ones(random.randint(1, 10**6))]", "other shapes"),
+    ],
+)
+def test_bad_inputs_are_one_line(tmp_path, body, message):
+    reference = reference_of(tmp_path, model("return x", inputs=body))
+    with pytest.raises(BadTask, match=message):
+        for _ in range(3):
+            reference.draw()
+
+
+def test_a_forward_that_raises_is_the_tasks_fault(tmp_path):
+    reference = reference_of(tmp_path, model("return x @ x"))
+    with pytest.raises(BadTask, match=r"Model.forward raised RuntimeError"):
+        reference.call(reference.draw(), reference.public)
+
+
+def test_the_nesting_of_outputs_as_text():
+    x = torch.ones(1)
+    assert structure_of(x) == "T"
+    assert structure_of((x, [x, None], {"a": x})) == structure_of([x, (x, None), {"a": x}]) == "[T,[T,None],{a:T}]"
+    assert structure_of([x, 1]) != structure_of([x, 2])

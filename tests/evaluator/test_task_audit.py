@@ -1,0 +1,156 @@
+"""What the audit says of sound and of odd tasks."""
+
+from __future__ import annotations
+
+import pytest
+from evaluator_support import LINEAR, reference_of
+
+from cuda_l1.evaluator.guest.audit import Facts, audit
+from cuda_l1.evaluator.guest.reference import BadTask
+
+
+def task(forward: str, inputs: str = "[torch.randn(16, 32)]", init: str = "pass") -> str:
+    return f"""
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            {init}
+
+        def forward(self, x):
+            {forward}
+
+    def get_inputs():
+        return {inputs}
+    """
+
+
+@pytest.fixture
+def look(tmp_path):
+    return lambda body: audit(reference_of(tmp_path, body))
+
+
+def test_a_sound_task_has_no_flags(look):
+    facts: Facts = look(LINEAR)
+    assert facts.flags == [] == facts.forgeries_passed and facts.task_class == "fp32" and facts.mode == "train"
+    assert facts.relaxed_allowed and not facts.jumpy and not facts.random
+    assert facts.input_bytes == facts.output_bytes == 16 * 32 * 4 and facts.reference_us > 0
+    assert facts.outputs == [{"shape": [16, 32], "dtype": "float32", "stride": [32, 1]}]
+
+
+@pytest.mark.parametrize(
+    ("body", "passed"),
+    [
+        (task("return x * 0.0"), {"zeros", "other-inputs"}),
+        (task("return torch.relu(x)", "[torch.rand(16, 32)]"), set()),  # the sign trials tell it from a copy
+        (task("return x.clone()"), {"input-copy"}),
+        (task("return x.new_ones(4) * 2 + 0 * x.sum()"), {"other-inputs"}),
+        (task("return x.half().float()", "[torch.randn(16, 32).half().float()]"), {"input-copy"}),
+    ],
+    ids=["zero", "relu", "copy", "constant", "copy-of-half"],
+)
+def test_degenerate_tasks_are_told_by_the_forgery_that_passes(look, body, passed):
+    facts = look(body)
+    assert passed <= set(facts.forgeries_passed) and bool(facts.forgeries_passed) == bool(passed)
+    assert ("degenerate" in facts.flags) == bool(passed)
+
+
+def test_inputs_and_weights_that_do_not_matter_are_flagged(look):
+    assert "insensitive-inputs" in look(task("return x * 2", "[torch.ones(16, 32)]")).flags
+    assert "insensitive-weights" in look(task("return x * 2", init="self.linear = nn.Linear(4, 4)")).flags
+    assert "insensitive-weights" not in look(LINEAR).flags
+
+
+def test_cancellation_is_ill_conditioned(look):
+    facts = look(task("return (x + 1e6) - 1e6"))
+    assert "ill-conditioned" in facts.flags
+
+
+def test_where_train_mode_is_ill_conditioned_eval_mode_is_judged(look):
+    facts = look(
+        task(
+            "return self.norm(x * 0.1 + 1e3)",
+            init="self.norm = nn.BatchNorm1d(32)",
+        )
+    )
+    assert facts.mode == "eval" and "eval-mode" in facts.flags and "ill-conditioned" not in facts.flags
+
+
+def test_dropout_is_random_and_batch_norm_is_stateful(look):
+    facts = look(task("return F.dropout(x, 0.5, self.training)"))
+    assert facts.random and "random" in facts.flags
+    facts = look(task("return self.norm(x)", init="self.norm = nn.BatchNorm1d(32)"))
+    assert not facts.random and "stateful" in facts.flags
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        task("return (x * 8).round() / 8", "[torch.randn(64, 256)]"),
+        task("return x.argmax(-1)", "[torch.randn(4000, 64)]"),
+        task("return torch.where(x > 1 + x.mean(), 1.0, -1.0) + x", "[torch.randn(1000, 256)]"),
+        task("return (x / x.abs().amax() * 127).round().clamp(-127, 127).to(torch.int8)", "[torch.randn(64, 64)]"),
+    ],
+    ids=["round", "argmax", "threshold", "int8"],
+)
+def test_rounding_and_selection_jump(look, body):
+    facts = look(body)
+    assert facts.jumpy and "ill-conditioned" not in facts.flags
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "return torch.softmax(x, -1)",
+        "return 1 / (x * x + 1e-3)",
+        "return torch.relu(x)",
+        "return F.layer_norm(x, (32,))",
+        "return x.amax(-1)",
+        "return torch.exp(3 * x)",
+        "return torch.where(x > 0, x, 0.1 * x)",
+    ],
+)
+def test_smooth_tasks_do_not_jump(look, forward):
+    assert not look(task(forward)).jumpy
+
+
+def test_integer_outputs_are_of_class_exact(look):
+    facts = look(task("return x.cumsum(0)", "[torch.randint(0, 100, (64,))]"))
+    assert facts.task_class == "exact" and not facts.relaxed_allowed and facts.flags == []
+
+
+def test_half_precision_tasks_are_of_their_own_class(look):
+    body = task(
+        "return self.linear(x)", "[torch.randn(16, 32).bfloat16()]", "self.linear = nn.Linear(32, 32).bfloat16()"
+    )
+    facts = look(body)
+    assert facts.task_class == "bf16" and facts.flags == []
+
+
+def test_complex_numbers_are_judged(look):
+    body = task(
+        "return torch.view_as_real(x * self.phase)",
+        "[torch.randn(16, 32, dtype=torch.complex64)]",
+        "self.phase = nn.Parameter(torch.randn(32, dtype=torch.complex64))",
+    )
+    facts = look(body)
+    assert facts.task_class == "fp32" and "ill-conditioned" not in facts.flags
+
+
+@pytest.mark.parametrize(
+    ("forward", "message"),
+    [
+        ("return torch.sqrt(-1 - x * x)", "own output 0 holds NaN"),
+        ("return 3", "returns no tensor"),
+        ("return x.nothing", "AttributeError"),
+    ],
+)
+def test_a_reference_that_does_not_work_is_refused(look, forward, message):
+    with pytest.raises(BadTask, match=message):
+        look(task(forward))
+
+
+def test_other_weights_are_drawn_from_the_public_ones_whatever_ran_before(tmp_path):
+    body = task("return self.norm(x)", init="self.norm = nn.BatchNorm1d(32)")
+    reference = reference_of(tmp_path, body)
+    audit(reference)
+    assert reference.other_weights()["norm.num_batches_tracked"] == 0
