@@ -32,14 +32,21 @@ class BuildCache:
         return not self.has(key) or folder_bytes(self._root / key) == 0 or not any((self._root / key).iterdir())
 
     def keep(self, key: str, work_dir: Path) -> None:
-        """Take over the caches of a dead guest's work directory, replacing what was there; too large ones are left."""
-        found = [name for name in CACHES if (work_dir / name).is_dir() and any((work_dir / name).iterdir())]
+        """Take over the caches of a dead guest's work directory, replacing what was there.
+
+        What is too large, or cannot be copied (paths too long, say), is left: it will be built again.
+        """
+        found = [name for name in CACHES if _holds_something(work_dir / name)]
         if sum(folder_bytes(work_dir / name) for name in found) > MAX_ENTRY_BYTES:
             return
         self._root.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=self._root))
-        for name in found:
-            _copy(work_dir / name, fresh / name)
+        try:
+            for name in found:
+                _copy(work_dir / name, fresh / name)
+        except (OSError, RecursionError):
+            shutil.rmtree(fresh, ignore_errors=True)
+            return
         target = self._root / key
         old = Path(tempfile.mkdtemp(prefix=".old-", dir=self._root))
         if target.exists():
@@ -55,6 +62,16 @@ class BuildCache:
                 shutil.copytree(folder, work_dir / folder.name, symlinks=True, dirs_exist_ok=True)
 
 
+def _holds_something(folder: Path) -> bool:
+    return folder.is_dir() and not folder.is_symlink() and any(folder.iterdir())
+
+
+def _copy_file(source: str, target: str) -> None:
+    """Contents, times and the plain rights: a file that changes its user must not become one of ours."""
+    shutil.copy2(source, target)
+    os.chmod(target, os.stat(target).st_mode & 0o777)
+
+
 def _copy(source: Path, target: Path) -> None:
     """Regular files and folders only: a link that a guest planted must not lead the parent anywhere."""
 
@@ -66,4 +83,4 @@ def _copy(source: Path, target: Path) -> None:
             if os.path.islink(path) or not (os.path.isfile(path) or os.path.isdir(path))
         ]
 
-    shutil.copytree(source, target, ignore=links, copy_function=shutil.copy2)
+    shutil.copytree(source, target, ignore=links, copy_function=_copy_file)

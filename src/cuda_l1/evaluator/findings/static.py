@@ -109,7 +109,7 @@ def _fallback(node: ast.Try) -> Iterator[tuple[str, str, int, str]]:
     """A handler that computes the result in another way, or remembers that it must, hides a kernel that failed."""
     for handler in node.handlers:
         for inner in ast.walk(handler):
-            if isinstance(inner, ast.Return | ast.Assign) and _computes(inner):
+            if isinstance(inner, ast.Return | ast.Assign) and (_computes(inner) or _remembers(inner)):
                 text = ast.unparse(inner).splitlines()[0][:120]
                 yield "silent-fallback", "suspect", handler.lineno, f"an exception is answered by `{text}`"
 
@@ -123,6 +123,13 @@ def _computes(statement: ast.Return | ast.Assign) -> bool:
         return True
     calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
     return isinstance(statement, ast.Return) and any(_is_torch_call(c) for c in calls)
+
+
+def _remembers(statement: ast.Return | ast.Assign) -> bool:
+    """`self.use_kernel = False`"""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Constant):
+        return False
+    return statement.value.value in (True, False) and any(isinstance(t, ast.Attribute) for t in statement.targets)
 
 
 def _is_torch_call(call: ast.Call) -> bool:

@@ -313,7 +313,7 @@ def compare_moments(index: int, mean: torch.Tensor, square: torch.Tensor, refere
     if not math.isfinite(float(z.max())) or float((z > 6).double().mean()) > 1e-3:
         raise Wrong("WRONG_VALUES", f"output {index}: its mean over {SEEDS} seeds differs from the reference's")
     noise = float(floor.pow(2).sum())
-    totals = deviations.flatten(1).sum(1)
+    totals = deviations.reshape(len(samples), -1).sum(1)
     ratio = (float(variance.sum()) + noise) / (float(totals.mean()) + noise)
     relative = float(totals.std()) / (float(totals.mean()) + noise) / math.sqrt(SEEDS)
     if abs(math.log(ratio)) > 6 * math.sqrt(2) * relative + 0.05:

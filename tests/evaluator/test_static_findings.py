@@ -1,0 +1,100 @@
+"""Findings from the text of a candidate: each with an honest twin that must not be seen."""
+
+from __future__ import annotations
+
+import pytest
+from evaluator_support import text
+
+from cuda_l1.evaluator.findings.static import static_findings
+
+
+def seen(body: str) -> dict[str, str]:
+    return {f.check: f.severity for f in static_findings(text(body))}
+
+
+FALLBACK = """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        try:
+            return kernel(x)
+        except RuntimeError:
+            {handler}
+"""
+
+TWINS = {
+    "clock": ("import time\nstart = time.perf_counter()", "from datetime import date"),
+    "stream": ("s = torch.cuda.Stream()", "s = torch.cuda.current_stream()"),
+    "thread": ("import threading", "torch.get_num_threads()"),
+    "frame": ("import sys\nsys._getframe(1)", "frame = torch.ones(2)"),
+    "gc": ("import gc\ngc.get_objects()", "gc_content = 1"),
+    "monkey-patch": ("torch.matmul = fake", "self.matmul = torch.matmul"),
+    "file-access": ("open('/etc/passwd')", "F.relu(x)"),
+    "network": ("import urllib.request", "import math"),
+    "backend-flag": ("torch.backends.cuda.matmul.allow_tf32 = True", "allow = torch.backends.cuda.matmul.allow_tf32"),
+    "deferred-work": (
+        "class A:\n    def __del__(self):\n        work()",
+        "class A:\n    def delete(self):\n        work()",
+    ),
+    "exit": ("import os\nos._exit(0)", "import os\nos.path.join('a', 'b')"),
+    "signal": ("import os\nos.kill(1, 9)", "skill(1, 9)"),
+    "silent-fallback": (FALLBACK.format(handler="return super().forward(x)"), FALLBACK.format(handler="raise")),
+}
+
+
+@pytest.mark.parametrize("check", TWINS)
+def test_each_check_sees_its_case_and_not_its_twin(check):
+    case, twin = TWINS[check]
+    assert seen(case)[check] == ("suspect" if check == "silent-fallback" else "note")
+    assert seen(twin) == {}
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        "return torch.relu(x)",
+        "return F.relu(x)",
+        "return self.slow(x)",
+        "out = self.reference(x)",
+        "self.use_kernel = False",
+        "return self.model.Model.forward(x)",
+    ],
+)
+def test_an_exception_that_is_answered_is_a_silent_fallback(handler):
+    assert seen(FALLBACK.format(handler=handler)) == {"silent-fallback": "suspect"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "try:\n    import triton\nexcept ImportError:\n    triton = None",
+        FALLBACK.format(handler="raise RuntimeError(f'kernel failed on {x.shape}')"),
+        FALLBACK.format(handler="message = str(x.shape)\n            raise"),
+        "def build():\n    try:\n        return compile_it()\n    finally:\n        clean_up()",
+    ],
+    ids=["optional-import", "better-error", "message", "finally"],
+)
+def test_other_handlers_are_not(body):
+    assert "silent-fallback" not in seen(body)
+
+
+def test_the_line_is_named_and_each_check_is_reported_once():
+    findings = static_findings("import torch\nimport gc\nimport gc\n")
+    assert len(findings) == 1 and findings[0].evidence == "line 2: imports gc"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def broken(:",
+        "x = '\0'",
+        "",
+        "x = " + "(" * 5000 + ")" * 5000,
+        "x = " + "+".join(["1"] * 20000),
+        "try:\n    pass\nexcept Exception:\n    y = " + "-" * 900 + "1",
+        "a" + ".b" * 900 + " = 1",
+        "torch" + ".b" * 900 + " = 1",
+    ],
+    ids=["syntax", "nul", "empty", "brackets", "sum", "minus", "attributes", "patched-attributes"],
+)
+def test_text_that_is_odd_or_deep_does_no_harm(source):
+    assert isinstance(static_findings(source), list)
