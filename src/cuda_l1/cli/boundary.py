@@ -49,6 +49,11 @@ def exit_code(function: Callable[[], int | None], kept: str) -> int:
         # Whoever read stdout has left; what Python still holds must not raise again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except ImportError as error:
+        if "torch" not in str(error):
+            raise
+        Output.error(f"torch cannot be loaded ({error}); `cuda-l1 doctor` says what is there")
+        return InfrastructureError.exit_code
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         Output.error(f"{where}{error.strerror or error}")
