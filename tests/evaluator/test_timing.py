@@ -1,0 +1,226 @@
+"""The schedule and the arithmetic of timing, against a bench whose runners take as long as they are told."""
+
+from __future__ import annotations
+
+import math
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from evaluator_support import LINEAR, candidate_of, task_of
+
+from cuda_l1.config import FINAL, SCREEN, Limits, Protocol
+from cuda_l1.errors import InfrastructureError
+from cuda_l1.evaluator.bench import Failure
+from cuda_l1.evaluator.evaluation import eager_candidate
+from cuda_l1.evaluator.timing import PairResult, Side, Timer
+from cuda_l1.types import Outcome
+
+TASK = task_of(LINEAR)
+EAGER = eager_candidate(TASK)
+CANDIDATE = candidate_of(TASK, "ours", "techniques")
+COMPILE, GRAPH = candidate_of(TASK, "compile"), candidate_of(TASK, "graph")
+
+
+class FakeBench:
+    """Runners by candidate id: microseconds a call, what the judge sees beyond, when they fail."""
+
+    def __init__(self, us: dict[str, float], *, noise: float = 0.01) -> None:
+        self.us, self.noise = us, noise
+        self.hidden: dict[str, float] = {}
+        self.fails: dict[tuple[str, str], int] = {}
+        """(candidate id, operation): in which call of that operation."""
+        self.calls: dict[tuple[str, str], int] = {}
+        self.facts: dict[str, Any] = {"input_bytes": 4096, "output_bytes": 4096, "reference_us": 100.0}
+        self.alive: list[Any] = []
+        self.pids = 0
+        self.random = random.Random(1)
+        self.drift: dict[int, float] = {}
+
+    def runner_for(self, candidate, limits):
+        self._count(candidate.id, "load")
+        self.pids += 1
+        guest = SimpleNamespace(pid=self.pids, stop=lambda: None, resume=lambda: None, log_tail=lambda n: "log")
+        runner = SimpleNamespace(guest=guest, candidate=candidate)
+        self.alive.append(runner)
+        return runner
+
+    def release(self, runner, keep_caches=None):
+        self.alive.remove(runner)
+
+    def pin(self, runners):
+        pass
+
+    def deadlines(self, limits):
+        return {"call_s": 1.0}
+
+    def _count(self, identity: str, op: str) -> None:
+        key = identity, op
+        self.calls[key] = self.calls.get(key, 0) + 1
+        if self.fails.get(key) == self.calls[key]:
+            raise Failure(Outcome.CRASHED, f"fails in {op}", "its log")
+
+    def ask(self, runner, op, timeout, *, quiet=False, **fields):
+        identity = runner.candidate.id
+        self._count(identity, op)
+        us = self.us[identity]
+        if op == "prepare":
+            return {"us": us, "reused": False, "peak_bytes": None, "empty_us": 1.0}
+        if op == "verify_timed":
+            return {"compared": 3, "wrong": None, "error": 1e-7, "bound": 1e-6}
+        assert op == "block"
+        us *= self.drift.get(runner.guest.pid, 1.0)
+        samples = [us * (1 + self.random.gauss(0, self.noise)) for _ in range(fields["calls"])]
+        transport = 40 + abs(self.random.gauss(0, 5))
+        return {"samples": samples, "judge": [s + transport + self.hidden.get(identity, 0.0) for s in samples]}
+
+
+def timer_for(bench: FakeBench, *baselines, protocol: Protocol = SCREEN) -> Timer:
+    opponents = [("eager", EAGER), *((name, c) for name, c in baselines)]
+    return Timer(bench, "cpu", protocol, opponents, lambda c: Limits(), "fp32")
+
+
+def timed(bench: FakeBench, *baselines, protocol: Protocol = SCREEN) -> Timer:
+    timer = timer_for(bench, *baselines, protocol=protocol)
+    timer.run(CANDIDATE, bench.runner_for(CANDIDATE, Limits()))
+    assert bench.alive == []  # every runner is dead
+    return timer
+
+
+def bench(**more: float) -> FakeBench:
+    speeds = {"candidate_us": 500.0, "eager_us": 1000.0, "compile_us": 800.0, "graph_us": 700.0} | more
+    ids = {"candidate_us": CANDIDATE.id, "eager_us": EAGER.id, "compile_us": COMPILE.id, "graph_us": GRAPH.id}
+    return FakeBench({ids[name]: us for name, us in speeds.items()})
+
+
+def test_a_screen_is_one_pair_without_an_interval():
+    timer = timed(bench())
+    (timing,) = timer.timings(())
+    assert len(timing.pairs) == 1 and timing.speedup_low is None and timing.clock == "call"
+    assert timing.speedup == pytest.approx(2.0, rel=0.02) and timing.opponent == "eager" and timing.best_of == ()
+    assert timing.candidate_us == pytest.approx(500, rel=0.02) and timer.findings() == []
+    assert timer.compared == 3
+
+
+def test_a_final_is_at_least_five_fresh_pairs_with_an_interval_around_the_truth():
+    timer = timed(bench(), protocol=FINAL)
+    (timing,) = timer.timings(())
+    assert len(timing.pairs) == 5
+    assert timing.speedup_low < 2.0 < timing.speedup_high and timing.speedup_high / timing.speedup_low < 1.05
+    pids = [pid for pair in timing.pairs for pid in (pair.candidate_pid, pair.opponent_pid)]
+    assert len(set(pids)) == len(pids) == 10  # a runner serves one pair
+
+
+def test_pairs_that_differ_ask_for_more_pairs_up_to_twenty():
+    wild = bench()
+    wild.drift = {pid: 1 + 0.05 * (pid % 5) for pid in range(100)}
+    timer = timed(wild, protocol=FINAL)
+    assert len(timer.pairs) == 20
+    slightly = bench()
+    slightly.drift = {pid: 1 + 0.004 * (pid % 5) for pid in range(100)}
+    assert 5 <= len(timed(slightly, protocol=FINAL).pairs) < 20
+
+
+def test_the_budget_ends_a_final_after_two_pairs_at_the_least():
+    timer = timed(bench(), protocol=FINAL.model_copy(update={"budget_s": 1e-9}))
+    (timing,) = timer.timings(())
+    assert len(timing.pairs) == 2 and timing.speedup_low is not None
+
+
+def test_every_opponent_is_timed_in_the_same_pairs_and_the_last_is_the_best():
+    timer = timed(bench(), ("compile", COMPILE), ("graph", GRAPH))
+    names = ("eager", "compile", "graph")
+    timings = {t.opponent: t for t in timer.timings(names)}
+    assert set(timings) == set(names) and timings["graph"].best_of == names
+    assert timings["eager"].best_of == timings["compile"].best_of == ()
+    assert timings["graph"].speedup == pytest.approx(1.4, rel=0.03) and timings["graph"].opponent_id == GRAPH.id
+
+
+def test_eager_itself_may_be_the_best_baseline():
+    (timing,) = timed(bench()).timings(("eager", "compile"))
+    assert timing.best_of == ("eager", "compile")
+
+
+@pytest.mark.parametrize("op", ["load", "prepare", "block"])
+def test_a_baseline_that_fails_is_named_and_never_claimed_beaten(op):
+    broken = bench()
+    broken.fails[GRAPH.id, op] = 1
+    timer = timed(broken, ("graph", GRAPH))
+    (timing,) = timer.timings(("eager", "graph"))
+    assert timer.dropped == {"graph": f"fails in {op}"} and timing.opponent == "eager" and timing.best_of == ()
+
+
+@pytest.mark.parametrize("op", ["load", "prepare", "block"])
+def test_a_baseline_that_fails_in_a_later_pair_leaves_every_pair(op):
+    broken = bench()
+    broken.fails[GRAPH.id, op] = 8 if op == "block" else 2
+    timer = timed(broken, ("graph", GRAPH), protocol=FINAL)
+    (timing,) = timer.timings(("eager", "graph"))
+    assert list(timer.dropped) == ["graph"] and timing.opponent == "eager" and len(timing.pairs) == 5
+
+
+@pytest.mark.parametrize("op", ["load", "prepare", "block"])
+def test_a_reference_that_fails_in_its_runner_is_nobodys_outcome(op):
+    broken = bench()
+    broken.fails[EAGER.id, op] = 1
+    with pytest.raises(InfrastructureError, match="reference itself failed in a runner: CRASHED: fails in"):
+        timed(broken)
+    assert broken.alive == []
+
+
+@pytest.mark.parametrize("op", ["prepare", "block", "verify_timed"])
+def test_a_candidate_that_fails_while_it_is_timed_fails(op):
+    broken = bench()
+    broken.fails[CANDIDATE.id, op] = 1
+    with pytest.raises(Failure) as caught:
+        timed(broken)
+    assert caught.value.outcome is Outcome.CRASHED and broken.alive == []
+
+
+def test_a_slow_call_still_gets_the_least_number_of_samples():
+    (timing,) = timed(bench(candidate_us=2e6, eager_us=2e6)).timings(())
+    assert 5 <= len(timing.pairs[0].candidate_us) <= 9 and len(timing.pairs[0].opponent_us) >= 5
+
+
+def test_a_fast_call_gets_no_more_than_the_most():
+    (timing,) = timed(bench(candidate_us=0.5)).timings(())
+    assert 150 <= len(timing.pairs[0].candidate_us) <= SCREEN.max_samples + 10
+
+
+# ── the judge's clock ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("hidden_us", "severity"),
+    [(0.0, None), (60.0, None), (200.0, "suspect"), (2000.0, "reject")],
+)
+def test_work_that_the_runner_does_not_count_is_seen_by_the_judge(hidden_us, severity):
+    cheat = bench()
+    cheat.hidden[CANDIDATE.id] = hidden_us
+    timer = timed(cheat)
+    found = timer.findings()
+    assert [f.severity for f in found] == ([severity] if severity else [])
+    (timing,) = timer.timings(())
+    counted = 500 + (hidden_us if severity else 0.0)
+    assert timing.speedup == pytest.approx(1000 / counted, rel=0.03)
+
+
+def side(own: list[float], judge: list[float]) -> Side:
+    return Side("x", CANDIDATE, None, samples={"call": own}, judge={"call": judge})  # type: ignore[arg-type]
+
+
+def test_a_busy_machine_is_not_taken_for_hidden_work():
+    quiet = side([100.0] * 40, [140.0] * 40)
+    busy = side([100.0] * 28 + [300.0] * 12, [140.0] * 14 + [400.0] * 14 + [900.0] * 12)
+    assert busy.unseen_us("call") == quiet.unseen_us("call") == 40.0
+
+
+def test_hiding_work_in_a_bare_majority_of_calls_does_not_pay():
+    cheat = side([10.0] * 21 + [100.0] * 19, [140.0] * 21 + [140.0] * 19)
+    assert cheat.median("call") == 10.0 and cheat.unseen_us("call") == 130.0
+
+
+def test_figures_that_are_zero_or_negative_by_the_judge_stay_finite():
+    pair = PairResult([side([0.0], [0.0]), side([100.0], [500.0])])
+    assert pair.implied_us("call", 1) > 0 and math.isfinite(pair.log_ratio("call", 1))
