@@ -121,9 +121,7 @@ def _plan(options: argparse.Namespace) -> Plan:
     """Raises UsageError for an unknown task, dtype or shard, before anything starts."""
     parse_budget(options.budget)
     wanted = options.tasks.split(",") if options.tasks else builtin_names()
-    items = tuple(
-        (name, dtype) for dtype in options.dtypes.split(",") for name in wanted if dtype in _dtypes(name, dtype)
-    )
+    items = tuple((name, dtype) for dtype in options.dtypes.split(",") for name in wanted if dtype in _dtypes(name))
     if not items:
         raise UsageError(f"none of the tasks asked for comes in {options.dtypes}")
     shard = re.fullmatch(r"(\d+)/(\d+)", options.shard)
@@ -140,10 +138,9 @@ def _plan(options: argparse.Namespace) -> Plan:
     )
 
 
-def _dtypes(name: str, dtype: str) -> tuple[str, ...]:
+def _dtypes(name: str) -> tuple[str, ...]:
     if name not in builtin_names():
-        load_task(name, dtype=dtype)  # raises, naming what is close
-        raise UsageError(f"`{name}` is no built-in task by its plain name; dtypes are given by --dtypes")
+        raise UsageError(f"no built-in task is called `{name}`; `cuda-l1 tasks list` shows them, --dtypes their dtypes")
     return builtin_dtypes(name)
 
 

@@ -220,9 +220,7 @@ def _problems(rows: Sequence[Row], asked: Sequence[Item]) -> list[str]:
         elif row["sound"] != "yes":
             lines.append(f"- {_name(row)}: outside the figures: {row['task_flags'] or 'eager has no verdict'}")
         elif NOT_MEASURED in row["baselines"]:
-            lines.append(
-                f"- {_name(row)}: the best baseline is best of those that there was time for: {row['baselines']}"
-            )
+            lines.append(f"- {_name(row)}: best baseline of those that there was time for: {row['baselines']}")
         if row["outcome"] != "error" and row["detail"]:
             lines.append(f"- {_name(row)}: a candidate did not hold up: {row['detail']}")
     return ["## Remarks", "", *lines, ""] if lines else []
