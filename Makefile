@@ -27,6 +27,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt tools/make_venv.sh
 $(VENV)/.ready-dev: $(VENV)/.ready
 	@echo "installing what tests and checks need"
 	@$(PIP) install --quiet -e '.[dev]'
+	@test -x $(BIN)/ruff || $(PIP) install --quiet --ignore-installed --no-deps ruff  # one outside has no script in here
 	@touch $@
 
 demo: venv
@@ -41,7 +42,7 @@ test: $(VENV)/.ready-dev
 check: $(VENV)/.ready-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy
+	@$(BIN)/python -m mypy
 	@$(PYTEST) tests/test_layers.py tests/test_light_imports.py
 	@$(PYTEST) tests -m "not e2e and not gpu" --deselect tests/test_layers.py --deselect tests/test_light_imports.py
 	@$(BIN)/python benchmarks/gpu_ledger.py show
