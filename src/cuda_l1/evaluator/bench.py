@@ -21,6 +21,9 @@ from cuda_l1.types import Candidate, Outcome, Task
 
 _LOG_TAIL = 3000
 _DIED_WAIT_S = 5.0
+CORES_FOR_PARALLEL = 8
+CONTEXT_BYTES = 700 << 20
+"""What a CUDA context with torch's kernels takes of a GPU's memory, generously."""
 
 
 class Late(InfrastructureError):
@@ -54,6 +57,8 @@ class Place:
     device: str
     lane: tuple[int, ...]
     limits: Limits
+    device_bytes: int = 0
+    """Memory of the GPU."""
 
     @property
     def kind(self) -> str:
@@ -255,6 +260,19 @@ class Bench:
         if any(r.guest.work_dir == path for r in self._runners.values()):
             return None
         return _emptied(path)
+
+    def first_calls(self, runners: list[Runner], timeout: float) -> dict[str, Failure]:
+        """Let several loaded runners make their first calls at the same time; those that failed, by name."""
+        reply = self._ask_judge({"op": "first_calls", "names": [r.name for r in runners]}, timeout)
+        by_name = {r.name: r for r in runners}
+        return {name: self.failure(by_name[name], told) for name, told in reply.get("failures", {}).items()}
+
+    def room_for(self, runners: int) -> bool:
+        """Whether so many runners at a time are better than one after the other, and fit the GPU's memory."""
+        if len(self._place.lane) < CORES_FOR_PARALLEL or self._place.kind == "cpu":
+            return False
+        each = CONTEXT_BYTES + 4 * sum(self.facts[f"{part}_bytes"] for part in ("input", "output", "state"))
+        return bool(runners * each < self._place.device_bytes / 2)
 
     def pin(self, runners: list[Runner]) -> None:
         """Put the judge on one core and the runners on another, so that both sides of a pair see the same host.

@@ -73,7 +73,8 @@ class Parent:
             python=found.python,
             rung=self._templates.plain.rung,
         )
-        place = Place("cpu" if kind == "cpu" else "cuda:0", tuple(self._lane), self._settings.limits)
+        memory = self._device.gpu.memory_bytes if self._device.gpu else 0
+        place = Place("cpu" if kind == "cpu" else "cuda:0", tuple(self._lane), self._settings.limits, memory)
         self._bench = Bench(self._templates, place, self._cache, self.environment.key[:16])
 
     def _restart(self) -> None:

@@ -21,6 +21,8 @@ from cuda_l1.types import Candidate, Clock, Finding, Outcome, Pair, Timing
 BLOCKS = 6
 MULTI_STREAM_US = 5.0
 """Added to a candidate that works on several streams: what handing a stream over can still hide behind the gate."""
+SLOW_PREPARE_S = 2.0
+"""A pair whose preparation takes longer than this is worth preparing beside others."""
 SLOPE_BELOW_US = 20.0
 MATTERS_BELOW_US = 250.0
 """From here on the surcharge is below 2 % of the figure."""
@@ -93,6 +95,7 @@ class Timer:
         self.pairs: list[PairResult] = []
         self.dropped: dict[str, str] = {}
         self.stage_s: dict[str, float] = {}
+        self._ready: list[list[Runner]] = []
         self.streams = 1
         self.slope_us: float | None = None
         self.compared = 0
@@ -103,16 +106,52 @@ class Timer:
 
     def run(self, candidate: Candidate, first: Runner) -> None:
         """All pairs that the protocol asks for; `first` already holds the checked candidate. Raises Failure."""
+        try:
+            self._run(candidate, first)
+        finally:
+            self._release_all(self._ready)
+
+    def _run(self, candidate: Candidate, first: Runner) -> None:
         begin = time.monotonic()
         self.add_pair(candidate, first)
         wanted = self._protocol.first_pairs
         while len(self.pairs) < wanted:
+            if len(self.pairs) == 1 and self.stage_s.get("prepare", 0.0) > SLOW_PREPARE_S:
+                self._prefetch(candidate, wanted - 1)
             pair_s = (time.monotonic() - begin) / len(self.pairs)
-            if len(self.pairs) >= 2 and time.monotonic() - begin + pair_s > self._protocol.budget_s:
+            if not self._ready and len(self.pairs) >= 2 and time.monotonic() - begin + pair_s > self._protocol.budget_s:
                 break
             self.add_pair(candidate)
             if len(self.pairs) == self._protocol.first_pairs == FIRST_PAIRS:
                 wanted = min(self._protocol.max_pairs, self._pairs_wanted())
+
+    def _prefetch(self, candidate: Candidate, count: int) -> None:
+        """Fresh runners for the next pairs, all making their first calls at the same time: where those compile, one
+        after the other takes longer than everything that is timed. All of them are idle before a pair is timed."""
+        cast = [("candidate", candidate), *self._opponents]
+        if not self._bench.room_for(count * len(cast)):
+            return
+        begin = time.monotonic()
+        sets: list[list[Runner]] = []
+        try:
+            for _ in range(count):
+                sets.append([])
+                for _, member in cast:
+                    sets[-1].append(self._bench.runner_for(member, self._limits_of(member)))
+            everyone = [runner for runners in sets for runner in runners]
+            longest = max(self._limits_of(member).first_call_s for _, member in cast)
+            failed = bool(self._bench.first_calls(everyone, longest + 60.0))
+        except Failure:
+            failed = True
+        if failed:  # one after the other will say which and why
+            self._release_all(sets)
+        else:
+            self._ready = sets
+        self._spend("prepare", begin)
+
+    def _release_all(self, sets: list[list[Runner]]) -> None:
+        for runner in [runner for runners in sets for runner in runners]:
+            self._bench.release(runner)
 
     def _pairs_wanted(self) -> int:
         """Stein's rule over every opponent, on the objective clock."""
@@ -126,11 +165,14 @@ class Timer:
     def add_pair(self, candidate: Candidate, runner: Runner | None = None) -> PairResult:
         """Time one fresh set of runners; every process ends with it."""
         sides: list[Side] = []
+        ready = self._ready.pop() if self._ready else []
         try:
-            runner = runner or self._bench.runner_for(candidate, self._limits_of(candidate))
+            runner = runner or (
+                ready.pop(0) if ready else self._bench.runner_for(candidate, self._limits_of(candidate))
+            )
             sides.append(self._prepared("candidate", candidate, runner))
             for name, opponent in list(self._opponents):
-                self._add_opponent(sides, name, opponent)
+                self._add_opponent(sides, name, opponent, ready.pop(0) if ready else None)
             self._time(sides)
             self._verify(sides[0])
             self._take_slope(sides[0])
@@ -141,14 +183,14 @@ class Timer:
                 self._bench.release(side.runner, keep_caches=side.candidate if not self.pairs else None)
             if runner is not None and not sides:
                 self._bench.release(runner)
+            self._release_all([ready])
         self.pairs.append(PairResult(sides))
         return self.pairs[-1]
 
-    def _add_opponent(self, sides: list[Side], name: str, opponent: Candidate) -> None:
+    def _add_opponent(self, sides: list[Side], name: str, opponent: Candidate, runner: Runner | None) -> None:
         """A baseline that fails is named and left out of every pair; eager has to work."""
-        runner = None
         try:
-            runner = self._bench.runner_for(opponent, self._limits_of(opponent))
+            runner = runner or self._bench.runner_for(opponent, self._limits_of(opponent))
             sides.append(self._prepared(name, opponent, runner))
         except Failure as failure:
             if runner is not None:
@@ -161,6 +203,8 @@ class Timer:
             raise InfrastructureError(text) from failure
         self.dropped[name] = failure.detail
         self._opponents = [(n, c) for n, c in self._opponents if n != name]
+        ready, self._ready = self._ready, []  # prepared for a cast that is no longer the same
+        self._release_all(ready)
         for pair in self.pairs:
             pair.sides = [side for side in pair.sides if side.name != name]
 

@@ -164,6 +164,32 @@ class Judge:
 
     # ── timing ────────────────────────────────────────────────────────────────────────────────────
 
+    def first_calls(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """The first calls of several runners at the same time, since compilers run in them; failures by name.
+
+        Nothing is timed meanwhile, and nothing of what they return is believed or kept.
+        """
+        inputs = self._reference.draw()
+        sample = self._reference.call(inputs, self._reference.public, "plain")
+        failures: dict[str, dict[str, str]] = {}
+        waiting = []
+        for name in message["names"]:
+            session = self._sessions[name]
+            try:
+                session.show(inputs)
+                request = self._checker(session).request(session.slots(sample.tensors), None)
+                session.send({"op": "call", **request})
+                waiting.append(session)
+            except RunnerFailure as failure:
+                failures[name] = failure.as_json()
+        for session in waiting:
+            try:
+                session.receive(session.deadlines.first_call_s, "the first call")
+                session.called = True
+            except RunnerFailure as failure:
+                failures[session.name] = failure.as_json()
+        return {"failures": failures}
+
     def prepare(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Make a runner ready for driven calls: input sets, slots, warm-up calls; says how long a call takes."""
         session = self._sessions[message["name"]]
@@ -267,6 +293,7 @@ def main(channel: Channel, spec: dict[str, Any]) -> None:
             "load",
             "drop",
             "check",
+            "first_calls",
             "prepare",
             "profile",
             "slope",

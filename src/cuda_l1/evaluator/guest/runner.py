@@ -38,7 +38,7 @@ class Runner:
         self._base: state.State = {}
         self._partners = state.Partners()
         self._args: list[Any] = []
-        self._kept: list[torch.Tensor] = []
+        self._kept: list[tuple[torch.Tensor, int]] = []
 
     def warm(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Threads and, on a GPU, the context and the harness's own driver handle. Before any candidate exists."""
@@ -157,11 +157,12 @@ class Runner:
 
     def _reuses(self, result: Any) -> bool:
         """Whether this call's outputs lie in the storage of the last call's, which is still held."""
-        current = [t for t in leaves(result) if type(t) is torch.Tensor]
-        before = {t.untyped_storage().data_ptr() for t in self._kept} - {0}
+        # Addresses are taken at once: torch refuses to look at an output that a CUDA graph has overwritten.
+        current = [(t, t.untyped_storage().data_ptr()) for t in leaves(result) if not plain_tensor_problem(t)]
+        before = {address for _, address in self._kept} - {0}
         inputs = {t.untyped_storage().data_ptr() for t in leaves(self._args)}
         self._kept = current
-        return any(t.untyped_storage().data_ptr() in before - inputs for t in current)
+        return any(address in before - inputs for _, address in current)
 
     def release(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Let go of kept outputs before timing; says how much device memory calls took at most."""

@@ -23,13 +23,14 @@ _CPU: dict[str, Suffix] = {
 _CUDA: dict[str, Suffix] = {
     "eager": eager.as_shipped,
     "eager-fp32": eager.without_tf32,
+    "cuda-graph": graph.captured,
+    "channels-last": layout.channels_last,
     "compile": compiled.default,
     "compile-reduce-overhead": compiled.reduce_overhead,
     "compile-max-autotune": compiled.max_autotune,
-    "cuda-graph": graph.captured,
-    "channels-last": layout.channels_last,
     "aot-inductor": aot.packaged,
 }
+"""Cheap ones first: a search with little time measures as many as it can."""
 
 
 def names(device: str) -> tuple[str, ...]:

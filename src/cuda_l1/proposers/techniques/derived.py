@@ -53,10 +53,9 @@ class DerivedTensors:
         self.compute, self.key, self.held, self.tensors = compute, None, None, None
 
     def __call__(self, like, *sources):
-        try:
-            key = [(source._version, source.data_ptr()) for source in sources]
-        except RuntimeError:  # made under inference_mode: such tensors count no versions
+        if any(source.is_inference() for source in sources):  # such tensors count no versions
             return self.compute(like, *sources)
+        key = [(source._version, source.data_ptr()) for source in sources]
         key.append(like.device)
         if key != self.key:
             with torch.inference_mode(False), torch.no_grad(), torch.autocast(like.device.type, enabled=False):
