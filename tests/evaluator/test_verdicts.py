@@ -1,0 +1,314 @@
+"""Every outcome, through all processes, on a CPU."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from evaluator_support import LINEAR, QUICK, candidate_of, checks, task_of
+
+from cuda_l1.errors import InfrastructureError, TaskError, UsageError
+from cuda_l1.evaluator import Evaluator, eager_candidate
+from cuda_l1.types import Evaluation, Outcome
+
+pytestmark = pytest.mark.e2e
+TASK = task_of(LINEAR)
+
+
+def model_new(forward: str, init: str = "", before: str = "") -> str:
+    """A candidate for `LINEAR` whose forward (and end of the constructor) are the given lines."""
+    lines = [*before.splitlines(), "class ModelNew(nn.Module):", "    def __init__(self, width):"]
+    lines += ["        super().__init__()", "        self.linear = nn.Linear(width, width)"]
+    lines += [f"        {line}" for line in init.splitlines()]
+    lines += ["    def forward(self, x):", *(f"        {line}" for line in forward.splitlines())]
+    return "\n".join(lines)
+
+
+RIGHT = "return F.linear(x, self.linear.weight, self.linear.bias).clamp(min=0)"
+
+
+def judged(evaluator: Evaluator, body: str, task=TASK) -> Evaluation:
+    return evaluator.evaluate(task, candidate_of(task, body), protocol=QUICK)
+
+
+def test_a_right_candidate_is_accepted_with_its_evidence(evaluator):
+    result = judged(evaluator, model_new(RIGHT))
+    assert result.outcome is Outcome.ACCEPTED and result.detail == ""
+    correctness = result.correctness
+    assert correctness.precision_class == correctness.task_class == "fp32" and correctness.oracle == "float64"
+    kinds = [t.kind for t in correctness.trials]
+    assert kinds[:3] == ["base", "repeat", "refill"] and {"weights", "negated", "scaled", "offset", "timed"} <= set(
+        kinds
+    )
+    assert all(t.error <= t.bound and t.passed_class == "fp32" for t in correctness.trials)
+    assert correctness.allclose_kernelbench and correctness.allclose_release
+    timing = result.timing()
+    assert timing.clock == "call" and timing.candidate_us > 0 and timing.pairs[0].judge_candidate_us > 0
+    assert timing.pairs[0].candidate_pid != timing.pairs[0].opponent_pid
+    assert {"build", "load", "check", "time", "total"} <= set(result.stage_s)
+    assert not checks(result, "reject") and "weights-unmapped" not in checks(result)
+
+
+def test_the_reference_is_accepted_as_a_candidate(evaluator):
+    result = evaluator.evaluate(TASK, eager_candidate(TASK), protocol=QUICK)
+    assert result.accepted and result.timing().opponent == "eager"
+
+
+BUILD_FAILED = {
+    "syntax": ("class ModelNew(:", "SyntaxError"),
+    "missing": ("class Model(nn.Module): pass", "MissingModelNew: .*defines no `ModelNew`"),
+    "import": ("import nothing_of_this_name", "ModuleNotFoundError"),
+    "constructor": (model_new(RIGHT).replace("(self, width)", "(self)").replace("width", "32"), "TypeError.*__init__"),
+    "constructor-raises": (model_new(RIGHT, "raise ValueError('no luck')"), "ValueError: no luck"),
+    "not-a-module": ("def ModelNew(width): return 3", "not a torch.nn.Module"),
+    "compiler": (
+        "import subprocess\nsubprocess.run(['g++', '-x', 'c++', '-', '-o', 'k.so'], input='int f( {', text=True, "
+        "check=True)\n" + model_new(RIGHT),
+        "CalledProcessError.*g\\+\\+",
+    ),
+    "exit": ("import sys; sys.exit(3)", "SystemExit: 3"),
+    "abrupt-exit": ("import os; os._exit(4)", "exit code 4 during the build"),
+    "segfault": ("import ctypes; ctypes.string_at(0)", "signal 11 during the build"),
+}
+
+
+@pytest.mark.parametrize("kind", BUILD_FAILED)
+def test_what_cannot_be_built(evaluator, kind):
+    body, detail = BUILD_FAILED[kind]
+    result = judged(evaluator, body)
+    assert result.outcome is Outcome.BUILD_FAILED and result.correctness is None and not result.timings
+    assert_detail(result, detail)
+    if kind == "compiler":
+        assert "error:" in result.log  # the compiler's own words
+
+
+def assert_detail(result: Evaluation, pattern: str) -> None:
+    assert re.search(pattern, result.detail), result.detail
+    assert "\n" not in result.detail
+
+
+CRASHED = {
+    "exception": ("raise KeyError('x')", "KeyError: 'x'"),
+    "later-exception": ("self.n = getattr(self, 'n', 0) + 1\nassert self.n < 3\n" + RIGHT, "AssertionError"),
+    "segfault": ("import ctypes\nctypes.string_at(0)", "signal 11"),
+    "abrupt-exit": ("import os\nos._exit(0)", "exit code 0"),
+    "exit": ("raise SystemExit(1)", "SystemExit"),
+    "odd-text": ("raise RuntimeError('\\ud800\\x1b[31m\\0 two\\nlines')", "RuntimeError: .*two lines"),
+    "no-text": ("class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd", ""),
+}
+
+
+@pytest.mark.parametrize("kind", CRASHED)
+def test_what_crashes_in_a_call(evaluator, kind):
+    forward, detail = CRASHED[kind]
+    result = judged(evaluator, model_new(forward))
+    assert result.outcome is Outcome.CRASHED
+    assert_detail(result, detail)
+    assert result.detail.isprintable()
+
+
+FORM = {
+    "none": ("return None", Outcome.NO_OUTPUT),
+    "empty-list": ("return []", Outcome.NO_OUTPUT),
+    "number": ("return 3.0", Outcome.NO_OUTPUT),
+    "sparse": (RIGHT + ".to_sparse()", Outcome.NO_OUTPUT),
+    "meta": (RIGHT + ".to('meta')", Outcome.NO_OUTPUT),
+    "subclass": ("class Lazy(torch.Tensor): pass\n" + RIGHT + ".as_subclass(Lazy)", Outcome.NO_OUTPUT),
+    "transposed": (RIGHT + ".t()", Outcome.WRONG_SHAPE),
+    "two": ("y = torch.relu(self.linear(x))\nreturn y, y", Outcome.WRONG_SHAPE),
+    "nested": ("return [torch.relu(self.linear(x))]", Outcome.WRONG_SHAPE),
+    "broadcastable": ("return torch.relu(self.linear(x))[:1]", Outcome.WRONG_SHAPE),
+    "double": (RIGHT + ".double()", Outcome.WRONG_DTYPE),
+    "half": (RIGHT + ".half()", Outcome.WRONG_DTYPE),
+}
+
+
+@pytest.mark.parametrize("kind", FORM)
+def test_outputs_of_the_wrong_form(evaluator, kind):
+    forward, outcome = FORM[kind]
+    result = judged(evaluator, model_new(forward))
+    assert result.outcome is outcome, result.detail
+
+
+def test_other_strides_and_parameters_as_outputs_are_right(evaluator):
+    result = judged(evaluator, model_new("return torch.relu(self.linear(x)).t().contiguous().t()"))
+    assert result.accepted
+    result = judged(evaluator, model_new("return nn.Parameter(torch.relu(self.linear(x)))"))
+    assert result.accepted
+
+
+FIRST = "torch.relu(self.linear(x))"
+WRONG = {
+    "zeros": ("return torch.zeros_like(x)", ""),
+    "input-copy": ("return x.clone()", ""),
+    "nan": (f"return {FIRST} * float('nan')", ""),
+    "one-element": (f"y = {FIRST}\ny[3, 3] += 0.1\nreturn y", ""),
+    "in-place": ("self.linear(x)\nreturn torch.relu_(x.copy_(self.linear(x))).clone()", "input 0 is changed"),
+    "view-of-input": ("y = torch.relu(self.linear(x))\nx.copy_(y)\nreturn x", ""),
+    "by-pointer": (
+        f"k = x.data_ptr()\nif k not in self.kept: self.kept[k] = {FIRST}\nreturn self.kept[k].clone()",
+        "",
+    ),
+    "by-shape": (f"k = x.shape\nif k not in self.kept: self.kept[k] = {FIRST}\nreturn self.kept[k].clone()", ""),
+    "first-call": ("self.kept.setdefault('y', torch.relu(self.linear(x)))\nreturn self.kept['y'].clone()", ""),
+    "public-seed": (
+        "torch.manual_seed(42)\nlinear = nn.Linear(32, 32)\nreturn torch.relu(linear(x))",
+        "trial `weights`",
+    ),
+    "weights-kept": (
+        "if 'w' not in self.kept: self.kept['w'] = self.linear.weight.detach().clone()\n"
+        "return torch.relu(F.linear(x, self.kept['w'], self.linear.bias))",
+        "trial `weights`",
+    ),
+    "bias-ignored": ("return torch.relu(x @ self.linear.weight.t())", ""),
+    "positive-only": ("return torch.relu(self.linear(x.abs()))", ""),
+    "fixed-offset": (
+        "if x.storage_offset(): return torch.zeros_like(x)\nreturn torch.relu(self.linear(x))",
+        "trial `offset`",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_values(evaluator, kind):
+    forward, detail = WRONG[kind]
+    result = judged(evaluator, model_new(forward, init="self.kept = {}"))
+    assert result.outcome is Outcome.WRONG_VALUES, result.detail
+    assert_detail(result, detail)
+    assert result.correctness is None or result.correctness.precision_class is None or "input" in detail
+
+
+def test_right_in_the_trials_and_wrong_when_timed_is_wrong(evaluator):
+    forward = "self.kept['n'] = self.kept.get('n', 0) + 1\ny = torch.relu(self.linear(x))\n"
+    forward += "return y if self.kept['n'] < 40 else torch.zeros_like(y)"
+    result = judged(evaluator, model_new(forward, init="self.kept = {}"))
+    assert result.outcome is Outcome.WRONG_VALUES and "timed call" in result.detail
+
+
+def test_a_cache_by_object_is_wrong_when_timed(evaluator):
+    forward = "if self.kept.get('x') is not x: self.kept.update(x=x, y=torch.relu(self.linear(x)))\n"
+    forward += "return self.kept['y'].clone()"
+    result = judged(evaluator, model_new(forward, init="self.kept = {}"))
+    assert result.outcome is Outcome.WRONG_VALUES and "trial `refill`" in result.detail
+
+
+RANDOM = {
+    "every-second": "self.n = getattr(self, 'n', 0) + 1\nreturn torch.relu(self.linear(x)) * (self.n % 2)",
+    "noise": "return torch.relu(self.linear(x)) + 0.1 * torch.randn(16, 32)",
+    "uninitialised": "return torch.relu(self.linear(x)) + torch.rand(1) * (torch.rand(1) < 0.5)",
+}
+
+
+@pytest.mark.parametrize("kind", RANDOM)
+def test_random_where_the_reference_is_not(evaluator, kind):
+    result = judged(evaluator, model_new(RANDOM[kind]))
+    assert result.outcome in (Outcome.NONDETERMINISTIC, Outcome.WRONG_VALUES), result.detail
+    if kind != "uninitialised":  # that one may show in a single call only
+        assert result.outcome is Outcome.NONDETERMINISTIC
+
+
+LYING = """
+    import sys
+    _runner = next(m for name, m in sys.modules.items() if name.endswith("guest.runner"))
+    _true = _runner._now
+    _runner._now = lambda: _true() // 1000
+"""
+
+
+def test_a_clock_that_lies_is_rejected(evaluator):
+    task = task_of(LINEAR.replace("[32]", "[256]").replace("16, 32", "1024, 256"), "large")
+    result = judged(evaluator, model_new(RIGHT, before="\n".join(line[4:] for line in LYING.splitlines())), task)
+    assert result.outcome is Outcome.REJECTED and "clock-mismatch" in result.detail
+    assert "clock-mismatch" in checks(result, "reject") and result.correctness.precision_class == "fp32"
+
+
+# ── limits ────────────────────────────────────────────────────────────────────────────────────────
+
+LATE = {
+    "import": ("import time\ntime.sleep(60)\n" + model_new(RIGHT), "the build took longer than 4 s"),
+    "constructor": (model_new(RIGHT, "import time\ntime.sleep(60)"), "loading took longer than 4.0 s"),
+    "first-call": (model_new("import time\ntime.sleep(60)"), "the first call took longer than 3.0 s"),
+    "later-call": (
+        model_new("self.n = getattr(self, 'n', 0) + 1\nwhile self.n > 2: pass\n" + RIGHT),
+        "a call took longer than 1.0 s",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LATE)
+def test_what_takes_too_long(tight, kind):
+    body, detail = LATE[kind]
+    result = judged(tight, body)
+    assert result.outcome is Outcome.TIMED_OUT
+    assert_detail(result, detail)
+
+
+FULL = """
+import os
+block = b"x" * (1 << 20)
+for n in range(10_000):
+    with open(os.path.join(os.environ["HOME"], f"f{n}"), "wb") as f:
+        f.write(block)
+"""
+
+
+@pytest.mark.parametrize("where", ["import", "call"])
+def test_a_full_work_directory_is_the_candidates_crash(tight, where):
+    body = FULL + model_new(RIGHT) if where == "import" else model_new(FULL)
+    result = judged(tight, body)
+    assert result.outcome is Outcome.CRASHED
+    assert_detail(result, "work directory was filled")
+
+
+def test_too_many_processes_are_the_candidates_crash(tight):
+    forks = (
+        "import os, time\nfor _ in range(200):\n    if os.fork() == 0:\n        time.sleep(60)\n        os._exit(0)\n"
+    )
+    forks += "time.sleep(60)"
+    result = judged(tight, model_new(forks))
+    assert result.outcome is Outcome.CRASHED
+    assert_detail(result, "more processes than allowed")
+
+
+@pytest.mark.parametrize("where", ["import", "call"])
+def test_memory_beyond_the_limit(tight, where):
+    fill = "kept = []\nwhile True: kept.append(torch.ones(64 << 20))"
+    result = judged(tight, fill + "\n" + model_new(RIGHT) if where == "import" else model_new(fill))
+    assert result.outcome is Outcome.OUT_OF_MEMORY
+    assert_detail(result, "ended for its memory")
+
+
+def test_an_allocation_that_is_refused(evaluator):
+    result = judged(evaluator, model_new("return torch.empty(1 << 50)"))
+    assert result.outcome is Outcome.OUT_OF_MEMORY
+
+
+# ── requests that are wrong ───────────────────────────────────────────────────────────────────────
+
+
+def test_a_candidate_for_another_task_is_a_usage_error(evaluator):
+    with pytest.raises(UsageError, match="written for another task"):
+        evaluator.evaluate(task_of(LINEAR, "other-name"), candidate_of(task_of(LINEAR + "\n# x"), "x = 1"))
+
+
+def test_a_task_that_does_not_work_is_an_error_and_the_next_one_works(evaluator):
+    bad = task_of(LINEAR.replace("torch.relu(", "torch.reluu("), "bad")
+    with pytest.raises(TaskError, match=r"bad@.*: Model\.forward raised"):
+        judged(evaluator, model_new(RIGHT), bad)
+    with pytest.raises(TaskError, match=r"Model\.forward raised"):
+        evaluator.audit(bad)
+    assert judged(evaluator, model_new(RIGHT)).accepted
+
+
+def test_flags_of_another_task_are_not_carried_over(evaluator):
+    noisy = task_of(LINEAR.replace("torch.relu(", "F.dropout("), "noisy")
+    assert "random" in evaluator.audit(noisy).flags
+    result = judged(evaluator, "class ModelNew(:")
+    assert result.outcome is Outcome.BUILD_FAILED and result.task_flags == ()
+
+
+def test_a_device_that_is_not_there_is_an_infrastructure_error(cache_dir):
+    from cuda_l1.config import EvaluatorSettings
+
+    with pytest.raises(InfrastructureError, match="cuda:99"):
+        Evaluator(EvaluatorSettings(device="cuda:99", cache_dir=cache_dir))
