@@ -6,6 +6,9 @@ Writes to the folder of --out: suite.csv, a row per task as soon as it has ended
 task; archive.sqlite and runs/, every verdict. The same command again goes on where it stopped, within a task too.
 The columns are explained in docs/results/README.md.
 
+A search gives at most a third of its budget to the baselines, and names those that there was no time for. With
+--all-baselines every one is measured before the search, beside the budget: a stricter opponent, and a longer run.
+
 One task at a time: a search beside another would compile and check on the device that the other is timing on. Several
 GPUs of a machine can share the work, each process with a GPU and cores of its own and all with one --out:
 
@@ -26,6 +29,7 @@ from typing import Any
 
 from csv_table import Table
 from cuda_l1.api.budget import parse_budget
+from cuda_l1.api.judging import best_baseline
 from cuda_l1.api.places import data_folder, resolve_device
 from cuda_l1.api.searching import run_search
 from cuda_l1.archive import Archive
@@ -35,7 +39,7 @@ from cuda_l1.errors import CudaL1Error, UsageError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.search.events import Confirmed, Event
 from cuda_l1.tasks import builtin_dtypes, builtin_names, load_task
-from cuda_l1.types import Evaluation
+from cuda_l1.types import Evaluation, Task
 from provenance import Deadline, parser, run, say
 from suite_rows import COLUMNS, KEYS, Search, result_columns
 from suite_summary import summary
@@ -70,6 +74,7 @@ class Plan:
     precision: Precision
     archive: str
     keep_evaluator: bool
+    all_baselines: bool
 
     def settings(self, task_sha: str) -> SearchSettings:
         seconds, evaluations = parse_budget(self.budget)
@@ -114,6 +119,7 @@ def _options() -> argparse.Namespace:
         action="store_true",
         help="one evaluator for all tasks: saves its start, which a command pays within its budget",
     )
+    made.add_argument("--all-baselines", action="store_true", help="measure every baseline first, beside the budget")
     return made.parse_args()
 
 
@@ -135,6 +141,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         precision=options.precision,
         archive=options.archive or str(options.out / "archive.sqlite"),
         keep_evaluator=options.keep_evaluator,
+        all_baselines=options.all_baselines,
     )
 
 
@@ -195,8 +202,12 @@ def _one(name: str, dtype: str, plan: Plan, archive: Archive, opened: Opened) ->
 def _search(
     name: str, dtype: str, plan: Plan, archive: Archive, evaluator: TimedEvaluator, began: float
 ) -> dict[str, object]:
-    since, asked_before = datetime.now(UTC), evaluator.asked_s
     task = load_task(name, device=plan.device, dtype=dtype)
+    beforehand_s = 0.0
+    if plan.all_baselines:
+        _measure_baselines(task, plan, archive, evaluator)
+        beforehand_s, began = time.monotonic() - began, time.monotonic()
+    since, asked_before = datetime.now(UTC), evaluator.asked_s
     details: list[str] = []
     with SearchDisplay() as display:
 
@@ -228,7 +239,13 @@ def _search(
         resumed=len(paid) < len(own),
         detail=details[-1] if details else "",
     )
-    return result_columns(result, search)
+    return {**result_columns(result, search), "beforehand_s": beforehand_s}
+
+
+def _measure_baselines(task: Task, plan: Plan, archive: Archive, evaluator: Evaluator) -> None:
+    """Into the archive, where the search finds them; those that are there cost nothing."""
+    say("measuring every baseline")
+    best_baseline(task, measure=True, precision=plan.precision, archive=archive, evaluator=evaluator, run="baselines")
 
 
 def _write_summary(table: Table, plan: Plan) -> None:

@@ -24,7 +24,7 @@ COLUMNS = (
     *("other_clock", *(f"other_{name}" for name in (*_EAGER, *_BEST))),
     *("evaluations", "duplicates", "budget", "precision", "wall_s", "stop_reason", "resumed"),
     *("findings", "baselines", "task_flags", "sound", "detail"),
-    *(*(f"{name}_s" for name in (*PARTS, *STAGES)), "waiting_s", "search_s"),
+    *(*(f"{name}_s" for name in (*PARTS, *STAGES)), "waiting_s", "search_s", "beforehand_s"),
     *("record", *PROVENANCE),
 )
 
@@ -57,7 +57,7 @@ def result_columns(result: Result, search: Search) -> dict[str, object]:
         "clock": result.clock,
         **figures(eager, best),
         "best_baseline": result.best_baseline,
-        "best_of": " ".join(b.name for b in result.baselines if b.speedup is not None),
+        "best_of": " ".join(best.best_of if best else (b.name for b in result.baselines if b.speedup is not None)),
         "candidate_us": eager.candidate_us if eager else None,
         "eager_us": eager.opponent_us if eager else None,
         "best_baseline_us": best.opponent_us if best else None,

@@ -196,13 +196,14 @@ def _times_table(rows: Sequence[Row], columns: Sequence[str]) -> list[tuple[str,
 
 def _times_of(rows: Sequence[Row]) -> list[str]:
     head = ("", "median, s a task", "most", "share")
-    kinds = _times_table(rows, (*PARTS, "waiting", "search"))
+    kinds = _times_table(rows, (*PARTS, "waiting", "search", "beforehand"))
     return [
         "## Where the time goes",
         "",
         *markdown(head, kinds),
         "",
-        "`waiting`: for runners that warm up between verdicts; `search`: start, proposing, generating code, exporting.",
+        "`waiting`: for runners that warm up between verdicts; `search`: start, proposing, generating code, exporting;",
+        "`beforehand`: baselines measured beside the budget. Shares are of the searches' own time.",
         "Inside verdicts (`time_rest` holds the opponents' start and any wait for the lease of the device):",
         "",
         *markdown(head, _times_table(rows, STAGES)),

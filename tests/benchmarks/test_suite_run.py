@@ -104,6 +104,17 @@ def test_a_shard_runs_its_part_and_reports_on_the_whole(
     assert "3 of 3" in (tmp_path / "suite.md").read_text()
 
 
+def test_baselines_can_be_measured_beside_the_budget(
+    run: Callable[..., int], searched: Searched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[str] = []
+    monkeypatch.setattr(suite, "best_baseline", lambda task, **_: measured.append(task.name))
+    run("--tasks", "pooling_chain")
+    assert measured == []
+    assert run("--tasks", "pooling_chain,moe_routing", "--all-baselines") == 0
+    assert measured == ["moe_routing"] and "| beforehand |" in (tmp_path / "suite.md").read_text()
+
+
 def test_tasks_run_in_the_dtypes_that_they_come_in(run: Callable[..., int], searched: Searched) -> None:
     assert run("--tasks", "diagonal_matmul,pooling_chain", "--dtypes", "fp32,bf16") == 0
     assert searched[:2] == ["diagonal_matmul", "pooling_chain"] and "diagonal_matmul-bf16" in searched
