@@ -88,7 +88,8 @@ def main() -> int:
         try:
             ended_well &= run_step(step, seconds, options, log)
         finally:
-            pack(options.work, options.out)
+            sizes = pack(options.work, options.out)
+        log.write("packed: " + ", ".join(f"{name} {size / 2**20:.1f} MiB" for name, size in sizes.items()))
     log.write("end")
     return 0 if ended_well else 1
 
@@ -219,12 +220,14 @@ def take_over(source: Path, work: Path) -> None:
         raise UsageError(f"--from {source}: {error}") from error
 
 
-def pack(work: Path, out: Path) -> None:
-    """The working folder as two compressed files; each is there whole or as it was before."""
+def pack(work: Path, out: Path) -> dict[str, int]:
+    """The working folder as two compressed files, each there whole or as it was before; their sizes in bytes."""
     files = [path for path in sorted(work.rglob("*")) if path.is_file()]
     verdicts = [path for path in files if _is_of_archive(path)]
-    _pack(out / "results.tar.gz", work, [path for path in files if path not in verdicts])
-    _pack(out / "archive.tar.gz", work, verdicts)
+    parts = {"results.tar.gz": [path for path in files if path not in verdicts], "archive.tar.gz": verdicts}
+    for name, part in parts.items():
+        _pack(out / name, work, part)
+    return {name: (out / name).stat().st_size for name in parts}
 
 
 def _is_of_archive(path: Path) -> bool:
