@@ -149,15 +149,23 @@ class Checker:
                 "NO_OUTPUT" if got <= 0 else "WRONG_SHAPE", f"{max(got, 0)} output tensors where {count} are due"
             )
         for index, (out, want) in enumerate(zip(outputs, expected, strict=True)):
-            self._compare_tensor_form(index, out, want, is_output=index < count)
+            self._compare_tensor_form(self._place_name(index, answer), out, want, is_output=index < count)
         if reply.structure != answer.structure:
             raise Wrong("WRONG_SHAPE", f"the outputs are nested as {reply.structure}, not {answer.structure}"[:300])
 
     def _output_count(self, answer: Answer) -> int:
         return len(answer.tensors) - len(self.reference.changed_args) - len(self.reference.changed_state)
 
-    def _compare_tensor_form(self, index: int, out: dict[str, Any], want: torch.Tensor, *, is_output: bool) -> None:
-        name = f"output {index}" if is_output else f"changed argument or buffer {index}"
+    def _place_name(self, index: int, answer: Answer) -> str:
+        """What the tensor at this place of an answer is, for a reader."""
+        outputs, args = self._output_count(answer), self.reference.changed_args
+        if index < outputs:
+            return f"output {index}"
+        if index < outputs + len(args):
+            return f"input {args[index - outputs]} after the call"
+        return f"`{self.reference.changed_state[index - outputs - len(args)]}` after the call"
+
+    def _compare_tensor_form(self, name: str, out: dict[str, Any], want: torch.Tensor, *, is_output: bool) -> None:
         if out.get("problem") == NO_PARTNER and not is_output:
             return
         if out.get("problem"):
@@ -208,7 +216,7 @@ class Checker:
         bounds = case.bounds(self._yardstick(case))
         index = max(range(len(errors)), key=lambda i: math.inf if errors[i] == math.inf else errors[i] - bounds[i])
         text = (
-            f"output {index} errs by {errors[index]:.2e} where {bounds[index]:.2e} is allowed "
+            f"{self._place_name(index, case.noise)} errs by {errors[index]:.2e} where {bounds[index]:.2e} is allowed "
             f"(trial `{case.plan.kind}`; the reference itself errs by {case.noise_errors[index]:.1e})"
         )
         if self._is_repeat(case):

@@ -135,9 +135,20 @@ class Reference:
         return drawn
 
     def other_weights(self) -> state.State:
-        """Other values for the same state, drawn anew from the public ones."""
+        """Other values for the same state, drawn anew from the public ones.
+
+        State that a call changes is as a call leaves it: from zeros alone nobody sees whether it is used.
+        """
         state.restore(self.model, self.public)
-        return trials.other_state(self.model)
+        other = trials.other_state(self.model)
+        if self.changed_state:
+            left = self.call(self.draw(), other).tensors[-len(self.changed_state) :]
+            other.update(
+                (name, value)
+                for name, value in zip(self.changed_state, left, strict=True)
+                if name in other and value.shape == other[name].shape and bool(torch.isfinite(value).all())
+            )
+        return other
 
     def set_mode(self, mode: str) -> None:
         """`train` or `eval`, for the model and its twin."""

@@ -1,0 +1,423 @@
+"""Kinds of tasks, through all processes, on a CPU: each with an honest twin and with one that cuts a corner."""
+
+from __future__ import annotations
+
+import pytest
+from evaluator_support import LINEAR, QUICK, candidate_of, checks, task_of
+
+from cuda_l1.config import Protocol
+from cuda_l1.evaluator import eager_candidate
+from cuda_l1.types import Evaluation, Origin, Outcome
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def judged(evaluator):
+    """The verdict on a candidate that is the task's own text with `Model` renamed and a replacement made."""
+
+    def judge(task_text: str, old: str = "", new: str = "") -> Evaluation:
+        task = task_of(task_text)
+        if old:
+            assert old in task_text
+        body = task_text.replace(old, new) if old else task_text
+        return evaluator.evaluate(
+            task, candidate_of(task, body.replace("class Model(", "class ModelNew(")), protocol=QUICK
+        )
+
+    return judge
+
+
+DROPOUT = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(32, 64)
+            self.dropout = nn.Dropout(0.3)
+
+        def forward(self, x):
+            return self.dropout(torch.relu(self.linear(x)))
+
+    def get_inputs():
+        return [torch.randn(16, 32)]
+"""
+
+
+def test_dropout(judged):
+    honest = judged(
+        DROPOUT,
+        "self.dropout(torch.relu(self.linear(x)))",
+        "F.dropout(self.linear(x).clamp(min=0), 0.3, self.training)",
+    )
+    assert honest.accepted, honest.detail
+    assert "random" in honest.task_flags and honest.precision_class == "fp32"
+    assert {"base", "weights", "seeds"} <= {t.kind for t in honest.correctness.trials}
+
+
+@pytest.mark.parametrize(
+    ("new", "detail"),
+    [
+        ("torch.relu(self.linear(x))", "over"),
+        ("F.dropout(torch.relu(self.linear(x)), 0.5, self.training)", "over"),
+        ("F.dropout(torch.relu(self.linear(x)), 0.3)", ""),  # in eval mode too
+        ("self.dropout(self.linear(x))", ""),
+        ("self.dropout(torch.relu(self.linear(x)))[:1] if self.training else torch.relu(self.linear(x))", "shape"),
+        (
+            "torch.relu(self.linear(x)) * (0.0 if self.training else 1.0)",
+            "over",
+        ),
+    ],
+    ids=["removed", "other-rate", "always", "no-relu", "one-row", "zeros-in-training"],
+)
+def test_dropout_forged(judged, new, detail):
+    forged = judged(DROPOUT, "self.dropout(torch.relu(self.linear(x)))", new)
+    assert not forged.accepted and detail in forged.detail, forged.detail
+
+
+def test_dropout_beside_batch_norm(judged):
+    text = DROPOUT.replace("torch.relu(self.linear(x))", "self.norm(self.linear(x))").replace(
+        "self.dropout = ", "self.norm = nn.BatchNorm1d(64)\n            self.dropout = "
+    )
+    assert judged(text).accepted
+
+
+ALWAYS_RANDOM = """
+    class Model(nn.Module):
+        def forward(self, x):
+            return x * 2 + torch.randn_like(x)
+
+    def get_inputs():
+        return [torch.randn(16, 32)]
+"""
+
+
+def test_a_task_that_is_random_in_both_modes(judged):
+    assert judged(ALWAYS_RANDOM, "torch.randn_like(x)", "torch.empty_like(x).normal_()").accepted
+    assert judged(ALWAYS_RANDOM, "+ torch.randn_like(x)", "").outcome is Outcome.WRONG_VALUES
+    assert (
+        judged(ALWAYS_RANDOM, "torch.randn_like(x)", "torch.randn(1, 32)[:1] * x[:1] * 0").outcome
+        is Outcome.WRONG_VALUES
+    )
+    assert judged(ALWAYS_RANDOM, "return x * 2 +", "return x[:1] * 2 + 0 *").outcome is Outcome.WRONG_VALUES
+    assert judged(ALWAYS_RANDOM, "torch.randn_like(x)", "torch.randn(1, 16, 32)").outcome is Outcome.WRONG_SHAPE
+
+
+HALF = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(64, 32).bfloat16()
+
+        def forward(self, x):
+            return F.gelu(self.linear(x))
+
+    def get_inputs():
+        return [torch.randn(16, 64).bfloat16()]
+"""
+
+
+def test_half_precision(judged):
+    honest = judged(
+        HALF,
+        "F.gelu(self.linear(x))",
+        "F.gelu(F.linear(x.float(), self.linear.weight.float(), self.linear.bias.float())).bfloat16()",
+    )
+    assert honest.accepted and honest.precision_class == honest.correctness.task_class == "bf16"
+    assert judged(HALF, "F.gelu(self.linear(x))", "F.gelu(self.linear(x)).float()").outcome is Outcome.WRONG_DTYPE
+    assert judged(HALF, "F.gelu(self.linear(x))", "torch.relu(self.linear(x))").outcome is Outcome.WRONG_VALUES
+
+
+INTEGERS = """
+    class Model(nn.Module):
+        def forward(self, x, n):
+            return x.cumsum(0), x.argsort(stable=True), x > n
+
+    def get_inputs():
+        return [torch.randint(0, 9, (16, 32)), 3]
+"""
+
+
+def test_integer_and_boolean_outputs(judged):
+    honest = judged(INTEGERS, "x.cumsum(0)", "torch.cumsum(x, 0)")
+    assert honest.accepted and honest.precision_class == "exact"
+    assert judged(INTEGERS, "x > n", "x >= n").outcome is Outcome.WRONG_VALUES
+    assert judged(INTEGERS, "x.cumsum(0)", "x.cumsum(0).int()").outcome is Outcome.WRONG_DTYPE
+
+
+RECURRENT = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.Linear(40, 8)
+            self.hidden = INITIAL
+
+        def forward(self, x):
+            if self.hidden is None:
+                self.hidden = torch.zeros(4, 8)
+            self.hidden = torch.tanh(self.cell(torch.cat([x, self.hidden], 1)))
+            return self.hidden * 2
+
+    def get_inputs():
+        return [torch.randn(4, 32)]
+"""
+
+
+@pytest.mark.parametrize("initial", ["torch.randn(4, 8)", "None"], ids=["tensor", "none"])
+def test_hidden_state_in_plain_attributes(judged, initial):
+    text = RECURRENT.replace("INITIAL", initial)
+    honest = judged(text, "return self.hidden * 2", "return self.hidden + self.hidden")
+    assert honest.accepted, honest.detail
+    assert "stateful" in honest.task_flags and "weights-unmapped" not in checks(honest)
+    forgetful = judged(
+        text, "return self.hidden * 2", "self.hidden, h = self.hidden * 0, self.hidden\n            return h * 2"
+    )
+    assert forgetful.outcome is Outcome.WRONG_VALUES and "`hidden` after the call" in forgetful.detail
+
+
+DELTA = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = torch.zeros(4, 8)
+
+        def forward(self, x):
+            change = x - 0.5 * self.last
+            self.last = x
+            return change
+
+    def get_inputs():
+        return [torch.randn(4, 8)]
+"""
+
+
+def test_a_model_that_keeps_its_input(judged):
+    assert judged(DELTA, "x - 0.5 * self.last", "torch.sub(x, self.last, alpha=0.5)").accepted
+    blind = judged(DELTA, "x - 0.5 * self.last", "x * 1")  # right from zeros, where every verdict starts
+    assert blind.outcome is Outcome.WRONG_VALUES and "trial `weights`" in blind.detail
+
+
+NORM = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(32)
+
+        def forward(self, x):
+            return self.norm(x)
+
+    def get_inputs():
+        return [torch.randn(64, 32)]
+"""
+
+
+def test_batch_norm_in_training_mode(judged):
+    formula = (
+        "F.batch_norm(x, self.norm.running_mean, self.norm.running_var, self.norm.weight, self.norm.bias, {}, 0.1)"
+    )
+    honest = judged(NORM, "self.norm(x)", "(self.norm.num_batches_tracked.add_(1), " + formula.format("True") + ")[1]")
+    assert honest.accepted, honest.detail
+    assert "stateful" in honest.task_flags
+    assert judged(NORM, "self.norm(x)", formula.format("False")).outcome is Outcome.WRONG_VALUES
+    silent = judged(NORM, "self.norm(x)", "F.batch_norm(x, None, None, self.norm.weight, self.norm.bias, True)")
+    assert silent.outcome is Outcome.WRONG_VALUES  # the running statistics are outputs too
+
+
+IN_PLACE = """
+    class Model(nn.Module):
+        def forward(self, x, y):
+            x.add_(y)
+            return x.sum(-1)
+
+    def get_inputs():
+        return [torch.randn(16, 32), torch.randn(16, 32)]
+"""
+
+
+def test_an_argument_that_the_reference_changes_is_an_output(judged):
+    assert judged(IN_PLACE, "x.add_(y)", "x += y").accepted
+    assert judged(IN_PLACE, "x.add_(y)", "x = x + y").outcome is Outcome.WRONG_VALUES
+
+
+NESTED = """
+    class Model(nn.Module):
+        def __init__(self, scale, shift, options):
+            super().__init__()
+            self.scale, self.rate = nn.Parameter(scale), options["rate"]
+            self.register_buffer("shift", shift)
+
+        def forward(self, batch, *, n=2):
+            x, (y, flag) = batch["x"], batch["more"]
+            return {"sum": x * self.scale + self.shift, "pair": (y * self.rate, [x.mean(), flag])}
+
+    def get_inputs():
+        return [{"x": torch.randn(16, 32), "more": (torch.randn(8), True)}]
+
+    def get_init_inputs():
+        return [torch.randn(32), torch.linspace(0, 1, 32), {"rate": 0.5}]
+"""
+
+
+def test_nested_inputs_outputs_and_tensors_as_constructor_arguments(judged):
+    assert judged(NESTED, "x * self.scale + self.shift", "torch.addcmul(self.shift, x, self.scale)").accepted
+    assert judged(NESTED, '"pair": (y', '"other": (y').outcome is Outcome.WRONG_SHAPE
+    assert judged(NESTED, "y * self.rate", "y").outcome is Outcome.WRONG_VALUES
+
+
+QUANTISE = """
+    class Model(nn.Module):
+        def forward(self, x):
+            scale = x.abs().amax(-1, keepdim=True) / 127
+            return torch.round(x / scale) * scale
+
+    def get_inputs():
+        return [torch.randn(64, 512)]
+"""
+
+
+def test_rounding_forgives_isolated_jumps_and_nothing_else(judged):
+    honest = judged(QUANTISE, "torch.round(x / scale)", "torch.round(x * (1 / scale))")
+    assert honest.accepted and honest.precision_class == "fp32", honest.detail
+    assert judged(QUANTISE, "torch.round(x / scale)", "torch.floor(x / scale)").outcome is Outcome.WRONG_VALUES
+    assert judged(QUANTISE, "torch.round(x / scale) * scale", "x.clone()").outcome is Outcome.WRONG_VALUES
+
+
+OVERLAPPING = """
+    class Model(nn.Module):
+        def forward(self, x, mask, table):
+            return (x + mask) * table
+
+    def get_inputs():
+        return [torch.randn(16, 32).t(), torch.randn(1, 16).expand(32, 16), torch.randn(64)[::4]]
+"""
+
+
+def test_strided_and_expanded_inputs_arrive_as_they_are(judged):
+    strides = "assert (x.stride(), mask.stride(), table.stride()) == ((1, 32), (0, 1), (4,))\n            return"
+    assert judged(OVERLAPPING, "return (x", strides + " (x").accepted
+
+
+# ── weights ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_renamed_parameters_are_found_by_their_values(judged):
+    honest = judged(LINEAR, "self.linear", "self.layer")
+    assert honest.accepted and not checks(honest, "suspect") - {"clock-mismatch"}
+
+
+PACKED = """
+    class ModelNew(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            linear = nn.Linear(width, width)
+            self.packed = nn.Parameter(torch.cat([linear.weight, linear.bias[:, None]], 1).detach())
+
+        def forward(self, x):
+            return torch.relu(x @ self.packed[:, :-1].t() + self.packed[:, -1])
+"""
+LOADER = """
+        def load_reference(self, state):
+            with torch.no_grad():
+                self.packed.copy_(torch.cat([state["linear.weight"], state["linear.bias"][:, None]], 1))
+"""
+
+
+def test_packed_parameters_keep_a_result_out_of_headlines(evaluator):
+    task = task_of(LINEAR)
+    result = evaluator.evaluate(task, candidate_of(task, PACKED), protocol=QUICK)
+    assert result.accepted and "weights-unmapped" in checks(result, "suspect")
+    assert "weights" not in {t.kind for t in result.correctness.trials}
+
+
+def test_a_loader_of_the_candidates_takes_packed_parameters(evaluator):
+    task = task_of(LINEAR)
+    result = evaluator.evaluate(task, candidate_of(task, PACKED.rstrip() + "\n" + LOADER), protocol=QUICK)
+    assert result.accepted and "weights-unmapped" not in checks(result)
+    assert "weights" in {t.kind for t in result.correctness.trials}
+
+
+# ── precision ─────────────────────────────────────────────────────────────────────────────────────
+
+WIDE = LINEAR.replace("[32]", "[512]").replace("16, 32", "16, 512")
+CAST = "torch.relu(F.linear(cast(x), cast(self.linear.weight), cast(self.linear.bias)).float())"
+TO_TF32 = """
+    def cast(t):
+        bits = t.detach().contiguous().view(torch.int32)
+        return ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
+
+    class Model("""
+
+
+@pytest.mark.parametrize(
+    ("cast", "name"),
+    [
+        ("cast = torch.Tensor.bfloat16\n\n    class Model(", "relaxed"),
+        ("cast = torch.Tensor.half\n\n    class Model(", "relaxed"),
+        (TO_TF32.strip(), "tf32"),
+    ],
+    ids=["bf16", "fp16", "tf32"],
+)
+def test_reduced_precision_is_named(evaluator, cast, name):
+    task = task_of(WIDE)
+    body = (
+        WIDE.replace("torch.relu(self.linear(x))", CAST)
+        .replace("class Model(", cast)
+        .replace("class Model(", "class ModelNew(")
+    )
+    result = evaluator.evaluate(task, candidate_of(task, body), protocol=QUICK)
+    assert result.accepted and result.precision_class == name, (result.detail, result.correctness)
+    assert ("precision" in checks(result, "suspect")) == (name == "relaxed")
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "torch.relu(sum(a @ b.t() for a, b in zip(x.split(64, 1), W.split(64, 1))) + self.linear.bias)",
+        "torch.relu((x.flip(1) @ W.flip(1).t()) + self.linear.bias)",
+        "torch.relu((x[:, None] * W).sum(-1) + self.linear.bias)",
+        "torch.relu((W @ x.t()).t() + self.linear.bias)",
+    ],
+    ids=["split", "backwards", "products", "transposed"],
+)
+def test_another_order_of_summation_is_full_precision(judged, new):
+    result = judged(WIDE, "torch.relu(self.linear(x))", new.replace("W", "self.linear.weight"))
+    assert result.accepted and result.precision_class == "fp32", result.correctness
+
+
+# ── timing ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_outputs_that_a_later_call_overwrites_are_noted(judged):
+    static = "self.__dict__.setdefault('out', torch.empty(16, 32)).copy_(torch.relu(self.linear(x)))"
+    result = judged(LINEAR, "torch.relu(self.linear(x))", static)
+    assert result.accepted and "reused-output" in checks(result, "note")
+    assert "reused-output" not in checks(judged(LINEAR))
+
+
+def test_a_record_is_measured_again_at_once(evaluator):
+    task = task_of(LINEAR)
+    once = evaluator.evaluate(task, eager_candidate(task), protocol=QUICK, best_so_far=1e6)
+    twice = evaluator.evaluate(task, eager_candidate(task), protocol=QUICK, best_so_far=1e-6)
+    assert len(once.timing().pairs) == 1
+    assert len(twice.timing().pairs) == 2 or "unstable" in checks(twice, "suspect")
+
+
+def test_a_final_times_candidate_and_baseline_in_fresh_pairs(evaluator):
+    task = task_of(LINEAR)
+    body = LINEAR.replace("class Model(", "class ModelNew(")
+    baseline = candidate_of(task, body).model_copy(
+        update={"origins": (Origin(proposer="baselines", techniques=("plain",)),)}
+    )
+    lost = candidate_of(task, "raise OSError('no compiler')").model_copy(
+        update={"origins": (Origin(proposer="baselines", techniques=("lost",)),)}
+    )
+    short = Protocol(name="final", first_pairs=2, max_pairs=2, pair_s=0.05, max_samples=12)
+    candidate = candidate_of(task, body + "\n    # another text")
+    result = evaluator.evaluate(task, candidate, protocol=short, baselines=[lost, baseline], best_of=("eager", "plain"))
+    assert result.accepted and result.protocol == "final"
+    assert {t.opponent for t in result.timings} == {"eager", "plain"}
+    assert result.best_baseline_timing().opponent == "plain"
+    assert any(f.check == "baseline-failed" and f.evidence.startswith("lost: OSError") for f in result.findings)
+    for timing in result.timings:
+        assert timing.speedup_low <= timing.speedup <= timing.speedup_high
+        pids = [p for pair in timing.pairs for p in (pair.candidate_pid, pair.opponent_pid)]
+        assert len(set(pids)) == 4
