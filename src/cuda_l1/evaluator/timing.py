@@ -307,7 +307,7 @@ class Timer:
         ours = sides[0].median("device")
         if ours > MATTERS_BELOW_US or ours > 0.98 * min(side.median("device") for side in sides[1:]):
             return False
-        return self._protocol.name == "final" or "tream" in sides[0].candidate.source
+        return self._protocol.name == "final" or speaks_of_streams(sides[0].candidate.source)
 
     def _verify(self, side: Side) -> None:
         """The outputs of timed calls are compared too: right in the trials and wrong when timed is wrong."""
@@ -412,6 +412,13 @@ class Timer:
             opponent_pid=theirs.runner.guest.pid,
             log_ratio=ratio,
         )
+
+
+def speaks_of_streams(source: str) -> bool:
+    """Whether a text makes streams of its own; asking for the current one, as every launcher does, is none."""
+    for question in ("getCurrentRawStream", "get_raw_stream", "current_stream", "default_stream"):
+        source = source.replace(question, "")
+    return "tream" in source
 
 
 def _mismatch_limits(clock: Clock, device: str, runner_us: float) -> tuple[float, float]:
