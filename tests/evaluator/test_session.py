@@ -1,0 +1,196 @@
+"""The judge's end of a runner believes nothing: whatever bytes come back are an answer in form, or a failure."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+
+import pytest
+import torch
+
+from cuda_l1.evaluator.guest import driving
+from cuda_l1.evaluator.guest.channel import Channel
+from cuda_l1.evaluator.guest.session import Deadlines, RunnerFailure, Session, parse_reply
+
+INPUTS = [torch.randn(4, 3), 5]
+OUTPUT = torch.randn(4, 3)
+GOOD = {
+    "structure": "T",
+    "outputs": [{"dtype": "float32", "shape": [4, 3], "stride": [3, 1], "device": "cpu", "alias": False}],
+    "reused": False,
+    "us": 12.5,
+}
+
+
+class Far:
+    """The runner's end of the socket, with raw packets."""
+
+    def __init__(self, fd: int) -> None:
+        self.socket = socket.socket(fileno=fd)
+
+    def packet(self, data: bytes) -> None:
+        self.socket.send(data)
+
+    def says(self, message: object) -> None:
+        self.packet(b"J" + json.dumps(message).encode())
+
+    def hears(self) -> dict:
+        packet, fds, _, _ = socket.recv_fds(self.socket, 1 << 20, 8)
+        for fd in fds:
+            os.close(fd)
+        return json.loads(packet[1:])
+
+
+@pytest.fixture
+def far_and_session():
+    ours, theirs = Channel.pair()
+    far = Far(os.dup(theirs.fileno()))
+    theirs.close()
+    session = Session("r", ours, "cpu", None, Deadlines(1.0, 0.3, 0.2))
+    far.says({})
+    session.share(INPUTS, [OUTPUT], [], None, None)
+    far.hears()
+    yield far, session
+    session.close()
+
+
+def called(session: Session):
+    slots = session.slots([OUTPUT])
+    reply = session.call({"slots": slots, "changed_args": [], "changed_state": [], "seed": None})
+    return session.answer(reply, slots)
+
+
+def test_an_answer_that_nobody_wrote_is_not_a_number(far_and_session):
+    far, session = far_and_session
+    far.says(GOOD)
+    assert called(session).tensors[0].isnan().all()
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        os.urandom(64),
+        b"J",
+        b"J[1, 2]",
+        b"J{",
+        b"J" + b"[" * 2000,
+        b"M",
+        b"X{}",
+        b"J\xff\xfe",
+        b'J{"us": 1e999}',
+        b'J{"error": 5}',
+        b'J{"error": {"type": [1], "message": {"a": 2}}}',
+        b'J{"error": {"memory": "yes"}}',
+    ],
+)
+def test_bytes_that_are_no_reply(far_and_session, packet):
+    far, session = far_and_session
+    far.packet(packet)
+    with pytest.raises(RunnerFailure) as caught:
+        called(session)
+    assert caught.value.outcome in ("CRASHED", "OUT_OF_MEMORY") and caught.value.detail
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"outputs": None},
+        {"outputs": "T"},
+        {"outputs": [1]},
+        {"outputs": {"0": {}}},
+        {"us": None},
+        {"us": "12"},
+        {"us": float("nan")},
+        {"us": float("inf")},
+    ],
+)
+def test_malformed_replies_to_a_call(change):
+    with pytest.raises(RunnerFailure, match="malformed") as caught:
+        parse_reply(GOOD | change)
+    assert caught.value.outcome == "CRASHED"
+
+
+def test_silence_and_hanging_up(far_and_session):
+    far, session = far_and_session
+    with pytest.raises(RunnerFailure, match="first call took longer than 0.3 s") as caught:
+        called(session)
+    assert caught.value.outcome == "TIMED_OUT"
+    far.socket.close()
+    with pytest.raises(RunnerFailure) as caught:
+        called(session)
+    assert caught.value.outcome == "DIED"
+
+
+def test_descriptors_that_nobody_asked_for_are_closed(far_and_session):
+    far, session = far_and_session
+    before = len(os.listdir("/proc/self/fd"))
+    socket.send_fds(far.socket, [b"J{}"], [0, 1, 2])
+    with pytest.raises(RunnerFailure, match="descriptors"):
+        called(session)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("samples", [None, "x", [1.0], [1.0, 2.0, 3.0], [1.0, -5.0], [1.0, "2"], [1.0, float("nan")]])
+def test_malformed_times(far_and_session, samples):
+    far, session = far_and_session
+    far.says({})
+    session.show(INPUTS)
+    slots = session.slots([OUTPUT])
+    sets = driving.InputSets([INPUTS, INPUTS], {}, [0, 0])
+    far.says({"us": 3.0})
+    far.says({"samples": samples})
+    with pytest.raises(RunnerFailure, match="malformed"):
+        driving.block_on_cpu(session, sets, {"slots": slots}, 2, warm=0, patience_s=0.3)
+
+
+def test_replies_sent_ahead_find_outputs_that_nobody_wrote(far_and_session):
+    far, session = far_and_session
+    for reply in ({}, {"us": 0.1}, {"us": 0.1}, {"samples": [0.1, 0.1, 0.1]}):
+        far.says(reply)
+    session.show(INPUTS)
+    slots = session.slots([OUTPUT])
+    sets = driving.InputSets([INPUTS, INPUTS], {}, [0, 0])
+    driving.block_on_cpu(session, sets, {"slots": slots}, 3, warm=0, patience_s=0.3)
+    assert session.kept_seen == 3 and all(t.isnan().all() for _, tensors in session.kept for t in tensors)
+
+
+def test_partners_are_names_whatever_is_sent(far_and_session):
+    far, session = far_and_session
+    for unmapped, expected in ((["a", 5, None], ["a", "5", "None"]), ("abc", []), (None, []), ([["x" * 999]], None)):
+        far.says({"unmapped": unmapped})
+        got = session.match({})
+        assert got == expected or (expected is None and len(got[0]) <= 200)
+
+
+def test_what_fits_can_be_laid_under_the_same_tensors(far_and_session):
+    far, session = far_and_session
+    far.says({})
+    session.show(INPUTS)
+    assert session.fits([torch.zeros(4, 3), 5]) and not session.fits([torch.zeros(4, 3), 6])
+    assert not session.fits([torch.zeros(3, 4).t(), 5])
+    other = torch.randn(4, 3)
+    session.refill([other, 5])
+    assert torch.equal(session.seen_inputs()[0], other)
+
+
+def test_a_reservoir_keeps_a_few_of_all_calls(far_and_session):
+    far, session = far_and_session
+    slots = session.slots([OUTPUT])
+    for index in range(200):
+        driving.keep_some(session, index, slots)
+    kept = [index for index, _ in session.kept]
+    assert len(kept) == driving.KEPT and session.kept_seen == 200 and max(kept) > 20
+
+
+def test_closing_gives_the_shared_memory_back():
+    before = len(os.listdir("/proc/self/fd"))
+    ours, theirs = Channel.pair()
+    far = Far(os.dup(theirs.fileno()))
+    theirs.close()
+    session = Session("r", ours, "cpu", None, Deadlines(1.0, 1.0, 1.0))
+    far.says({})
+    session.share(INPUTS, [OUTPUT], [], None, None)
+    session.close()
+    far.socket.close()
+    assert len(os.listdir("/proc/self/fd")) == before
