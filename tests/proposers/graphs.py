@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import sys
+import types
 from typing import Any
 
 import torch
@@ -30,9 +33,10 @@ def make_task(forward: str, inputs: str, init: str = "pass", *, args: str = "x",
 
 def namespace(source: str) -> dict[str, Any]:
     """Execute a file of our own making."""
-    scope: dict[str, Any] = {"__name__": "generated"}
-    exec(compile(source, "generated", "exec"), scope)
-    return scope
+    module = types.ModuleType("generated")
+    sys.modules["generated"] = module  # dataclasses look their module up
+    exec(compile(source, "generated", "exec"), module.__dict__)
+    return module.__dict__
 
 
 def applies(name: str, task: Task, device: str = "cpu") -> bool:
@@ -56,9 +60,9 @@ class Twins:
         reference, other = namespace(task.source), namespace(source)
         self.make_inputs = reference["get_inputs"]
         torch.manual_seed(0)
-        self.model = reference["Model"]()
+        self.model = reference["Model"](*reference["get_init_inputs"]())
         torch.manual_seed(0)
-        self.model_new = other["ModelNew"]()
+        self.model_new = other["ModelNew"](*reference["get_init_inputs"]())
         assert list(self.model.state_dict()) == list(self.model_new.state_dict())
 
     def rewrite_weights(self, seed: int) -> None:
@@ -84,8 +88,9 @@ class Twins:
         leaves = zip(*(pytree.tree_leaves(value) for value in (got, expected, truth)), strict=True)
         for one, two, right in leaves:
             _compare(one, two, right, tolerance)
-        for mine, theirs in zip(self.model_new.buffers(), self.model.buffers(), strict=False):
-            torch.testing.assert_close(mine, theirs)
+        mine = dict(self.model_new.named_buffers())
+        for name, theirs in self.model.named_buffers():
+            torch.testing.assert_close(mine[name], theirs)
 
 
 def check(task: Task, *names: str, tolerance: float = 16.0) -> Candidate:
@@ -109,8 +114,6 @@ def _to_double(value: Any) -> Any:
 
 
 def _double(model: torch.nn.Module) -> torch.nn.Module:
-    import copy
-
     return copy.deepcopy(model).double()
 
 

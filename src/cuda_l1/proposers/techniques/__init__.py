@@ -99,19 +99,26 @@ def build(task: Task, techniques: Sequence[str], device: Device) -> Candidate | 
 
     Raises UsageError for an unknown technique. Executes the task's source on fake tensors; needs no GPU.
     """
-    chosen = sorted((load(name) for name in set(techniques)), key=_order)
+    built = compose(task, techniques, device)
+    complete = built is not None and set(built.origins[0].techniques) == set(techniques)
+    return built if complete else None
+
+
+def compose(task: Task, techniques: Sequence[str], device: Device) -> Candidate | None:
+    """As `build`, but techniques that find nothing to do are left out; None when that leaves none."""
     draft = open_draft(task, device)
-    for technique in chosen:
+    applied = []
+    for technique in sorted((load(name) for name in set(techniques)), key=_order):
         if technique.stage >= FUSION:
             hoist(draft)
-        if not usable(technique, draft):
-            return None
-        technique.apply(draft)
-        draft.techniques += (technique.name,)
+        if usable(technique, draft):
+            technique.apply(draft)
+            draft.techniques += (technique.name,)
+            applied.append(technique)
     hoist(draft)
     try:
-        return candidate(draft, _rationale(chosen))
-    except TaskError:  # a graph without text: what the techniques made of it cannot be a file
+        return candidate(draft, _rationale(applied)) if applied else None
+    except TaskError:  # what the techniques made of the graph has no text
         return None
 
 

@@ -48,7 +48,7 @@ def capture_graph(source: str, name: str) -> torch.fx.GraphModule:
             module = capture(model, tuple(namespace.get_inputs()))
             print_forward(module)
             return module
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # the file is foreign code and may raise anything
         lines = str(error).strip().splitlines() or [""]
         raise CaptureError(f"{type(error).__name__}: {lines[0]}") from error
 

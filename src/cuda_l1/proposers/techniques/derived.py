@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cuda_l1.proposers.techniques.matching import (
     FROZEN,
     GENERATED,
+    LITERAL,
     is_pure,
     is_view,
     numel,
@@ -88,7 +89,7 @@ def steady(graph: Graph) -> dict[Node, bool]:
     found: dict[Node, bool] = {}
     for node in graph.nodes:
         if node.op == "get_attr" and not str(node.target).startswith(GENERATED) and node not in pinned:
-            found[node] = True
+            found[node] = not str(node.target).startswith(LITERAL)
         elif _keepable(node) and storage_root(node) not in pinned and found.keys() >= set(node.all_input_nodes):
             found[node] = any(found[source] for source in node.all_input_nodes)
     return found

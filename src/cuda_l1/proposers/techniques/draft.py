@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from cuda_l1.proposers.techniques.capture import CaptureError, capture_graph
+from cuda_l1.proposers.techniques.matching import LITERAL
 from cuda_l1.proposers.techniques.normal_form import normalise
 from cuda_l1.proposers.techniques.spelling import plain
 from cuda_l1.tasks.graph_source import literal, print_forward, signature
@@ -73,7 +74,7 @@ def _literals(module: torch.fx.GraphModule) -> list[str]:
     """Constants made in `forward`, as buffers that follow the module's device and stay out of its state_dict."""
     names = {str(node.target) for node in module.graph.nodes if node.op == "get_attr"}
     statements = []
-    for name in sorted(name for name in names if name.startswith("lifted_tensor_")):
+    for name in sorted(name for name in names if name.startswith(LITERAL)):
         value = getattr(module, name)
         if value.numel() > MOST_LITERAL_ELEMENTS:
             raise CaptureError(f"forward makes a constant of {value.numel()} elements")

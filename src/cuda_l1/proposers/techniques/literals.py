@@ -42,6 +42,8 @@ def _ancestors(node: Node) -> list[Node]:
 def _call(node: Node, values: dict[Node, Any]) -> Any:
     from torch.fx.node import map_arg
 
+    if node.op == "get_attr":
+        return getattr(node.graph.owning_module, str(node.target))
     args = map_arg(node.args, lambda source: values[source])
     kwargs = map_arg(node.kwargs, lambda source: values[source])
     return node.target(*args, **kwargs)  # type: ignore[operator]

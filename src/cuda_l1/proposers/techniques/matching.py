@@ -20,6 +20,9 @@ MAY_RETURN_ARGUMENT = frozenset(
 )
 """Operations that may return their first argument although their schema does not say so."""
 
+LITERAL = "lifted_tensor_"
+"""Prefix of the `get_attr` nodes that stand for constants made in forward."""
+
 GENERATED = "prelude."
 """Prefix of the `get_attr` nodes that stand for functions of the prelude rather than attributes of the module."""
 
@@ -94,6 +97,8 @@ def is_view(node: Any) -> bool:
     name = op_name(node)
     if name == "getitem" or name in MAY_RETURN_ARGUMENT:
         return True
+    if name == "aten.contiguous.default":
+        return val(node) is None or tensor(node).stride() == tensor(node.args[0]).stride()
     if name.startswith("aten.to.") or name == "aten.type_as.default":
         return val(node) is None or tensor(node).dtype == tensor(node.args[0]).dtype
     returns = node.target._schema.returns if name.startswith("aten.") else ()

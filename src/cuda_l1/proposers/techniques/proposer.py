@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cuda_l1 import scoring
 from cuda_l1.config import Precision
 from cuda_l1.errors import UsageError
-from cuda_l1.proposers.techniques import REGISTRY, Technique, build, load, usable
+from cuda_l1.proposers.techniques import FUSION, REGISTRY, Technique, compose, load, usable
 from cuda_l1.proposers.techniques.draft import Device, open_draft
 from cuda_l1.types import Candidate, Clock, Record, Task
 
 Subset = frozenset[str]
 
 MOST_COMBINATIONS = 40
-"""Combinations tried per task beyond the singles."""
+"""Combinations offered per task beyond the singles."""
+
+BASES = 3
+"""Subsets that are extended: the best so far."""
+
+HARMFUL = 0.9
+"""A technique that alone is slower than this is not added to a subset."""
+
+log = logging.getLogger(__name__)
 
 _ALLOWED = {
     "default": ("same",),
@@ -29,9 +38,9 @@ _ALLOWED = {
 class _Known:
     """What this process has built for one task."""
 
-    singles: list[str]
-    """Techniques that change the unchanged task, in the registry's order."""
-    built: dict[Subset, Candidate | None] = field(default_factory=dict)
+    singles: list[str] | None = None
+    """Techniques that change the unchanged task, in the registry's order; None before the first look."""
+    tried: set[Subset] = field(default_factory=set)
     offered: set[str] = field(default_factory=set)
     combinations: int = 0
 
@@ -65,38 +74,45 @@ class TechniqueProposer:
 
     def propose(self, task: Task, history: Sequence[Record]) -> Candidate | None:
         """The next candidate that neither `history` nor an earlier call holds; None when there is none left."""
-        known = self._known.setdefault(task.sha, _Known(self._singles(task)))
+        known = self._known.setdefault(task.sha, _Known())
         seen = known.offered | {record.candidate.id for record in history}
-        for subset in self._subsets(known, self._scores(history)):
-            if subset in known.built:
+        for subset in self._subsets(task, known, self._scores(history)):
+            if subset in known.tried:
                 continue
-            candidate = known.built[subset] = build(task, sorted(subset), self.device)
+            known.tried.add(subset)
+            candidate = self._build(task, subset)
             if candidate is not None and candidate.id not in seen:
                 known.offered.add(candidate.id)
                 known.combinations += len(subset) > 1
                 return candidate
         return None
 
-    def _singles(self, task: Task) -> list[str]:
-        draft = open_draft(task, self.device)
-        return [technique.name for technique in self.techniques if usable(technique, draft)]
+    def _build(self, task: Task, subset: Subset) -> Candidate | None:
+        try:
+            return compose(task, sorted(subset), self.device)
+        except Exception as error:  # noqa: BLE001 - rewriting runs the user's operations on shapes; any may refuse
+            log.warning("%s: cannot be built with %s: %s", task.name, ", ".join(sorted(subset)), error)
+            return None
 
-    def _subsets(self, known: _Known, scores: dict[Subset, float]) -> Iterator[Subset]:
+    def _subsets(self, task: Task, known: _Known, scores: dict[Subset, float]) -> Iterator[Subset]:
         """Subsets worth trying now, best guess first; lazily, since building one is not free."""
+        if known.singles is None:
+            draft = open_draft(task, self.device)
+            known.singles = [technique.name for technique in self.techniques if usable(technique, draft)]
         yield from (frozenset({name}) for name in known.singles)
-        rewrites = frozenset(name for name in known.singles if load(name).stage <= 20)
-        if len(rewrites) > 1:
-            yield rewrites
-        for base in sorted(scores, key=lambda subset: -scores[subset])[:3]:
+        rewrites = frozenset(name for name in known.singles if load(name).stage < FUSION)
+        yield rewrites
+        for base in sorted(scores, key=lambda subset: -scores[subset])[:BASES]:
             for technique in self._extensions(base, scores):
                 if known.combinations >= MOST_COMBINATIONS:
                     return
                 yield base | {technique.name}
 
     def _extensions(self, base: Subset, scores: dict[Subset, float]) -> list[Technique]:
-        """Techniques to add to `base`: by what each measured alone, unmeasured ones as if neutral."""
-        others = [technique for technique in self.techniques if technique.name not in base]
-        return sorted(others, key=lambda technique: -scores.get(frozenset({technique.name}), 1.0))
+        """Techniques to add to `base`: by what each measured alone, unmeasured as neutral, harmful never."""
+        alone = {technique.name: scores.get(frozenset({technique.name}), 1.0) for technique in self.techniques}
+        others = [t for t in self.techniques if t.name not in base and alone[t.name] >= HARMFUL]
+        return sorted(others, key=lambda technique: -alone[technique.name])
 
     def _scores(self, history: Sequence[Record]) -> dict[Subset, float]:
         """Subset -> best measured speed-up, of this proposer's candidates that count."""

@@ -1,0 +1,172 @@
+"""Drafts: capture takes no memory, printed candidates compute what tasks compute, normal form keeps values."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from graphs import Twins, applies, candidate, check, make_task
+
+from cuda_l1.proposers.techniques.draft import Draft, open_draft, render
+from cuda_l1.types import Task
+
+INIT = """self.fc = nn.Linear(6, 4)
+self.bn = nn.BatchNorm1d(4)
+self.rnn = nn.GRU(6, 3, batch_first=True)
+self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+self.register_buffer('t', torch.arange(4.0))
+self.plain = torch.ones(4)"""
+FORWARDS = [
+    "return self.fc(x)",
+    "return self.bn(self.fc(x)).relu_()",
+    "for layer in self.layers:\n    x = layer(x[:, :4]).relu()\nreturn x",
+    "return {'a': self.fc(x), 'b': (x.exp(), [x.sum()])}",
+    "return self.rnn(x[None])[0]",
+    "y = self.fc(x)\ny += self.t\ny[:, 0] = 3\ny.mul_(2)\nreturn y",
+    "y = x.clone()\ny[1] += x[0]\nv = y.view(-1)\nv.neg_()\nreturn y, v",
+    "return self.fc(x) + self.plain",
+    "return x + torch.tensor([1.0, 2, 3, 4, 5, 6]), torch.arange(3, device=x.device)",
+    "with torch.no_grad():\n    y = x.sin()\nreturn y.add_(1)",
+    "return torch.stack([f(x) for f in (torch.sin, torch.cos)]).unbind(0)",
+    "a, b = x.clone().split(3, 1)\na = a.relu()\nreturn torch.cat([a, b.sigmoid_()], 1)",
+    "y = torch.zeros(4, 4, dtype=x.dtype)\ny.fill_diagonal_(2)\nreturn x[:, :4] @ y",
+    "return x.topk(2, 1).values, x.max(1).indices",
+    "return (x * float('inf')).clamp(-1, 1)",
+    "out = x.new_empty(4, 6)\nout.copy_(x)\nout[out > 0] = 0\nreturn out",
+    "return F.dropout(self.fc(x), 0.5, False), F.one_hot(x.argmax(1), 6)",
+    "y = x.t()\nreturn y.contiguous().view(-1)",
+    "h = x[:, :4]\nfor _ in range(3):\n    h = torch.tanh(self.layers[0](h) + h)\nreturn h",
+    "y = self.fc(x)\nz = y.detach()\nz.zero_()\nreturn y",
+]
+
+
+@pytest.mark.parametrize("forward", FORWARDS)
+def test_printed_forwards_compute_the_same(forward: str) -> None:
+    check(make_task(forward, "torch.randn(4, 6)", INIT), "straight_line")
+
+
+def test_other_arguments() -> None:
+    check(
+        make_task("return xs[0] @ d['w'] + k", "[torch.randn(3, 4)], {'w': torch.randn(4, 2)}, 2", args="xs, d, k"),
+        "straight_line",
+    )
+
+
+@pytest.mark.parametrize("dtype", ["torch.float64", "torch.bfloat16", "torch.float16"])
+def test_other_dtypes(dtype: str) -> None:
+    task = make_task(
+        "return self.fc(x).relu()", f"torch.randn(4, 6, dtype={dtype})", f"self.fc = nn.Linear(6, 4, dtype={dtype})"
+    )
+    check(task, "straight_line")
+
+
+def test_a_capture_allocates_nothing() -> None:
+    init = "self.a = nn.Linear(100_000, 100_000)\nself.b = nn.Parameter(torch.randn(50_000, 50_000))"
+    task = make_task("return self.a(x).sum(-1) + (self.b @ self.b).mean()", "torch.randn(60_000, 100_000)", init)
+    draft = open_draft(task, "cuda")
+    assert draft.graph_module is not None, draft.failure
+    assert applies("reduce_linear", task, "cuda")
+
+
+def test_drafts_of_one_task_do_not_share_changes() -> None:
+    task = make_task("return x * 1 + 0", "torch.randn(3)")
+    before = render(open_draft(task, "cpu"))
+    candidate(task, "identities")
+    assert render(open_draft(task, "cpu")) == before
+
+
+def test_the_reference_text_comes_first_and_the_constructor_is_its_own() -> None:
+    task = make_task("return self.fc(x)", "torch.randn(4, 6)", "self.fc = nn.Linear(6, 4)")
+    source = render(open_draft(task, "cpu"))
+    assert source.startswith(task.source.rstrip())
+    assert "class ModelNew(Model):\n    def forward(self, x):" in source
+
+
+def test_prelude_and_constructor_lines_are_printed_once() -> None:
+    draft = open_draft(make_task("return x + 1", "torch.randn(3)"), "cpu")
+    for _ in range(2):
+        draft.use("def helper(x):\n    return x")
+        draft.set_up("self.extra = helper(3)")
+    draft.wrap.append("helper")
+    source = render(draft)
+    assert source.count("def helper") == source.count("self.extra = helper(3)") == 1
+    scope: dict[str, object] = {}
+    exec(source, scope)
+    assert scope["ModelNew"]().extra == 3  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("forward", "why"),
+    [
+        ("return x if x.sum() > 0 else -x", "cannot be traced"),
+        ("self.seen = x\nreturn x", "assigns the tensor self.seen"),
+        ("return x.numpy()", ""),
+        ("raise ValueError('not today')", "not today"),
+    ],
+)
+def test_what_cannot_be_captured_says_why_in_one_line(forward: str, why: str) -> None:
+    draft = open_draft(make_task(forward, "torch.randn(3)"), "cpu")
+    assert draft.graph_module is None
+    assert why in draft.failure and "\n" not in draft.failure and draft.failure
+
+
+def test_without_a_graph_the_model_keeps_its_forward() -> None:
+    task = make_task("return x + 1 if x.sum() < 1e9 else x", "torch.randn(3)")
+    source = render(Draft(task, "cpu", None))
+    twins = Twins(task, source)
+    twins.check(1)
+
+
+def test_random_draws_stay_apart() -> None:
+    source = candidate(
+        make_task("return F.dropout(x, 0.5, True), torch.rand(3)", "torch.randn(8)"), "straight_line"
+    ).source
+    assert "dropout(" in source and "rand(" in source
+
+
+def test_training_statistics_are_updated_as_the_reference_does() -> None:
+    task = make_task("return self.bn(x)", "torch.randn(5, 4)", INIT)
+    twins = Twins(task, candidate(task, "straight_line").source)
+    for seed in range(3):
+        twins.check(seed)
+    assert twins.model_new.bn.num_batches_tracked == 3 and not torch.equal(
+        twins.model_new.bn.running_mean, torch.zeros(4)
+    )
+
+
+def test_registry_and_drafts_load_no_torch() -> None:
+    code = "import sys, cuda_l1.proposers.techniques.proposer as p, cuda_l1.proposers.techniques as t\n"
+    code += "[t.load(name) for name in t.REGISTRY]\nassert 'torch' not in sys.modules, 'torch was imported'"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_task_of_several_files_worth_of_classes() -> None:
+    source = """
+from dataclasses import dataclass
+import torch
+from torch import nn
+
+@dataclass
+class Config:
+    width: int = 6
+
+class Block(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.fc = nn.Linear(config.width, config.width)
+    def forward(self, x):
+        return x + torch.nn.functional.gelu(self.fc(x))
+
+class Model(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.blocks = nn.Sequential(*[Block(Config()) for _ in range(depth)])
+    def forward(self, x):
+        return self.blocks(x)
+
+def get_inputs(): return [torch.randn(2, 6)]
+def get_init_inputs(): return [3]
+"""
+    check(Task(suite="file", name="blocks", source=source), "in_place")
