@@ -12,6 +12,9 @@ from collections.abc import Iterable, Sequence
 
 from cuda_l1.proposers.techniques.codegen.ir import LEAVES, Unsupported, Value
 
+MOST_PARTS = 4
+"""Parts of a concatenation that one loop computes and chooses from."""
+
 
 class Atom:
     """One loop of `size` iterations; once split, the loops that stand for it, outermost first."""
@@ -136,6 +139,8 @@ class Axes:
 
     def _on_cat(self, value: Value) -> None:
         dim = value.attrs["dim"]
+        if len({arg.shape for arg in value.args}) > 1 or len(value.args) > MOST_PARTS:
+            raise Unsupported("a concatenation of different or many parts that is read again")
         self.pins[value] = Atom(len(value.args))
         own = [list(atoms) for atoms in self.dims[value]]
         inner = [Atom(value.args[0].shape[dim])]
@@ -144,6 +149,9 @@ class Axes:
         for arg in value.args:
             for mine, theirs in zip(own, self.dims[arg], strict=True):
                 unify(mine, theirs)
+
+    def _on_flip(self, value: Value) -> None:
+        raise Unsupported("a reversal that is read again")
 
     def _on_at(self, value: Value) -> None:
         source, index = value.args

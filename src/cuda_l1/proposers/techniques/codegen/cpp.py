@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from cuda_l1.proposers.techniques.codegen.cpp_loops import parameters, print_nest
 from cuda_l1.proposers.techniques.codegen.cpp_runtime import header
 from cuda_l1.proposers.techniques.codegen.kernel import Kernel, python_function
-from cuda_l1.proposers.techniques.codegen.plan import Buffer, Plan
+from cuda_l1.proposers.techniques.codegen.plan import Plan
 from cuda_l1.types import digest
+
+HUGE_BYTES = 4 << 20
+"""Results of this size ask the kernel for huge pages: fewer page faults on first touch."""
 
 LOADER = r'''
 import ctypes
@@ -27,7 +30,7 @@ def compile_cpp(source):
     """
     compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("c++") or "g++"
     flags = ["-O3", "-march=native", "-std=c++17", "-fopenmp", "-fno-math-errno", "-fno-trapping-math", "-fPIC"]
-    flags += ["-ffp-contract=fast", "-shared", "-w"]
+    flags += ["-ffp-contract=fast", "-shared", "-w", "-Wno-psabi"]
     parts = [source, *flags, compiler, _processor(), str(os.path.getmtime(compiler) if os.path.exists(compiler) else 0)]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     cache = os.environ.get("CUDA_L1_HOME") or os.path.join(os.path.expanduser("~"), ".cache", "cuda-l1")
@@ -52,7 +55,7 @@ def _build(source, command, folder, library):
             if done.returncode == 0 and _loads(made):
                 os.replace(made, library)
                 return
-        raise RuntimeError("the C++ compiler failed: " + message[-2000:])
+        raise RuntimeError("the C++ compiler failed: " + message[:2000])
 
 
 def _loads(path):
@@ -87,19 +90,11 @@ def cpp_source(kernels: Sequence[Kernel]) -> str:
 
 def _kernel_source(kernel: Kernel) -> str:
     nests = [print_nest(plan, f"{kernel.name}_{index}") for index, plan in enumerate(kernel.plans)]
-    declared = [f"{_qualified(buffer, kernel)} {buffer.name}" for buffer in kernel.pointers]
-    body = [_huge(buffer, kernel) for buffer in kernel.results if kernel.bytes_of(buffer) >= 4 << 20]
+    declared = [f"{'const ' if array in kernel.inputs else ''}{array.dtype}* {array.name}" for array in kernel.pointers]
+    body = [f"huge_pages({array.name}, {array.bytes}ul);" for array in kernel.results if array.bytes >= HUGE_BYTES]
     body += [_call(plan, f"{kernel.name}_{index}") for index, plan in enumerate(kernel.plans)]
     entry = f'extern "C" void {kernel.name}({", ".join([*declared, "int threads"])}) {{\n  ' + "\n  ".join(body) + "\n}"
     return "\n\n".join([*nests, entry])
-
-
-def _qualified(buffer: Buffer, kernel: Kernel) -> str:
-    return f"{'const ' if buffer in kernel.inputs else ''}{buffer.dtype}*"
-
-
-def _huge(buffer: Buffer, kernel: Kernel) -> str:
-    return f"huge_pages({buffer.name}, {kernel.bytes_of(buffer)}ul);"
 
 
 def _call(plan: Plan, name: str) -> str:
@@ -123,5 +118,5 @@ def python_source(kernels: Sequence[Kernel]) -> str:
 
 
 def _launch(kernel: Kernel) -> list[str]:
-    pointers = [f"{buffer.name}.data_ptr()" for buffer in kernel.pointers]
+    pointers = [f"{array.name}.data_ptr()" for array in kernel.pointers]
     return [f"_run_{kernel.name}({', '.join([*pointers, 'torch.get_num_threads()'])})"]

@@ -108,7 +108,6 @@ def _row_pass(printer: NestPrinter, low: str, high: str, blocked: Atom | None = 
     numbers = [(plan.values.index(value), value) for value in reductions]
     arguments = "".join(f", {VECTOR[_accumulator(v)]}& s{n}" for n, v in numbers)
     lines = [f"{_wide(v)} d{n} = {_identity(v, _wide(v))};" for n, v in numbers]
-    lines += _carries(printer, "f64", 1)
     bounds = (low, high) if blocked in (None, plan.vector) else ("0", str(plan.vector.size))
     inside = [
         *mid.lines,
@@ -121,7 +120,7 @@ def _row_pass(printer: NestPrinter, low: str, high: str, blocked: Atom | None = 
         name = printer.loop_names[atom]
         start, stop = (low, high) if atom is blocked else ("0", str(atom.size))
         inside = loop(f"for (i64 {name} = {start}; {name} < {stop}; ++{name})", inside)
-    return lines + loop("", inside)
+    return lines + loop("", [*_carries(printer, "f64", 1), *inside])
 
 
 def _as_vector(printer: NestPrinter, value: Value, text: str) -> str:
@@ -310,7 +309,6 @@ def _column_pass(printer: NestPrinter, units: int) -> list[str]:
     printer.unit = 0
     named = [(f"{n}_{unit}", v) for n, v in numbers for unit in range(units)]
     lines = [f"{_wide(v)} d{n} = {_identity(v, _wide(v))};" for n, v in named]
-    lines += _carries(printer, "vd", units)
     fresh = [f"{VECTOR[_accumulator(v)]} s{n} = {_identity(v, VECTOR[v.compute])};" for n, v in named]
     carry = [f"d{n} += to_f64(s{n});" if v.attrs["kind"] == "sum" else
              f"d{n} = {_PAIR[v.attrs['kind']].format(f'd{n}', f's{n}')};" for n, v in named]  # fmt: skip
@@ -326,4 +324,4 @@ def _column_pass(printer: NestPrinter, units: int) -> list[str]:
     for atom in reversed(others):
         name = printer.loop_names[atom]
         inside = loop(f"for (i64 {name} = 0; {name} < {atom.size}; ++{name})", inside)
-    return lines + inside
+    return lines + loop("", [*_carries(printer, "vd", units), *inside])

@@ -181,6 +181,8 @@ class NestPrinter:
         stride = 0 if self.plan.vector in pins else access.strides.get(self.plan.vector, 0)
         if stride == 0:
             return f"one({place})"
+        if stride == -1 and access.buffer.dtype == "f32":
+            return f"backwards<N>({place})"
         return f"load<N>({place})" if stride == 1 else f"strided<N>({place}, {stride}L)"
 
     def store(self, value: Value, access: Access) -> str:

@@ -116,6 +116,12 @@ template <class T> INL auto one(const T* p) {
   for (int l = 1; l < W; ++l) v[l] = x;
   return v;
 }
+template <int N> INL vf backwards(const f32* p) {
+  if constexpr (N == W) return __builtin_shuffle(load<W>(p - (W - 1)), (W - 1) - lanes());
+  f32 t[W] = {};
+  for (int l = 0; l < N; ++l) t[l] = p[-l];
+  return load<W>(t);
+}
 template <int N, class T> INL auto strided(const T* p, i64 step) {
   T t[W] = {};
   for (int l = 0; l < N; ++l) t[l] = p[l * step];
@@ -328,7 +334,6 @@ INL int enough(int threads, i64 work) {
   return most >= threads ? threads : most < 1 ? 1 : (int)most;
 }
 static void huge_pages(void* p, unsigned long bytes) {
-  if (bytes < (4ul << 20)) return;
   unsigned long start = ((unsigned long)p + 4095) & ~4095ul, end = ((unsigned long)p + bytes) & ~4095ul;
   madvise((void*)start, end - start, 14);
 }

@@ -29,8 +29,8 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """One array. `op` is `load`, `const`, `iota`, `reduce`, `scan`, `reshape`, `permute`, `slice`, `cat`, `at`, or the
-    name of an element-wise operation, whose arguments broadcast to `shape`. Half precision is computed in f32."""
+    """One array. `op` is `load`, `const`, `iota`, `reduce`, `scan`, `at`, one of VIEWS, or the name of an element-wise
+    operation, whose arguments broadcast to `shape`. Half precision is computed in f32."""
 
     op: str
     args: tuple[Value, ...]
@@ -52,7 +52,7 @@ def compute_type(dtype: str) -> str:
     return {"bf16": "f32", "f16": "f32", "i16": "i32", "i8": "i32", "u8": "i32"}.get(dtype, dtype)
 
 
-VIEWS = frozenset({"reshape", "permute", "slice", "cat", "expand"})
+VIEWS = frozenset({"reshape", "permute", "slice", "cat", "expand", "flip"})
 LEAVES = frozenset({"load", "const", "iota"})
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cuda_l1.proposers.techniques.codegen.ir import ITEMSIZE, Shape, Unsupported, topological
 from cuda_l1.proposers.techniques.codegen.lowering import TORCH_NAMES, Lowering, contiguous, dtype_of
-from cuda_l1.proposers.techniques.codegen.plan import Buffer, Plan, make_buffers, plan_nest
+from cuda_l1.proposers.techniques.codegen.plan import Plan, make_buffers, plan_nest
 from cuda_l1.proposers.techniques.codegen.schedule import schedule
-from cuda_l1.proposers.techniques.matching import tensor
+from cuda_l1.proposers.techniques.matching import shape, tensor
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -22,59 +23,64 @@ STREAM_BYTES = 2 << 20
 
 
 @dataclass(frozen=True)
+class Array:
+    """A tensor that a fused function is given or allocates."""
+
+    name: str
+    dtype: str
+    shape: Shape
+    strides: tuple[int, ...]
+
+    @property
+    def bytes(self) -> int:
+        return ITEMSIZE[self.dtype] * math.prod(self.shape)
+
+
+@dataclass(frozen=True)
 class Kernel:
     """What a region becomes."""
 
     name: str
     plans: list[Plan]
-    inputs: list[Buffer]
     nodes: list[Node]
     """The graph nodes that are passed, in the order of `inputs`."""
-    results: list[Buffer]
-    """Tensors that are allocated and returned, in order of the region's outputs (one may stand for several)."""
-    workspaces: list[Buffer]
-    shapes: dict[str, Shape]
-    returned: list[str]
-    """Name of the result for each output of the region."""
+    inputs: list[Array]
+    results: list[Array]
+    """Tensors that are allocated and returned, in the order of the region's outputs."""
+    workspaces: list[Array]
 
     @property
-    def pointers(self) -> list[Buffer]:
+    def pointers(self) -> list[Array]:
         return [*self.inputs, *self.results, *self.workspaces]
-
-    def bytes_of(self, buffer: Buffer) -> int:
-        """Size of an allocation."""
-        total = ITEMSIZE[buffer.dtype]
-        for size in self.shapes[buffer.name]:
-            total *= size
-        return total
 
 
 def make_kernel(name: str, nodes: Sequence[Node], outputs: Sequence[Node]) -> Kernel:
     """Lower, schedule and plan a region (`nodes` in graph order). Raises Unsupported."""
     program = Lowering(nodes).run(nodes, outputs)
-    values = list(program.outputs.values())
-    nests = schedule(values)
-    sources = [value.attrs["source"] for value in topological(values) if value.op == "load"]
-    sources = list(dict.fromkeys(sources))
+    nests = schedule(program.values)
+    loads = [value.attrs["source"] for value in topological(program.values) if value.op == "load"]
+    sources = {node: dtype_of(node) for node in loads}
     if not sources:
         raise Unsupported("nothing to read: a constant")
-    dtypes = {node: dtype_of(node) for node in sources}
     streamed = {node for node in outputs if _large(node) and all(user.op == "output" for user in node.users)}
-    buffers = make_buffers(nests, program.outputs, program.layouts, sources, dtypes, streamed)
-    plans = [plan_nest(nest, buffers) for nest in nests]
-    stored = {value: buffers[value] for nest in nests for value in nest.stored}
-    shapes = {buffer.name: value.shape for value, buffer in stored.items()}
-    wanted = dict.fromkeys(buffers[value] for value in values)
+    buffers = make_buffers(nests, program, sources, streamed)
+    exchanged = [v for nest in nests for v in nest.stored if buffers[v].name.startswith("tmp")]
     return Kernel(
         name=name,
-        plans=plans,
-        inputs=[buffers[node] for node in sources],
-        nodes=sources,
-        results=list(wanted),
-        workspaces=[buffer for buffer in stored.values() if buffer not in wanted],
-        shapes=shapes,
-        returned=[buffers[value].name for value in values],
+        plans=[plan_nest(nest, buffers) for nest in nests],
+        nodes=list(sources),
+        inputs=[Array(buffers[node].name, dtype, shape(node), strides_of(node)) for node, dtype in sources.items()],
+        results=[
+            Array(f"out{index}", dtype_of(node), shape(node), program.layouts[node])
+            for index, node in enumerate(outputs)
+        ],
+        workspaces=[Array(buffers[v].name, v.dtype, v.shape, buffers[v].strides) for v in exchanged],
     )
+
+
+def strides_of(node: Node) -> tuple[int, ...]:
+    """Strides of a graph node as captured."""
+    return tuple(int(stride) for stride in tensor(node).stride())
 
 
 def _large(node: Node) -> bool:
@@ -83,27 +89,28 @@ def _large(node: Node) -> bool:
 
 def python_function(kernel: Kernel, launch: Sequence[str]) -> str:
     """`def name(in0, ...)`: bring inputs into the captured layout, allocate, launch, return."""
-    names = [buffer.name for buffer in kernel.inputs]
-    lines = [line for buffer, node in zip(kernel.inputs, kernel.nodes, strict=True) for line in _checked(buffer, node)]
-    like = kernel.inputs[0].name if kernel.inputs else None
-    lines += [_allocated(buffer, kernel.shapes[buffer.name], like) for buffer in [*kernel.results, *kernel.workspaces]]
+    lines = [line for array in kernel.inputs for line in _checked(array)]
+    lines += [_allocated(array, kernel.inputs[0].name) for array in [*kernel.results, *kernel.workspaces]]
     lines += launch
-    lines.append(f"return {', '.join(kernel.returned)}")
-    return f"def {kernel.name}({', '.join(names)}):\n" + textwrap.indent("\n".join(lines), "    ") + "\n"
+    lines.append(f"return {', '.join(array.name for array in kernel.results)}")
+    names = ", ".join(array.name for array in kernel.inputs)
+    return f"def {kernel.name}({names}):\n" + textwrap.indent("\n".join(lines), "    ") + "\n"
 
 
-def _checked(buffer: Buffer, node: Any) -> list[str]:
-    value = tensor(node)
-    strides = tuple(int(stride) for stride in value.stride())
-    name = buffer.name
-    if value.is_contiguous():
+def _is_contiguous(array: Array) -> bool:
+    expected = contiguous(array.shape)
+    return all(s == e or n == 1 for s, e, n in zip(array.strides, expected, array.shape, strict=True))
+
+
+def _checked(array: Array) -> list[str]:
+    name = array.name
+    if _is_contiguous(array):
         return [f"if not {name}.is_contiguous():", f"    {name} = {name}.contiguous()"]
-    return [f"if {name}.stride() != {strides}:", f"    {name} = laid_out({name}, {strides})"]
+    return [f"if {name}.stride() != {array.strides}:", f"    {name} = laid_out({name}, {array.strides})"]
 
 
-def _allocated(buffer: Buffer, sizes: Shape, like: str | None) -> str:
-    where = f", device={like}.device" if like else ""
-    kind = TORCH_NAMES[buffer.dtype]
-    if buffer.strides == contiguous(sizes):
-        return f"{buffer.name} = torch.empty({tuple(sizes)}, dtype={kind}{where})"
-    return f"{buffer.name} = torch.empty_strided({tuple(sizes)}, {buffer.strides}, dtype={kind}{where})"
+def _allocated(array: Array, like: str) -> str:
+    kind = TORCH_NAMES[array.dtype]
+    if _is_contiguous(array):
+        return f"{array.name} = torch.empty({array.shape}, dtype={kind}, device={like}.device)"
+    return f"{array.name} = torch.empty_strided({array.shape}, {array.strides}, dtype={kind}, device={like}.device)"

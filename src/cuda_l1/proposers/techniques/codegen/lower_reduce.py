@@ -255,6 +255,40 @@ def difference_loss(low: Lowering, node: Node) -> Value:
     return _reduced(low, node, b.point("where", b.point("lt", size, edge), square, line, dtype=gap.dtype))
 
 
+@rule("aten.cosine_similarity.default", heavy=True)
+def cosine_similarity(low: Lowering, node: Node) -> Value:
+    b, left, right = low.b, low.operand(node, 0), low.operand(node, 1)
+    rank = max(len(left.shape), len(right.shape))
+    if len(left.shape) != len(right.shape):
+        raise Unsupported("vectors of different rank")
+    dims = (int(argument(node, "dim", 1)) % rank,)
+    eps = float(argument(node, "eps", 1e-8))
+    norms = [b.point("sqrt", b.reduce("sum", b.point("mul", side, side), dims)) for side in (left, right)]
+    dot = b.reduce("sum", b.point("mul", left, right), dims)
+    small, large = (b.point("maximum", norm, eps) for norm in norms)
+    return b.reshape(b.point("div", b.point("div", dot, small), large), shape(node))
+
+
+@rule("aten.pairwise_distance.default", heavy=True)
+def pairwise_distance(low: Lowering, node: Node) -> Value:
+    if float(argument(node, "p", 2.0)) != 2.0:
+        raise Unsupported("a distance of another order")
+    gap = low.b.point("sub", low.operand(node, 0), low.operand(node, 1))
+    gap = low.b.point("add", gap, float(argument(node, "eps", 1e-6)))
+    total = low.b.reduce("sum", low.b.point("mul", gap, gap), (len(gap.shape) - 1,))
+    return low.b.reshape(low.b.point("sqrt", total), shape(node))
+
+
+@rule("aten.adaptive_avg_pool1d.default", "aten.adaptive_avg_pool2d.default", "aten.adaptive_avg_pool3d.default")
+def global_average(low: Lowering, node: Node) -> Value:
+    """Pooling to a single element is a mean; other sizes stay with PyTorch."""
+    value = _source(low, node)
+    sizes = argument(node, "output_size")
+    if any(size != 1 for size in sizes):
+        raise Unsupported("pooling to several elements")
+    return low.b.reshape(mean_of(low, value, range(len(value.shape) - len(sizes), len(value.shape))), shape(node))
+
+
 @rule("aten.kl_div.default", heavy=True)
 def kl_div(low: Lowering, node: Node) -> Value:
     b, value, target = low.b, _source(low, node), low.operand(node, 1)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from cuda_l1.proposers.techniques.codegen.ir import Unsupported, Value
-from cuda_l1.proposers.techniques.codegen.lowering import Lowering, Result, dtype_of, rule
+from cuda_l1.proposers.techniques.codegen.ir import Unsupported, Value, is_pointwise
+from cuda_l1.proposers.techniques.codegen.lowering import Lowering, Result, dims_of, dtype_of, reversed_strides, rule
 from cuda_l1.proposers.techniques.matching import argument, op_name, shape
 
 if TYPE_CHECKING:
@@ -17,12 +16,12 @@ if TYPE_CHECKING:
       "aten.squeeze.dim", "aten.squeeze.default", "aten.squeeze.dims", "aten.flatten.using_ints",
       "aten.unflatten.int", "aten.view_as.default", "aten.reshape_as.default")  # fmt: skip
 def reshape(low: Lowering, node: Node) -> Value:
-    return low.b.reshape(low.value(node.args[0]), shape(node))
+    return low.b.reshape(low.fresh(low.value(node.args[0])), shape(node))
 
 
 @rule("aten.expand.default", "aten.expand_as.default", "aten.broadcast_to.default")
 def expand(low: Lowering, node: Node) -> Value:
-    return low.b.expand(low.value(node.args[0]), shape(node))
+    return low.b.expand(low.fresh(low.value(node.args[0])), shape(node))
 
 
 @rule("aten.permute.default", "aten.transpose.int", "aten.t.default", "aten.movedim.int", "aten.swapaxes.default",
@@ -110,15 +109,37 @@ def glu(low: Lowering, node: Node) -> Value:
 
 @rule("aten.cat.default", "aten.stack.default", "aten.concat.default")
 def cat(low: Lowering, node: Node) -> Value:
-    """Equal parts only: the kernel's code is written once per part."""
     tensors: Any = argument(node, "tensors")
     parts = [low.b.cast(low.value(part), dtype_of(node)) for part in tensors]
     dim = int(argument(node, "dim", 0)) % len(shape(node))
     if op_name(node) == "aten.stack.default":
         parts = [low.b.reshape(part, (*part.shape[:dim], 1, *part.shape[dim:])) for part in parts]
-    if len({part.shape for part in parts}) > 1 or not 2 <= len(parts) <= 4:
-        raise Unsupported("parts of different or too many sizes")
-    return low.b.make("cat", parts, shape(node), parts[0].dtype, dim=dim)
+    return parts[0] if len(parts) == 1 else low.b.make("cat", parts, shape(node), parts[0].dtype, dim=dim)
+
+
+@rule("aten.flip.default")
+def flip(low: Lowering, node: Node) -> Value:
+    value = low.value(node.args[0])
+    return _flipped(low, value, dims_of(argument(node, "dims"), len(value.shape)))
+
+
+def _flipped(low: Lowering, value: Value, dims: tuple[int, ...]) -> Value:
+    """Memory is read backwards, element-wise operations work on what was reversed before."""
+    dims = tuple(dim for dim in dims if value.shape[dim] > 1)
+    if not dims:
+        return value
+    if is_pointwise(value):
+        rank = len(value.shape)
+        args = [
+            _flipped(low, arg, tuple(dim - rank + len(arg.shape) for dim in dims if dim >= rank - len(arg.shape)))
+            for arg in value.args
+        ]
+        return low.b.make(value.op, args, value.shape, value.dtype, **value.attrs)
+    result = low.b.make("flip", (value,), value.shape, value.dtype, dims=dims)
+    if value.op != "load":
+        return result
+    strides, offset = reversed_strides(result, value.attrs["strides"], value.attrs["offset"])
+    return low.b.make("load", (), value.shape, value.dtype, **{**value.attrs, "strides": strides, "offset": offset})
 
 
 @rule("aten.arange.default", "aten.arange.start", "aten.arange.start_step")
@@ -132,7 +153,7 @@ def arange(low: Lowering, node: Node) -> Value:
 def _positions(low: Lowering, length: int, start: int = 0, step: int = 1, dtype: str = "i32") -> Value:
     if abs(start) + abs(step) * length >= 2**31:
         raise Unsupported("positions beyond 32 bits")
-    index = low.b.make("iota", (), (length,), "i32")
+    index = low.fresh(low.b.make("iota", (), (length,), "i32"))
     if step != 1:
         index = low.b.point("mul", index, step)
     return low.b.cast(low.b.point("add", index, start) if start else index, dtype)
@@ -148,8 +169,3 @@ def triangle(low: Lowering, node: Node) -> Value:
     keep = low.b.point("le" if "tril" in op_name(node) else "ge", offset, diagonal)
     zero = low.b.const(0 if value.dtype != "b8" else False, value.dtype)
     return low.b.point("where", keep, value, zero, dtype=value.dtype)
-
-
-def element_count(value: Value) -> int:
-    """Number of elements of a value."""
-    return math.prod(value.shape)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cuda_l1.proposers.techniques.codegen.ir import INTEGERS, Builder, Unsupported, Value
+from cuda_l1.proposers.techniques.codegen.ir import INTEGERS, LEAVES, Builder, Unsupported, Value, topological
 from cuda_l1.proposers.techniques.matching import argument, is_view, op_name, shape, storage_root, tensor, val
 
 if TYPE_CHECKING:
@@ -50,12 +50,25 @@ def dtype_of(node: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Program:
-    """What a region computes: one expression per output node."""
+class Piece:
+    """A part of an output node: the value that fills it, and where in the node's memory its elements lie."""
 
-    outputs: dict[Node, Value]
+    value: Value
+    strides: tuple[int, ...]
+    offset: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a region computes: the pieces of each output node."""
+
+    outputs: dict[Node, list[Piece]]
     layouts: dict[Node, tuple[int, ...]]
     """Strides in elements that each output is written with: PyTorch's own."""
+
+    @property
+    def values(self) -> list[Value]:
+        return [piece.value for pieces in self.outputs.values() for piece in pieces]
 
 
 class Lowering:
@@ -65,6 +78,7 @@ class Lowering:
         self.b = Builder()
         self.members = set(nodes)
         self.env: dict[Any, Result] = {}
+        self.positions = 0
 
     def run(self, nodes: Sequence[Node], outputs: Sequence[Node]) -> Program:
         """Lower `nodes`, in graph order. Raises Unsupported."""
@@ -74,9 +88,34 @@ class Lowering:
             if is_alias(node) and not self._inside(node.args[0]):
                 continue  # a view of something outside is read through its strides
             self.env[node] = RULES[op_name(node)](self, node)
-        values = {node: self.stored(node) for node in outputs}
         layouts = {node: layout(node) for node in outputs}
-        return Program(values, layouts)
+        taken: set[Value] = set()
+        pieces = {node: list(self._pieces(self.stored(node), layouts[node], 0, taken)) for node in outputs}
+        return Program(pieces, layouts)
+
+    def _pieces(self, value: Value, strides: tuple[int, ...], offset: int, taken: set[Value]) -> Iterator[Piece]:
+        """Concatenations are written part by part, reversals backwards; every piece is a value of its own."""
+        if value.op == "cat":
+            dim = value.attrs["dim"]
+            for part in value.args:
+                yield from self._pieces(part, strides, offset, taken)
+                offset += part.shape[dim] * strides[dim]
+        elif value.op == "flip":
+            yield from self._pieces(value.args[0], *reversed_strides(value, strides, offset), taken)
+        else:
+            if value in taken or value.op in LEAVES:
+                value = self.b.make("copy", (value,), value.shape, value.dtype, number=len(taken))
+            taken.add(value)
+            yield Piece(value, strides, offset)
+
+    def fresh(self, value: Value) -> Value:
+        """A copy of what is computed from positions alone, so that one `arange` may number rows and columns."""
+        if value.op == "iota":
+            self.positions += 1
+            return self.b.make("iota", (), value.shape, value.dtype, number=self.positions)
+        if not value.args or any(leaf.op == "load" for leaf in topological([value])):
+            return value
+        return self.b.make(value.op, [self.fresh(arg) for arg in value.args], value.shape, value.dtype, **value.attrs)
 
     def _inside(self, node: Any) -> bool:
         return node in self.env or (op_name(node) == "getitem" and self._inside(node.args[0]))
@@ -159,6 +198,13 @@ def contiguous(sizes: Sequence[int]) -> tuple[int, ...]:
     for dim in range(len(sizes) - 2, -1, -1):
         strides[dim] = strides[dim + 1] * max(sizes[dim + 1], 1)
     return tuple(strides)
+
+
+def reversed_strides(value: Value, strides: tuple[int, ...], offset: int) -> tuple[tuple[int, ...], int]:
+    """Strides and offset of memory that is walked backwards along the dimensions of a `flip`."""
+    dims = value.attrs["dims"]
+    offset += sum((value.shape[dim] - 1) * strides[dim] for dim in dims)
+    return tuple(-stride if dim in dims else stride for dim, stride in enumerate(strides)), offset
 
 
 def dims_of(dims: Any, rank: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from cuda_l1.proposers.techniques.codegen.axes import Atom, Axes, count, resolve
 from cuda_l1.proposers.techniques.codegen.ir import COSTS, ITEMSIZE, Unsupported, Value
-from cuda_l1.proposers.techniques.codegen.lowering import contiguous
+from cuda_l1.proposers.techniques.codegen.lowering import Program, contiguous
 from cuda_l1.proposers.techniques.codegen.schedule import Nest, loops
 
 Strides = dict[Atom, int]
@@ -24,6 +24,7 @@ class Buffer:
     name: str
     dtype: str
     strides: tuple[int, ...]
+    offset: int = 0
     streamed: bool = False
     """Written past the caches: large, and read by nobody but the caller."""
 
@@ -108,7 +109,7 @@ def plan_nest(nest: Nest, buffers: Mapping[Any, Buffer]) -> Plan:
     values = nest.with_leaves()
     members = set(nest.values)
     loads = {v: _leaf_access(axes, v, buffers) for v in values if v.op == "load" or (v not in members and _memory(v))}
-    stores = [(v, _access(axes, v, buffers[v], buffers[v].strides, 0)) for v in nest.stored]
+    stores = [(v, _access(axes, v, buffers[v], buffers[v].strides, buffers[v].offset)) for v in nest.stored]
     reduced = axes.reduction_atoms()
     depends = _dependences(axes, values, {value: frozenset(loads[value].strides) for value in loads}, reduced)
     special = _special(axes, values)
@@ -137,7 +138,7 @@ def _leaf_access(axes: Axes, value: Value, buffers: Mapping[Any, Buffer]) -> Acc
     if value.op == "load":
         strides, offset = value.attrs["strides"], value.attrs["offset"]
         return _access(axes, value, buffers[value.attrs["source"]], strides, offset)
-    return _access(axes, value, buffers[value], buffers[value].strides, 0)
+    return _access(axes, value, buffers[value], buffers[value].strides, buffers[value].offset)
 
 
 def _access(axes: Axes, value: Value, buffer: Buffer, strides: Sequence[int], offset: int) -> Access:
@@ -260,17 +261,19 @@ def _levels(values: Iterable[Value], loads: Mapping[Value, Access]) -> dict[Valu
 
 
 def make_buffers(
-    nests: Sequence[Nest], outputs: Mapping[Any, Value], layouts: Mapping[Any, tuple[int, ...]], inputs: Sequence[Any],
-    dtypes: Mapping[Any, str], streamed: set[Any],
-) -> dict[Any, Buffer]:  # fmt: skip
-    """Names and layouts of everything in memory: `in0...`, `out0...`, and `tmp0...` for what only nests exchange."""
-    buffers: dict[Any, Buffer] = {
-        node: Buffer(f"in{index}", dtypes[node], ()) for index, node in enumerate(inputs)
-    }  # fmt: skip
-    for index, (node, value) in enumerate(outputs.items()):
-        if value not in buffers:
-            read = any(value in nest.with_leaves() and value not in nest.values for nest in nests)
-            buffers[value] = Buffer(f"out{index}", value.dtype, layouts[node], node in streamed and not read)
+    nests: Sequence[Nest], program: Program, inputs: Mapping[Any, str], streamed: set[Any]
+) -> dict[Any, Buffer]:
+    """Memory of each input node (`in0...`), piece of an output (`out0...`) and value that nests exchange (`tmp...`).
+
+    `inputs` gives the dtype of each input node; `streamed` are output nodes to be written past the caches.
+    """
+    buffers: dict[Any, Buffer] = {node: Buffer(f"in{i}", dtype, ()) for i, (node, dtype) in enumerate(inputs.items())}
+    read = {value for nest in nests for value in nest.with_leaves() if value not in nest.values}
+    for index, (node, pieces) in enumerate(program.outputs.items()):
+        past = node in streamed and not any(piece.value in read for piece in pieces)
+        for piece in pieces:
+            name, dtype = f"out{index}", piece.value.dtype
+            buffers[piece.value] = Buffer(name, dtype, piece.strides, piece.offset, past)
     for nest in nests:
         for value in nest.stored:
             if value not in buffers:

@@ -42,6 +42,8 @@ def pointwise(value: Value, args: Sequence[str]) -> str:
     op, kinds = value.op, [arg.compute for arg in value.args]
     if op == "cast":
         return _cast(value, args[0])
+    if op == "copy":
+        return args[0]
     if op in COMPARISONS:
         return f"{args[0]} {_COMPARE[op]} {converted(args[1], kinds[1], kinds[0])}"
     if op == "where":
