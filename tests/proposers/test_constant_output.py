@@ -6,6 +6,8 @@ import pytest
 from graphs import applies, check, make_task
 
 CONSTANT = [
+    "torch.clamp(torch.min(y, torch.tensor(0.0)), min=0.0, max=1.0)",
+    "F.dropout(torch.clamp(torch.min(y, torch.tensor(0.0)), min=0.0, max=1.0), 0.5, True)",
     "torch.softmax(y.sum(1, keepdim=True), 1)",
     "F.log_softmax(y[:, :1], -1)",
     "torch.clamp(torch.relu(y), max=0)",

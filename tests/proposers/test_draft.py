@@ -38,6 +38,11 @@ FORWARDS = [
     "return F.dropout(self.fc(x), 0.5, False), F.one_hot(x.argmax(1), 6)",
     "y = x.t()\nreturn y.contiguous().view(-1)",
     "h = x[:, :4]\nfor _ in range(3):\n    h = torch.tanh(self.layers[0](h) + h)\nreturn h",
+    "return x * torch.tensor(2.0) + torch.tensor(3.0) * x.pow(torch.tensor(2.0))",
+    "return torch.tensor(1.5) / x - torch.tensor(0.5)",
+    "return torch.min(x, torch.tensor(0.25)), torch.maximum(torch.tensor(-0.5), x).max(), x[0, 0] * torch.tensor(2.0)",
+    "return torch.where(x > 0, x, torch.tensor(-1.0)), torch.add(torch.tensor(1.0), x, alpha=3)",
+    "return x.int() * torch.tensor(2.5)",
     "y = self.fc(x)\nz = y.detach()\nz.zero_()\nreturn y",
 ]
 
@@ -117,6 +122,12 @@ def test_without_a_graph_the_model_keeps_its_forward() -> None:
     source = render(Draft(task, "cpu", None))
     twins = Twins(task, source)
     twins.check(1)
+
+
+def test_literal_numbers_are_written_as_numbers() -> None:
+    task = make_task("return torch.min(x, torch.tensor(0.25)) * torch.sqrt(torch.tensor(4.0))", "torch.randn(3)")
+    body = render(open_draft(task, "cpu")).split("def forward(self, x)")[-1]
+    assert "clamp_max(x, 0.25)" in body and "2.0)" in body and "lifted" not in body
 
 
 def test_random_draws_stay_apart() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cuda_l1.proposers.techniques.literals import literal_value
 from cuda_l1.proposers.techniques.matching import (
     fake_call,
     freeze,
@@ -15,6 +16,7 @@ from cuda_l1.proposers.techniques.matching import (
     is_view,
     op_name,
     storage_root,
+    tensor,
     val,
     writes,
 )
@@ -22,12 +24,27 @@ from cuda_l1.proposers.techniques.matching import (
 if TYPE_CHECKING:
     from torch.fx import Graph, GraphModule, Node
 
+NUMBERED: dict[str, tuple[str, tuple[int, ...]]] = {
+    "aten.add.Tensor": ("add.Tensor", (1, 0)),
+    "aten.mul.Tensor": ("mul.Tensor", (1, 0)),
+    "aten.sub.Tensor": ("sub.Tensor", (1,)),
+    "aten.div.Tensor": ("div.Tensor", (1,)),
+    "aten.pow.Tensor_Tensor": ("pow.Tensor_Scalar", (1,)),
+    "aten.maximum.default": ("clamp_min.default", (1, 0)),
+    "aten.minimum.default": ("clamp_max.default", (1, 0)),
+    "aten.max.other": ("clamp_min.default", (1, 0)),
+    "aten.min.other": ("clamp_max.default", (1, 0)),
+    "aten.where.self": ("where.ScalarOther", (2,)),
+}
+"""Calls of which an operand may be a number: the overload that takes one, and the places where it may stand."""
+
 
 def normalise(module: GraphModule) -> None:
     """Bring a captured graph into normal form, in place."""
     weights_first(module.graph)
     drop_literal_copies(module.graph)
     functionalise(module.graph)
+    inline_scalars(module.graph)
     remove_unused(module.graph)
     freeze(module.graph)
 
@@ -100,6 +117,40 @@ def drop_literal_copies(graph: Graph) -> None:
 
 def _is_written(node: Node) -> bool:
     return any(storage_root(target) is node for user in node.graph.nodes for target in writes(user))
+
+
+def inline_scalars(graph: Graph) -> None:
+    """`x * torch.tensor(2.0)` becomes `x * 2.0`: an operand that is one literal number is written as a number."""
+    for node in graph.nodes:
+        overload, places = NUMBERED.get(op_name(node), ("", ()))
+        for place in places if not node.kwargs else ():
+            number = _literal_number(node.args[place])
+            if number is not None:
+                others = [operand for index, operand in enumerate(node.args) if index != place]
+                others.insert(places[0], number)
+                _replace_call(node, overload, tuple(others))
+                break
+
+
+def _literal_number(value: Any) -> float | None:
+    """The number that a floating tensor without dimensions has in every call, or None."""
+    if not _is_node(value) or value.op not in ("get_attr", "call_function") or val(value) is None:
+        return None
+    if tensor(value).dim() != 0 or not tensor(value).dtype.is_floating_point:
+        return None
+    found = literal_value(value)
+    return None if found is None else float(found)
+
+
+def _replace_call(node: Node, name: str, arguments: tuple[Any, ...]) -> None:
+    """Call another overload with other arguments if that leaves the form of the result as it is."""
+    import torch
+
+    base, overload = name.split(".")
+    target = getattr(getattr(torch.ops.aten, base), overload)
+    before, after = tensor(node), fake_call(node.graph, target, arguments, node.kwargs)
+    if (before.dtype, before.shape, before.stride()) == (after.dtype, after.shape, after.stride()):
+        node.target, node.args = target, arguments
 
 
 def functionalise(graph: Graph) -> None:

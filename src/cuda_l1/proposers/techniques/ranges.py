@@ -113,7 +113,7 @@ def _by_rule(node: Node, name: str, inner: Range, found: dict[Node, Range]) -> R
         return inner
     if name in KEEPS_ELEMENTS or (is_view(node) and op_name(node) not in MAY_RETURN_ARGUMENT and name != "view.dtype"):
         return inner
-    if "dropout" in name and not is_random(node):
+    if name in ("dropout.default", "feature_dropout.default") and (inner == (0.0, 0.0) or not is_random(node)):
         return inner
     return ANY
 

@@ -13,11 +13,13 @@ from cuda_l1.proposers.techniques.matching import (
     emit,
     is_float,
     is_op,
+    numel,
     only_user,
     op_name,
     operands,
     shape,
     tensor,
+    val,
 )
 from cuda_l1.proposers.techniques.pattern import is_number
 from cuda_l1.proposers.techniques.rewrite import Rewrite
@@ -31,16 +33,19 @@ CONVOLUTION = ("aten.conv1d.default", "aten.conv2d.default", "aten.conv3d.defaul
 TRANSPOSED = ("aten.conv_transpose1d.default", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
 
 
+REDUCTIONS = ("aten.sum.dim_IntList", "aten.mean.dim", "aten.sum.default", "aten.mean.default")
+
+
 @dataclass
 class _Reduction:
-    """`reduce(scalars(source), dims)`, with `source` a linear map that nothing else reads."""
+    """`reduce(steps(source), dims)`, with `source` a linear map that nothing else reads."""
 
     kind: str
     """`sum` or `mean`."""
     dims: set[int]
     source: Node
-    scalings: list[Node]
-    """Products and quotients with numbers between source and reduction, the last one first."""
+    steps: list[tuple[Node, Any]]
+    """(call, other operand) of scalings and additions between source and reduction, the last one first."""
 
 
 class ReduceLinear(Rewrite):
@@ -49,7 +54,7 @@ class ReduceLinear(Rewrite):
     name = "reduce_linear"
 
     def sites(self, graph: Graph) -> Iterator[Node]:
-        for node in call_nodes(graph, "aten.sum.dim_IntList", "aten.mean.dim"):
+        for node in call_nodes(graph, *REDUCTIONS):
             reduction = _reduction(node)
             if reduction is not None and _first_step(reduction):
                 yield node
@@ -65,16 +70,19 @@ class ReduceLinear(Rewrite):
             result = _fewer_features(graph, reduction)
         else:
             result = _fewer_rows(graph, reduction, step)
-        for node in reversed(reduction.scalings):
-            result = emit(graph, op_name(node).removeprefix("aten."), result, operands(node)[1])
+        result = _replay(graph, reduction, step, result)
         rest = sorted(reduction.dims - step)
         if rest:
             result = emit(graph, _overload(reduction.kind), result, rest, True)
-        return result if argument(site, "keepdim") else emit(graph, "squeeze.dims", result, sorted(reduction.dims))
+        return result if _keeps_dims(site) else emit(graph, "squeeze.dims", result, sorted(reduction.dims))
 
 
 def _overload(kind: str) -> str:
     return "sum.dim_IntList" if kind == "sum" else "mean.dim"
+
+
+def _keeps_dims(node: Node) -> bool:
+    return is_op(node, "aten.sum.dim_IntList", "aten.mean.dim") and bool(argument(node, "keepdim"))
 
 
 def _reduction(node: Node) -> _Reduction | None:
@@ -83,25 +91,72 @@ def _reduction(node: Node) -> _Reduction | None:
         return None
     rank = len(shape(operands(node)[0]))
     dims = {int(dim) % rank for dim in argument(node, "dim") or range(rank)} if rank else set()
-    source, scalings = operands(node)[0], []
-    while _is_scaling(source):
-        scalings.append(source)
-        source = operands(source)[0]
-    if not is_op(source, *LINEAR, *PRODUCT, *CONVOLUTION, *TRANSPOSED) or not _read_once(source, scalings):
+    source, steps = operands(node)[0], []
+    while (step := _step(source)) is not None:
+        steps.append((source, step[1]))
+        source = step[0]
+    if not is_op(source, *LINEAR, *PRODUCT, *CONVOLUTION, *TRANSPOSED):
         return None
-    return _Reduction("sum" if is_op(node, "aten.sum.dim_IntList") else "mean", dims, source, scalings)
+    if any(only_user(call) is None for call in (source, *(call for call, _ in steps))):
+        return None
+    kind = "sum" if op_name(node).startswith("aten.sum") else "mean"
+    return _Reduction(kind, dims, source, steps)
 
 
-def _is_scaling(node: Any) -> bool:
-    return is_op(node, "aten.mul.Tensor", "aten.div.Tensor") and is_number(operands(node)[1])
+def _step(node: Any) -> tuple[Any, Any] | None:
+    """(value, other operand) of a scaling by a number, or an addition of something smaller."""
+    if is_op(node, "aten.mul.Tensor", "aten.div.Tensor") and is_number(operands(node)[1]):
+        return operands(node)[0], operands(node)[1]
+    if not is_op(node, "aten.add.Tensor", "aten.sub.Tensor") or argument(node, "alpha") != 1:
+        return None
+    left, right = operands(node)[:2]
+    if val(left) is not None and shape(left) == shape(node) and (is_number(right) or numel(right) < numel(node)):
+        return left, right
+    swapped = is_op(node, "aten.add.Tensor") and val(right) is not None and shape(right) == shape(node)
+    return (right, left) if swapped and numel(left) < numel(node) else None
 
 
-def _read_once(source: Node, scalings: list[Node]) -> bool:
-    return all(only_user(node) is not None for node in (source, *scalings))
+def _replay(graph: Graph, reduction: _Reduction, step: set[int], result: Node) -> Node:
+    """The scalings and additions, on the reduced result: what was added is reduced in the same way."""
+    for call, other in reversed(reduction.steps):
+        name = op_name(call).removeprefix("aten.")
+        if name in ("add.Tensor", "sub.Tensor") and reduction.kind == "sum":
+            other = _summed(graph, other, step, reduction.source)
+        elif name in ("add.Tensor", "sub.Tensor") and not is_number(other):
+            other = _reduced(graph, "mean", other, [_aligned(other, step, reduction.source)])
+        result = emit(graph, name, result, other)
+    return result
+
+
+def _summed(graph: Graph, other: Any, step: set[int], source: Node) -> Any:
+    """The sum of an added number or vector over the one dimension of `step`."""
+    if is_number(other):
+        return other * shape(source)[next(iter(step))]
+    return _reduced(graph, "sum", other, [_aligned(other, step, source)])
+
+
+def _aligned(other: Any, step: set[int], source: Node) -> int:
+    """The dimension of an added vector that meets the one dimension of `step`."""
+    return next(iter(step)) - len(shape(source)) + len(shape(other))
 
 
 def _first_step(reduction: _Reduction) -> set[int]:
     """The dimensions that one rewrite removes; empty when none of the reduced ones can be moved inside."""
+    step = _movable(reduction)
+    added = [other for call, other in reduction.steps if is_op(call, "aten.add.Tensor", "aten.sub.Tensor")]
+    if added and len(step) != 1:
+        return set()
+    return step if all(is_number(other) or _is_vector(other, step, reduction.source) for other in added) else set()
+
+
+def _is_vector(other: Any, step: set[int], source: Node) -> bool:
+    """Whether an added tensor varies along the one dimension of `step` and along no other."""
+    place, size = _aligned(other, step, source), shape(source)[next(iter(step))]
+    return place >= 0 and shape(other)[place] == size == numel(other)
+
+
+def _movable(reduction: _Reduction) -> set[int]:
+    """The reduced dimensions that live in the weights, else those that live in the inputs."""
     source, dims = reduction.source, reduction.dims
     rank = len(shape(source))
     if is_op(source, *CONVOLUTION):
