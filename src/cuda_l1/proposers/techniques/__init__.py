@@ -21,6 +21,7 @@ REGISTRY: tuple[str, ...] = (
     "diagonal_matmul",
     "constant_output",
     "reduce_linear",
+    "pooled_convolution",
     "triangular_matmul",
     "matmul_chain",
     "merged_linear",
