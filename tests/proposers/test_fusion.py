@@ -109,6 +109,21 @@ def test_matches_float64(body: str, inputs: str) -> None:
     check(_task(body, inputs), "fusion", tolerance=4.0 if half else 16.0)
 
 
+NORMS = [
+    ("return F.relu(self.norm(x)) + 1", "torch.randn(8, 5, 9, 7)", "self.norm = nn.BatchNorm2d(5)"),
+    ("return self.norm(x)", "torch.randn(16, 5)", "self.norm = nn.BatchNorm1d(5, affine=False)"),
+    ("return self.norm(x) * 2", "torch.randn(6, 5, 7)", "self.norm = nn.BatchNorm1d(5)\nself.eval()"),
+    ("return self.norm(x).relu_()", "torch.randn(6, 5, 7)",
+     "self.norm = nn.BatchNorm1d(5, track_running_stats=False)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "inputs", "init"), NORMS)
+def test_batch_statistics(body: str, inputs: str, init: str) -> None:
+    """Running statistics are updated as the reference updates them (the helper compares buffers)."""
+    check(make_task(body, inputs, init), "fusion")
+
+
 @pytest.mark.parametrize(("body", "inputs"), NEAR_MISSES)
 def test_leaves_alone(body: str, inputs: str) -> None:
     assert not applies("fusion", _task(body, inputs))

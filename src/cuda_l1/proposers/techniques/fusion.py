@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from cuda_l1.proposers.techniques.codegen import cpp, triton
+from cuda_l1.proposers.techniques.codegen.batch_statistics import MOVABLE, take_apart, training_norms
 from cuda_l1.proposers.techniques.codegen.ir import Unsupported
 from cuda_l1.proposers.techniques.codegen.kernel import Kernel, make_kernel
 from cuda_l1.proposers.techniques.codegen.regions import Region, early_readers, find_regions
@@ -30,14 +33,18 @@ class Fusion:
 
     def applies(self, draft: Draft) -> bool:
         """Whether at least one kernel would be written."""
-        return draft.graph_module is not None and bool(plan_kernels(draft.graph_module.graph, draft.device))
+        if draft.graph_module is None or not _can_compile(draft.device):
+            return False
+        graph = draft.graph_module.graph
+        return bool(training_norms(graph)) or next(_kernels(graph, draft.device), None) is not None
 
     def apply(self, draft: Draft) -> None:
         """Write the kernels and replace their nodes by calls."""
         if draft.graph_module is None:
             return
         graph = draft.graph_module.graph
-        found = plan_kernels(graph, draft.device)
+        take_apart(graph)
+        found = list(_kernels(graph, draft.device))
         backend = cpp if draft.device == "cpu" else triton
         draft.use(backend.LOADER)
         draft.use(backend.python_source([kernel for _, kernel in found]))
@@ -48,27 +55,36 @@ class Fusion:
         draft.graph_module.recompile()
 
 
-def plan_kernels(graph: Graph, device: Device) -> list[tuple[Region, Kernel]]:
-    """Regions with their kernels, in graph order; what no kernel can be written for is left out, node by node."""
+def _can_compile(device: Device) -> bool:
+    """Whether candidates of this machine can be built at all; a GPU's torch brings Triton along."""
+    return device == "cuda" or any(map(shutil.which, (os.environ.get("CXX", "g++"), "c++")))
+
+
+def _kernels(graph: Graph, device: Device) -> Iterator[tuple[Region, Kernel]]:
+    """Regions with their kernels; where none can be written, smaller regions are tried without the refused node."""
     refused: set[Node] = set()
+    taken: set[Node] = set()
+    number = 0
     while True:
-        regions = find_regions(graph, refused)
-        found: list[tuple[Region, Kernel]] = []
         failed: set[Node] = set()
-        for index, region in enumerate(regions):
+        for region in find_regions(graph, refused | taken):
             try:
-                found.append((region, _written(region, index, device)))
+                kernel = _written(region, number, device)
             except Unsupported as reason:
                 failed |= _blame(region, reason)
+                continue
+            number += 1
+            taken |= set(region.nodes)
+            yield region, kernel
         if not failed:
-            return found
+            return
         refused |= failed
 
 
 def _written(region: Region, index: int, device: Device) -> Kernel:
     """The kernel of a region, printed once to see that all of it has a text."""
     readers = early_readers(region.nodes[0].graph, set(region.nodes), region.nodes[-1])
-    if not all(is_pure(node) and not node.meta.get(FROZEN) for node in readers):
+    if not all(node.meta.get(MOVABLE) or (is_pure(node) and not node.meta.get(FROZEN)) for node in readers):
         raise Unsupported("a reader whose place in the program matters")
     kernel = make_kernel(f"fused_{index}", region.nodes, region.outputs())
     (cpp if device == "cpu" else triton).python_source([kernel])

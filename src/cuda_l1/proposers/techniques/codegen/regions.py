@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuda_l1.proposers.techniques.codegen import lower_pointwise, lower_reduce, lower_views
 from cuda_l1.proposers.techniques.codegen.lowering import HEAVY, supported
-from cuda_l1.proposers.techniques.matching import FROZEN, is_pure, is_view, op_name, val
+from cuda_l1.proposers.techniques.matching import FROZEN, argument, is_pure, is_view, op_name, val
 
 if TYPE_CHECKING:
     from torch.fx import Graph, Node
@@ -56,11 +56,17 @@ def converts(node: Node) -> bool:
 def worthwhile(region: Region) -> bool:
     """At least two operations, or one that PyTorch runs in several passes."""
     work = region.work()
-    return len(work) >= 2 or any(op_name(node) in HEAVY for node in work)
+    return len(work) >= 2 or any(op_name(node) in HEAVY or _own_statistics(node) for node in work)
+
+
+def _own_statistics(node: Node) -> bool:
+    return op_name(node) == "aten.batch_norm.default" and bool(argument(node, "training"))
 
 
 def find_regions(graph: Graph, refused: frozenset[Node] | set[Node] = frozenset()) -> list[Region]:
     """Regions that are worth a kernel, in graph order. `refused` nodes stay outside."""
+    if any("autocast" in op_name(node) for node in graph.nodes):
+        return []  # a call would be moved across the borders of the mode
     fusable = [node for node in graph.nodes if node not in refused and _fusable(node)]
     ancestors = _ancestors(graph)
     homes: dict[Node, Region] = {}

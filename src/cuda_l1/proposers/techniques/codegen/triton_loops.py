@@ -53,7 +53,7 @@ def tile_of(plan: Plan) -> Tile:
         return Tile(min(block, power_of_two(kept)), 1, 4, "whole")
     tile = _row_tile(kept, length) if plan.row else _column_tile(kept, length)
     programs = ceil_div(kept, tile.x)
-    if tile.mode == "blocks" and not plan.scans and programs < 2 * MULTIPROCESSORS:
+    if tile.mode == "blocks" and not plan.scans and programs < MULTIPROCESSORS:
         blocks = ceil_div(length, tile.r)
         tile.splits = min(power_of_two(4 * MULTIPROCESSORS // programs), power_of_two(blocks // 2), 512)
         tile.mode = "split" if tile.splits > 1 else "blocks"

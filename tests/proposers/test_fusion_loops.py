@@ -1,0 +1,87 @@
+"""Index spaces, nests and passes of the code generator, without a compiler; the Triton text without a GPU."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from graphs import make_task
+
+from cuda_l1.proposers.techniques.codegen.axes import Atom, resolve, unify
+from cuda_l1.proposers.techniques.codegen.ir import Builder, Unsupported
+from cuda_l1.proposers.techniques.codegen.schedule import schedule
+from cuda_l1.proposers.techniques.draft import open_draft, render
+from cuda_l1.proposers.techniques.fusion import TECHNIQUE
+
+
+def _sizes(atoms: list[Atom]) -> list[int]:
+    return [atom.size for atom in resolve(atoms)]
+
+
+def test_unify_splits_to_common_loops() -> None:
+    left, right = [Atom(6), Atom(35)], [Atom(2), Atom(15), Atom(7)]
+    unify(left, right)
+    assert _sizes(left) == _sizes(right) == [2, 3, 5, 7]
+
+
+def test_unify_refuses_sizes_without_common_loops() -> None:
+    with pytest.raises(Unsupported):
+        unify([Atom(6), Atom(4)], [Atom(4), Atom(6)])
+
+
+def _load(b: Builder, name: str, *shape: int):
+    strides = tuple(int(size > 1) for size in shape)
+    return b.make("load", (), shape, "f32", source=name, strides=strides, offset=0)
+
+
+def test_softmax_is_one_nest() -> None:
+    b = Builder()
+    x = _load(b, "x", 4, 8)
+    e = b.point("exp", b.point("sub", x, b.reduce("max", x, (1,))))
+    nests = schedule([b.point("div", e, b.reduce("sum", e, (1,)))])
+    assert len(nests) == 1
+
+
+def test_reductions_over_different_dimensions_are_two_nests() -> None:
+    b = Builder()
+    rows = b.reduce("sum", b.point("exp", _load(b, "x", 4, 8)), (1,))
+    nests = schedule([b.reduce("max", rows, (0,))])
+    assert [len(nest.stored) for nest in nests] == [1, 1]
+
+
+def test_a_cheap_value_is_computed_twice_rather_than_stored() -> None:
+    b = Builder()
+    doubled = b.point("mul", _load(b, "x", 4, 8), 2.0)
+    nests = schedule([b.reduce("sum", doubled, (1,)), b.reduce("sum", doubled, (0,))])
+    assert all(doubled not in nest.stored for nest in nests)
+
+
+def test_equal_requests_are_one_value_and_signed_zeros_are_two() -> None:
+    b = Builder()
+    x = _load(b, "x", 4)
+    assert b.point("add", x, 1.0) is b.point("add", x, 1.0)
+    assert b.const(0.0, "f32") is not b.const(-0.0, "f32")
+
+
+def _kernels(body: str, inputs: str, args: str = "x, y") -> list[str]:
+    draft = open_draft(make_task(f"return {body}", inputs, args=args), "cuda")
+    assert TECHNIQUE.applies(draft)
+    TECHNIQUE.apply(draft)
+    tree = ast.parse(render(draft))
+    return [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("fused")]
+
+
+@pytest.mark.parametrize(
+    ("body", "inputs", "names"),
+    [
+        ("F.gelu(x * 2) + y", "torch.randn(8, 64), torch.randn(64)", ["fused_0_nest0", "fused_0"]),
+        ("F.softmax(x + y, -1)", "torch.randn(8, 64), torch.randn(64)", ["fused_0_nest0", "fused_0"]),
+        ("F.mse_loss(x, y)", "torch.randn(99, 999), torch.randn(99, 999)",
+         ["fused_0_nest0_0", "fused_0_nest0_end", "fused_0"]),
+        ("F.softmax(x * y, -1)", "torch.randn(4, 99999), torch.randn(99999)",
+         ["fused_0_nest0_0", "fused_0_nest0_1", "fused_0_nest0_2", "fused_0"]),
+    ],
+)  # fmt: skip
+def test_triton_kernels(body: str, inputs: str, names: list[str]) -> None:
+    """One kernel where rows fit a program, one per pass where several programs share a row."""
+    assert _kernels(body, inputs) == names
