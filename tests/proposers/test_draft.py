@@ -75,6 +75,29 @@ def test_a_capture_allocates_nothing() -> None:
     assert applies("reduce_linear", task, "cuda")
 
 
+def test_a_constructor_that_needs_numbers_is_run_on_real_tensors() -> None:
+    init = "self.scales = [v.item() for v in torch.linspace(0, 1, 3)]\nself.fc = nn.Linear(6, 6)"
+    check(
+        make_task("for s in self.scales:\n    x = self.fc(x) * s\nreturn x", "torch.randn(4, 6)", init), "straight_line"
+    )
+
+
+def test_real_tensors_are_limited() -> None:
+    init = "self.scale = torch.ones(1).item()\nself.w = nn.Parameter(torch.empty(1 << 20, 1 << 20))"
+    draft = open_draft(make_task("return x * self.scale", "torch.randn(3)", init), "cpu")
+    assert draft.graph_module is None and "takes more than 1024 MiB" in draft.failure
+
+
+def test_a_file_changes_nothing_outside(capsys: pytest.CaptureFixture[str]) -> None:
+    state = torch.random.get_rng_state()
+    source = make_task("return x + 1", "torch.randn(3)").source
+    source += "\ntorch.set_default_dtype(torch.float64)\ntorch.manual_seed(7)\nprint('hello')\n"
+    assert open_draft(Task(suite="file", name="loud", source=source), "cpu").graph_module is not None
+    assert torch.get_default_dtype() is torch.float32
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert capsys.readouterr().out == ""
+
+
 def test_drafts_of_one_task_do_not_share_changes() -> None:
     task = make_task("return x * 1 + 0", "torch.randn(3)")
     before = render(open_draft(task, "cpu"))
