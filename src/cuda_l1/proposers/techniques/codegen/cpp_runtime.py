@@ -148,10 +148,10 @@ typedef f32 wide __attribute__((vector_size(64))); typedef f32 half __attribute_
 template <class V> INL void past_caches(void* p, V v) {
   if (((u64)p & (sizeof(v) - 1)) == 0) {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(v) == 64) return __builtin_ia32_movntps512((f32*)p, (wide)v);
+    if constexpr (sizeof(v) == 64) return (void)__builtin_ia32_movntps512((f32*)p, (wide)v);
 #endif
 #if defined(__AVX__)
-    if constexpr (sizeof(v) == 32) return __builtin_ia32_movntps256((f32*)p, (half)v);
+    if constexpr (sizeof(v) == 32) return (void)__builtin_ia32_movntps256((f32*)p, (half)v);
 #endif
   }
   __builtin_memcpy(p, &v, sizeof(v));
@@ -178,6 +178,20 @@ INL vd vabs(vd x) { return (vd)((vl)x & 0x7fffffffffffffffL); }
 INL vi vabs(vi x) { return x < 0 ? -x : x; }
 INL vl vabs(vl x) { return x < 0 ? -x : x; }
 INL vf sign_of(vf magnitude, vf s) { return (vf)(((vi)magnitude & 0x7fffffff) | ((vi)s & (i32)0x80000000)); }
+#if ELEMENT == 4 && defined(__AVX512F__) && __has_builtin(__builtin_ia32_scalefps512_mask)
+INL vf at_least(vf x, f32 low) { return __builtin_ia32_maxps512_mask(splat(low), x, vf{}, -1, 4); }
+INL vf at_most(vf x, f32 high) { return __builtin_ia32_minps512_mask(splat(high), x, vf{}, -1, 4); }
+INL vf times_power_of_two(vf p, vf n) { return __builtin_ia32_scalefps512_mask(p, n, vf{}, -1, 4); }
+INL vf vmax(vf a, vf b) { return sel(a != a, a, (vf)__builtin_ia32_maxps512_mask(a, b, vf{}, -1, 4)); }
+INL vf vmin(vf a, vf b) { return sel(a != a, a, (vf)__builtin_ia32_minps512_mask(a, b, vf{}, -1, 4)); }
+#else
+INL vf at_least(vf x, f32 low) { return sel(x < low, splat(low), x); }
+INL vf at_most(vf x, f32 high) { return sel(x > high, splat(high), x); }
+INL vf times_power_of_two(vf p, vf n) {
+  vi k = to_i32(n), half = k >> 1;
+  return p * as_float((half + 127) << 23) * as_float((k - half + 127) << 23);
+}
+#endif
 template <class V> INL V vmax(V a, V b) { return sel(mask(a > b) | mask(a != a), a, b); }
 template <class V> INL V vmin(V a, V b) { return sel(mask(a < b) | mask(a != a), a, b); }
 template <class V> INL V vmaximum(V a, V b) { return sel(mask(b != b), b, vmax(a, b)); }
@@ -202,22 +216,20 @@ INL vf exp_polynomial(vf r) {
   return p;
 }
 INL vf vexp(vf x) {
-  x = sel(x < -104.f, splat(-104.f), sel(x > 89.f, splat(89.f), x));
+  x = at_least(at_most(x, 89.f), -104.f);
   vf n = nearest(x * 1.44269504f);
   vf r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   vf p = exp_polynomial(r) * (r * r) + r + 1.f;
-  vi k = to_i32(n), half = k >> 1;
-  return p * power_of_two(half) * power_of_two(k - half);
+  return times_power_of_two(p, n);
 }
 INL vf vexp2(vf x) {
-  x = sel(x < -151.f, splat(-151.f), sel(x > 129.f, splat(129.f), x));
+  x = at_least(at_most(x, 129.f), -151.f);
   vf n = nearest(x), r = (x - n) * 0.693147181f;
   vf p = exp_polynomial(r) * (r * r) + r + 1.f;
-  vi k = to_i32(n), half = k >> 1;
-  return p * power_of_two(half) * power_of_two(k - half);
+  return times_power_of_two(p, n);
 }
 INL vf vexpm1(vf x) {
-  vf y = sel(x < -50.f, splat(-50.f), sel(x > 89.f, splat(89.f), x));
+  vf y = at_least(at_most(x, 89.f), -50.f);
   vf n = nearest(y * 1.44269504f);
   vf r = (y - n * 0.693359375f) + n * 2.12194440e-4f;
   vf p = exp_polynomial(r) * (r * r) + r, t = power_of_two(to_i32(n) - 1);
