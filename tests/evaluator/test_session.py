@@ -113,7 +113,7 @@ def test_malformed_replies_to_a_call(change):
 
 def test_silence_and_hanging_up(far_and_session):
     far, session = far_and_session
-    with pytest.raises(RunnerFailure, match="first call took longer than 0.3 s") as caught:
+    with pytest.raises(RunnerFailure, match=r"first call took longer than 0\.3 s") as caught:
         called(session)
     assert caught.value.outcome == "TIMED_OUT"
     far.socket.close()
@@ -175,7 +175,7 @@ def test_what_fits_can_be_laid_under_the_same_tensors(far_and_session):
 
 
 def test_a_reservoir_keeps_a_few_of_all_calls(far_and_session):
-    far, session = far_and_session
+    _, session = far_and_session
     slots = session.slots([OUTPUT])
     for index in range(200):
         driving.keep_some(session, index, slots)

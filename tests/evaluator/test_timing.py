@@ -37,6 +37,7 @@ class FakeBench:
         self.pids = 0
         self.random = random.Random(1)
         self.drift: dict[int, float] = {}
+        self.shared = False
 
     def runner_for(self, candidate, limits):
         self._count(candidate.id, "load")
@@ -49,8 +50,11 @@ class FakeBench:
     def release(self, runner, keep_caches=None):
         self.alive.remove(runner)
 
-    def pin(self, runners):
-        pass
+    def share_core(self, runners):
+        self.shared = True
+
+    def spread(self):
+        self.shared = False
 
     def deadlines(self, limits):
         return {"call_s": 1.0}
@@ -69,7 +73,7 @@ class FakeBench:
             return {"us": us, "reused": False, "peak_bytes": None, "empty_us": 1.0}
         if op == "verify_timed":
             return {"compared": 3, "wrong": None, "error": 1e-7, "bound": 1e-6}
-        assert op == "block"
+        assert op == "block" and self.shared
         us *= self.drift.get(runner.guest.pid, 1.0)
         samples = [us * (1 + self.random.gauss(0, self.noise)) for _ in range(fields["calls"])]
         transport = 40 + abs(self.random.gauss(0, 5))

@@ -238,11 +238,8 @@ class Bench:
         key = self.cache_key(candidate)
         fixed_path = self._templates.plain.rung != "R2" and not self._cache.is_empty(key)
         template = self._templates.for_source(candidate.source)
-        warm = bool(self._spare) and template is self._templates.plain  # deadlines come with the load
-        if fixed_path or not warm:
-            runner = self._spawn(template, self._fixed_dir(key) if fixed_path else None, limits)
-        else:
-            runner = self._spare.pop()
+        spare = self._living_spare() if template is self._templates.plain and not fixed_path else None
+        runner = spare or self._spawn(template, self._fixed_dir(key) if fixed_path else None, limits)
         self._cache.copy_to(key, runner.guest.work_dir)  # owned by the runner with the file that follows
         path = self._put_file(runner.guest, "candidate.py", candidate.source)
         runner.loaded = candidate.id
@@ -253,6 +250,15 @@ class Bench:
             raise
         runner.facts["unmapped"] = reply["unmapped"]
         return runner
+
+    def _living_spare(self) -> Runner | None:
+        """An unused runner (deadlines come with the load); one that something has killed is nobody's outcome."""
+        while self._spare:
+            runner = self._spare.pop()
+            if runner.guest.poll() is None:
+                return runner
+            self.release(runner)
+        return None
 
     def _fixed_dir(self, key: str) -> Path | None:
         """Without a mount namespace what was built runs at the path of its build; a second one beside it rebuilds."""
@@ -285,6 +291,25 @@ class Bench:
         _set_cores(self._judge.pid, {lane[len(lane) // 2]})
         for runner in runners:
             _set_cores(runner.guest.pid, {lane[-1]})
+
+    def share_core(self, runners: list[Runner]) -> None:
+        """On a CPU: the judge and the main thread of each runner on one core, while they take turns.
+
+        Handing over to another core costs 100 us and half of a short call, and whether it happens is chance. Threads
+        that a runner has already started keep the whole lane.
+        """
+        if self._judge is None:
+            return
+        core = {self._place.lane[0]}
+        _set_cores(self._judge.pid, core)
+        for runner in runners:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.sched_setaffinity(runner.guest.pid, core)
+
+    def spread(self) -> None:
+        """The judge may use the whole lane again."""
+        if self._judge is not None:
+            _set_cores(self._judge.pid, set(self._place.lane))
 
     def release(self, runner: Runner, *, keep_caches: Candidate | None = None) -> None:
         """End a runner; keep what it compiled for the candidate's later runners."""

@@ -232,8 +232,11 @@ class Timer:
     def _time(self, sides: list[Side]) -> None:
         begin = time.monotonic()
         time.sleep(0.01)  # the judge's and the runners' thread pools stop spinning
-        if self._device != "cpu":
-            self._bench.pin([side.runner for side in sides])
+        runners = [side.runner for side in sides]
+        if self._device == "cpu":
+            self._bench.share_core(runners)
+        else:
+            self._bench.pin(runners)
         for clock in self.clocks:
             plan = {side.name: self._calls(side, clock, len(sides)) for side in sides}
             rounds = max(blocks for blocks, _ in plan.values())
@@ -242,6 +245,8 @@ class Timer:
                     blocks, calls = plan[side.name]
                     if number < blocks:
                         self._block_or_drop(sides, side, clock, calls)
+        if self._device == "cpu":
+            self._bench.spread()
         self._spend("samples", begin)
 
     def _block_or_drop(self, sides: list[Side], side: Side, clock: Clock, calls: int) -> None:
