@@ -38,6 +38,7 @@ class FakeBench:
         self.random = random.Random(1)
         self.drift: dict[int, float] = {}
         self.shared = False
+        self.transport_us = lambda: 40 + abs(self.random.gauss(0, 5))
 
     def runner_for(self, candidate, limits):
         self._count(candidate.id, "load")
@@ -76,8 +77,10 @@ class FakeBench:
         assert op == "block" and self.shared
         us *= self.drift.get(runner.guest.pid, 1.0)
         samples = [us * (1 + self.random.gauss(0, self.noise)) for _ in range(fields["calls"])]
-        transport = 40 + abs(self.random.gauss(0, 5))
-        return {"samples": samples, "judge": [s + transport + self.hidden.get(identity, 0.0) for s in samples]}
+        return {
+            "samples": samples,
+            "judge": [s + self.transport_us() + self.hidden.get(identity, 0.0) for s in samples],
+        }
 
 
 def timer_for(bench: FakeBench, *baselines, protocol: Protocol = SCREEN) -> Timer:
@@ -208,6 +211,22 @@ def test_work_that_the_runner_does_not_count_is_seen_by_the_judge(hidden_us, sev
     (timing,) = timer.timings(())
     counted = 500 + (hidden_us if severity else 0.0)
     assert timing.speedup == pytest.approx(1000 / counted, rel=0.03)
+
+
+def test_a_slow_candidate_is_suspected_and_not_rejected():
+    cheat = bench(candidate_us=1500.0)
+    cheat.hidden[CANDIDATE.id] = 5000.0
+    timer = timed(cheat)
+    assert [f.severity for f in timer.findings()] == ["suspect"]
+    (timing,) = timer.timings(())
+    assert timing.speedup == pytest.approx(1000 / 6500, rel=0.03)
+
+
+def test_an_unsteady_machine_proves_nothing():
+    shaky = bench()
+    shaky.hidden[CANDIDATE.id] = 600.0
+    shaky.transport_us = lambda: shaky.random.choice((40.0, 1000.0))
+    assert timed(shaky).findings() == []
 
 
 def side(own: list[float], judge: list[float]) -> Side:

@@ -57,6 +57,11 @@ class Side:
         beyond = sorted(j - o for j, o in zip(self.judge[clock], own, strict=True) if o <= middle)
         return beyond[len(beyond) // 4]
 
+    def unsteadiness_us(self, clock: Clock) -> float:
+        """How much the judge's figure varies against the runner's: the middle half of their differences."""
+        beyond = sorted(j - o for j, o in zip(self.judge[clock], self.samples[clock], strict=True))
+        return beyond[3 * len(beyond) // 4] - beyond[len(beyond) // 4]
+
 
 @dataclass
 class PairResult:
@@ -355,13 +360,24 @@ class Timer:
         return [Finding(check="clock-mismatch", severity="suspect", evidence=text)]
 
     def _clock_mismatch(self, clock: Clock) -> list[Finding]:
+        """Suspect where the judge sees more than the runner says; an attack where that made it look the faster one, on
+        a machine that was steady enough to tell (by the opponent, which the candidate cannot disturb)."""
         excess, ours = self._excess(clock)
-        suspect, reject = _mismatch_limits(clock, self._device, ours)
-        if excess <= suspect:
+        _, reject = _mismatch_limits(clock, self._device, ours)
+        if not self._distrusted(clock):
             return []
-        severity = "reject" if excess > reject else "suspect"
+        faster = statistics.median(p.log_ratio(clock, 1) for p in self.pairs) > 0
+        severity = "reject" if faster and excess > max(reject, 3 * self._unsteadiness(clock)) else "suspect"
         text = f"on the {clock} clock the judge sees {excess:.1f} us more than the runner's {ours:.1f} us"
         return [Finding(check="clock-mismatch", severity=severity, evidence=text)]
+
+    def _unsteadiness(self, clock: Clock) -> float:
+        return statistics.median(p.sides[1].unsteadiness_us(clock) for p in self.pairs)
+
+    def _distrusted(self, clock: Clock) -> bool:
+        """Whether the judge's figures stand in for the runner's."""
+        excess, ours = self._excess(clock)
+        return excess > max(_mismatch_limits(clock, self._device, ours)[0], self._unsteadiness(clock))
 
     def _excess(self, clock: Clock) -> tuple[float, float]:
         """(by how much the judge's figure for the candidate exceeds the runner's, the runner's): medians over pairs."""
@@ -374,8 +390,7 @@ class Timer:
         names = [side.name for side in self.pairs[0].sides]
         best = self._best if self._best in names else None  # one that was lost is not beaten
         for clock in self.clocks:
-            excess, ours = self._excess(clock)
-            distrusted = excess > _mismatch_limits(clock, self._device, ours)[0]
+            distrusted = self._distrusted(clock)
             for index in range(1, len(names)):
                 result.append(
                     self._timing(clock, index, best_of if names[index] == best else (), distrusted=distrusted)
