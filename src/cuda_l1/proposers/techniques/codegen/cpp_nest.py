@@ -36,14 +36,14 @@ class Scope:
 class NestPrinter:
     """Prints one plan."""
 
-    def __init__(self, plan: Plan, name: str) -> None:
-        self.plan, self.name = plan, name
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.loop_names = {loop: f"a{i}" for i, loop in enumerate(plan.outer)}
         self.loop_names |= {loop: f"r{i}" for i, loop in enumerate(plan.inner)}
         self.loop_names[plan.vector] = "j"
         self.vector_atoms = set(plan.merged.get(plan.vector, [plan.vector]))
         self.inner_atoms = {a for loop in plan.inner for a in plan.merged[loop]}
-        self.split = plan.row and plan.rows < SPLIT_ROWS and count(plan.inner) >= SPLIT_ELEMENTS and not self._scans()
+        self.split = plan.row and plan.rows < SPLIT_ROWS and count(plan.inner) >= SPLIT_ELEMENTS and not plan.scans
         self.scratch = {} if self.split else self._scratch()
         self.scopes: dict[str, Scope] = {}
         self.unit, self.units = 0, 1
@@ -52,9 +52,6 @@ class NestPrinter:
         self.level = 0
         work = sum(COSTS.get(value.op, 1) for value in plan.values if value not in plan.loads)
         self.streams = work <= STREAM_WORK
-
-    def _scans(self) -> bool:
-        return bool(self.plan.scans)
 
     # ── values ────────────────────────────────────────────────────────────────────────────────────
 

@@ -6,14 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cuda_l1.proposers.techniques.codegen import lower_pointwise, lower_reduce, lower_views
+from cuda_l1.proposers.techniques.codegen import (
+    lower_activations,
+    lower_losses,
+    lower_pointwise,
+    lower_reduce,
+    lower_views,
+)
 from cuda_l1.proposers.techniques.codegen.lowering import HEAVY, supported
 from cuda_l1.proposers.techniques.matching import FROZEN, argument, is_pure, is_view, op_name, val
 
 if TYPE_CHECKING:
     from torch.fx import Graph, Node
 
-RULE_MODULES = (lower_pointwise, lower_reduce, lower_views)
+RULE_MODULES = (lower_activations, lower_losses, lower_pointwise, lower_reduce, lower_views)
 """Imported so that their rules are registered."""
 
 FREE = frozenset({"aten.dropout.default", "aten.contiguous.default", "aten.clone.default", "aten.detach.default",

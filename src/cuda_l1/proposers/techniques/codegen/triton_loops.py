@@ -117,7 +117,7 @@ def _reach(plan: Plan) -> int:
 
 def _block_lines(printer: TilePrinter, start: str) -> list[str]:
     lines = [f"r = {start} + tl.arange(0, RBLOCK)[None, :]"] if start else ["r = tl.arange(0, RBLOCK)[None, :]"]
-    if printer._partial():
+    if printer.partial():
         lines.append(f"rmask = r < {printer.length}")
     return lines + printer.coordinates(printer.plan.inner, "r")
 

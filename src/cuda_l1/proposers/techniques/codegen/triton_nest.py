@@ -139,9 +139,9 @@ class TilePrinter:
     def mask(self, kept: bool, inner: bool) -> str:
         """The condition under which an element of a tile exists; empty when it always does."""
         parts = ["xmask"] if kept and self.elements % self.tile.x else []
-        return " & ".join([*parts, *(["rmask"] if inner and self._partial() else [])])
+        return " & ".join([*parts, *(["rmask"] if inner and self.partial() else [])])
 
-    def _partial(self) -> bool:
+    def partial(self) -> bool:
         return self.length % self.tile.r != 0
 
     def masked(self, text: str, value: Value, other: str) -> str:
