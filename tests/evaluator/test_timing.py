@@ -229,6 +229,15 @@ def test_an_unsteady_machine_proves_nothing():
     assert timed(shaky).findings() == []
 
 
+def test_an_unsteady_machine_excuses_no_lie_beyond_a_factor_of_two():
+    shaky = bench(candidate_us=1.0)
+    shaky.hidden[CANDIDATE.id] = 900.0
+    shaky.transport_us = lambda: shaky.random.choice((40.0, 1000.0))
+    timer = timed(shaky)
+    assert [f.severity for f in timer.findings()] == ["suspect"]
+    assert timer.timings(())[0].speedup < 3
+
+
 def side(own: list[float], judge: list[float]) -> Side:
     return Side("x", CANDIDATE, None, samples={"call": own}, judge={"call": judge})  # type: ignore[arg-type]
 

@@ -216,8 +216,9 @@ LYING = """
 
 
 def test_a_clock_that_lies_is_rejected(evaluator):
-    task = task_of(LINEAR.replace("[32]", "[256]").replace("16, 32", "1024, 256"), "large")
-    result = judged(evaluator, model_new(RIGHT, before="\n".join(line[4:] for line in LYING.splitlines())), task)
+    before = "\n".join(line[4:] for line in LYING.splitlines())
+    slow = "import time\nend = time.perf_counter() + 0.002\nwhile time.perf_counter() < end: pass\n"
+    result = judged(evaluator, model_new(slow + RIGHT, before=before))
     assert result.outcome is Outcome.REJECTED and "clock-mismatch" in result.detail
     assert "clock-mismatch" in checks(result, "reject") and result.correctness.precision_class == "fp32"
 

@@ -375,9 +375,10 @@ class Timer:
         return statistics.median(p.sides[1].unsteadiness_us(clock) for p in self.pairs)
 
     def _distrusted(self, clock: Clock) -> bool:
-        """Whether the judge's figures stand in for the runner's."""
+        """Whether the judge's figures stand in for the runner's; an unsteady machine excuses no more than a factor 2."""
         excess, ours = self._excess(clock)
-        return excess > max(_mismatch_limits(clock, self._device, ours)[0], self._unsteadiness(clock))
+        excused = min(self._unsteadiness(clock), ours)
+        return excess > max(_mismatch_limits(clock, self._device, ours)[0], excused)
 
     def _excess(self, clock: Clock) -> tuple[float, float]:
         """(by how much the judge's figure for the candidate exceeds the runner's, the runner's): medians over pairs."""
