@@ -224,7 +224,7 @@ def test_a_slow_candidate_is_suspected_and_not_rejected():
 
 def test_an_unsteady_machine_proves_nothing():
     shaky = bench()
-    shaky.hidden[CANDIDATE.id] = 600.0
+    shaky.hidden[CANDIDATE.id] = 400.0
     shaky.transport_us = lambda: shaky.random.choice((40.0, 1000.0))
     assert timed(shaky).findings() == []
 

@@ -375,7 +375,7 @@ class Timer:
         return statistics.median(p.sides[1].unsteadiness_us(clock) for p in self.pairs)
 
     def _distrusted(self, clock: Clock) -> bool:
-        """Whether the judge's figures stand in for the runner's; an unsteady machine excuses no more than a factor 2."""
+        """Whether the judge's figures stand in for the runner's; an unsteady machine excuses a factor of 2."""
         excess, ours = self._excess(clock)
         excused = min(self._unsteadiness(clock), ours)
         return excess > max(_mismatch_limits(clock, self._device, ours)[0], excused)
