@@ -25,6 +25,9 @@ CHAINS = [
     ("F.mish(x).clamp_min(y) - torch.sigmoid(x)", "torch.randn(1, 1), torch.randn(1, 1)"),
     ("torch.sin(x) * torch.cos(y) + torch.erf(x) * torch.log1p(y.abs())", "100 * torch.randn(300), torch.randn(300)"),
     ("torch.maximum(x, y).expm1() + torch.lerp(x, y, 0.3)", "torch.randn(65, 2), torch.randn(2)"),
+    ("x.to(torch.float32) * y + 1, (y > 0) & (y < 1), (y * 10).clamp(-9, 9).to(torch.int8)",
+     "torch.randint(-127, 128, (40, 19), dtype=torch.int8), torch.randn(19)"),
+    ("torch.where(x, y, -y) * 2, x.float() + y, (y * 3).to(torch.int64) + 1", "torch.randn(33, 7) > 0, torch.randn(7)"),
     ("(x[:, ::2] - y[:, 1::2]).square() + 1", "torch.randn(6, 30), torch.randn(6, 30)"),
 ]  # fmt: skip
 

@@ -86,8 +86,9 @@ def _written(region: Region, index: int, device: Device) -> Kernel:
     readers = early_readers(region.nodes[0].graph, set(region.nodes), region.nodes[-1])
     if not all(node.meta.get(MOVABLE) or (is_pure(node) and not node.meta.get(FROZEN)) for node in readers):
         raise Unsupported("a reader whose place in the program matters")
-    kernel = make_kernel(f"fused_{index}", region.nodes, region.outputs())
-    (cpp if device == "cpu" else triton).python_source([kernel])
+    backend = cpp if device == "cpu" else triton
+    kernel = make_kernel(f"fused_{index}", region.nodes, region.outputs(), backend.SHORTEST_VECTOR)
+    backend.python_source([kernel])
     return kernel
 
 

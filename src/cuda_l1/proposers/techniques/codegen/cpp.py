@@ -10,8 +10,11 @@ from cuda_l1.proposers.techniques.codegen.kernel import Kernel, python_function
 from cuda_l1.proposers.techniques.codegen.plan import Plan
 from cuda_l1.types import digest
 
-HUGE_BYTES = 4 << 20
-"""Results of this size ask the kernel for huge pages: fewer page faults on first touch."""
+HUGE_BYTES = 32 << 20
+"""Results of this size are fresh memory in every call (the C library maps them anew): huge pages save page faults."""
+
+SHORTEST_VECTOR = 8
+"""Shorter loops would leave most lanes of a vector empty."""
 
 LOADER = r'''
 import ctypes

@@ -51,13 +51,13 @@ INL vf exp_polynomial(vf r) {
   p = p * r + 1.6666665459e-1f; p = p * r + 5.0000001201e-1f;
   return p;
 }
-INL vf vexp(vf x) {
-  x = at_least(at_most(x, 89.f), -104.f);
+INL vf exp_within_range(vf x) {
   vf n = nearest(x * 1.44269504f);
   vf r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   vf p = exp_polynomial(r) * (r * r) + r + 1.f;
   return times_power_of_two(p, n);
 }
+INL vf vexp(vf x) { return exp_within_range(at_least(at_most(x, 89.f), -104.f)); }
 INL vf vexp2(vf x) {
   x = at_least(at_most(x, 129.f), -151.f);
   vf n = nearest(x), r = (x - n) * 0.693147181f;
@@ -91,18 +91,18 @@ INL vf vlog1p(vf x) {
   return sel(u == 1.f, x, sel(u > 3.40282347e38f, u, r));
 }
 INL vf vtanh(vf x) {
-  vf a = vabs(x), e = vexpm1(sel(a > 10.f, splat(20.f), a + a));
+  vf a = vabs(x), e = vexpm1(at_most(a + a, 20.f));
   return sign_of(e / (e + 2.f), x);
 }
 INL vf vsigmoid(vf x) { return 1.f / (1.f + vexp(-x)); }
 INL vf verf(vf x) {
   vf t = vabs(x), s = x * x;
-  t = sel(t > 4.f, splat(4.f), t);
-  s = sel(s > 16.f, splat(16.f), s);
+  t = at_most(t, 4.f);
+  s = at_most(s, 16.f);
   vf r = t * -1.72853470e-5f + 3.83197126e-4f, u = t * -3.88396438e-3f + 2.42546219e-2f;
   r = r * s + u; r = r * t - 1.06777877e-1f; r = r * t - 6.34846687e-1f; r = r * t - 1.28717512e-1f;
   r = r * t - t;
-  vf big = sign_of(1.f - vexp(r), x);
+  vf big = sign_of(1.f - exp_within_range(r), x);
   vf p = s * -5.96761703e-4f + 4.99119423e-3f;
   p = p * s - 2.67681349e-2f; p = p * s + 1.12819925e-1f; p = p * s - 3.76125336e-1f; p = p * s + 1.28379166e-1f;
   return sel(t > 0.927734375f, big, p * x + x);

@@ -11,6 +11,7 @@ from cuda_l1.proposers.techniques.codegen.cpp_functions import FUNCTIONS
 
 VECTORS = r"""
 #define INL static inline __attribute__((always_inline))
+#define INL_METHOD inline __attribute__((always_inline))
 typedef float f32; typedef double f64; typedef long i64; typedef int i32; typedef short i16;
 typedef signed char i8; typedef unsigned char u8; typedef unsigned u32; typedef unsigned long u64;
 struct bf16 { unsigned short bits; }; struct f16 { unsigned short bits; }; struct b8 { unsigned char bits; };
@@ -95,16 +96,28 @@ INL vf round_to(vf x, bf16 t) { return widen(narrow(x, t), t); }
 INL vf round_to(vf x, f16 t) { return widen(narrow(x, t), t); }
 
 template <int N, class V> INL V raw(const void* p) { V v{}; __builtin_memcpy(&v, p, sizeof(v) / W * N); return v; }
-template <int N> INL vf load(const f32* p) { return raw<N, vf>(p); }
+#if ELEMENT == 4 && defined(__AVX512F__) && __has_builtin(__builtin_ia32_loadups512_mask)
+template <int N> INL vf part(const f32* p) { return __builtin_ia32_loadups512_mask(p, vf{}, (1 << N) - 1); }
+template <int N> INL void put_part(f32* p, vf v) { __builtin_ia32_storeups512_mask(p, v, (1 << N) - 1); }
+#elif ELEMENT == 4 && defined(__AVX__) && !defined(__AVX512F__) && __has_builtin(__builtin_ia32_maskloadps256)
+template <int N> INL vf part(const f32* p) { return __builtin_ia32_maskloadps256((const vf*)p, lanes() < N); }
+template <int N> INL void put_part(f32* p, vf v) { __builtin_ia32_maskstoreps256((vf*)p, lanes() < N, v); }
+#else
+template <int N> INL vf part(const f32* p) { return raw<N, vf>(p); }
+template <int N> INL void put_part(f32* p, vf v) { __builtin_memcpy(p, &v, 4 * N); }
+#endif
+template <int N> INL vf load(const f32* p) { if constexpr (N == W) return raw<N, vf>(p); else return part<N>(p); }
 template <int N> INL vd load(const f64* p) { return raw<N, vd>(p); }
 template <int N> INL vi load(const i32* p) { return raw<N, vi>(p); }
 template <int N> INL vl load(const i64* p) { return raw<N, vl>(p); }
 template <int N> INL vf load(const bf16* p) { return widen(raw<N, vh>(p), bf16{}); }
 template <int N> INL vf load(const f16* p) { return widen(raw<N, vh>(p), f16{}); }
 template <int N> INL vi load(const i16* p) { return __builtin_convertvector(raw<N, vs>(p), vi); }
-template <int N> INL vi load(const i8* p) { return __builtin_convertvector(raw<N, vc>(p), vi); }
-template <int N> INL vi load(const u8* p) { return __builtin_convertvector(raw<N, vb>(p), vi); }
-template <int N> INL vi load(const b8* p) { return __builtin_convertvector(raw<N, vb>(p), vi) != 0; }
+INL vi widen(vc v) { return __builtin_convertvector(__builtin_convertvector(v, vs), vi); }
+INL vi widen(vb v) { return (vi)__builtin_convertvector(__builtin_convertvector(v, vh), vu); }
+template <int N> INL vi load(const i8* p) { return widen(raw<N, vc>(p)); }
+template <int N> INL vi load(const u8* p) { return widen(raw<N, vb>(p)); }
+template <int N> INL vi load(const b8* p) { return widen(raw<N, vb>(p)) != 0; }
 template <class T> struct Vector { typedef vi type; };
 template <> struct Vector<f32> { typedef vf type; }; template <> struct Vector<bf16> { typedef vf type; };
 template <> struct Vector<f16> { typedef vf type; }; template <> struct Vector<f64> { typedef vd type; };
@@ -136,16 +149,17 @@ template <int N, class T> INL auto gather(const T* p, vl index, i64 step, i64 la
   return load<W>(t);
 }
 template <int N, class V> INL void put(void* p, V v) { __builtin_memcpy(p, &v, sizeof(v) / W * N); }
-template <int N> INL void store(f32* p, vf v) { put<N>(p, v); }
+template <int N> INL void store(f32* p, vf v) { if constexpr (N == W) put<N>(p, v); else put_part<N>(p, v); }
 template <int N> INL void store(f64* p, vd v) { put<N>(p, v); }
 template <int N> INL void store(i64* p, vl v) { put<N>(p, v); }
 template <int N> INL void store(i32* p, vi v) { put<N>(p, v); }
 template <int N> INL void store(bf16* p, vf v) { put<N>(p, narrow(v, bf16{})); }
 template <int N> INL void store(f16* p, vf v) { put<N>(p, narrow(v, f16{})); }
 template <int N> INL void store(i16* p, vi v) { put<N>(p, __builtin_convertvector(v, vs)); }
-template <int N> INL void store(i8* p, vi v) { put<N>(p, __builtin_convertvector(v, vc)); }
-template <int N> INL void store(u8* p, vi v) { put<N>(p, __builtin_convertvector(v, vb)); }
-template <int N> INL void store(b8* p, vi v) { put<N>(p, __builtin_convertvector(v & 1, vb)); }
+INL vc bytes(vi v) { return __builtin_convertvector(__builtin_convertvector(v, vs), vc); }
+template <int N> INL void store(i8* p, vi v) { put<N>(p, bytes(v)); }
+template <int N> INL void store(u8* p, vi v) { put<N>(p, bytes(v)); }
+template <int N> INL void store(b8* p, vi v) { put<N>(p, bytes(v & 1)); }
 typedef f32 wide __attribute__((vector_size(64))); typedef f32 half __attribute__((vector_size(32)));
 template <class V> INL void past_caches(void* p, V v) {
   if (((u64)p & (sizeof(v) - 1)) == 0) {
@@ -179,11 +193,20 @@ template <int N, class V> INL V only(V v, V rest) { if constexpr (N == W) return
 template <int N, class V> INL void add_to(V& total, V v) { total += only<N>(v, V{}); }
 template <int N, class V> INL void max_to(V& peak, V v) { peak = vmax(only<N>(v, peak), peak); }
 template <int N, class V> INL void min_to(V& low, V v) { low = vmin(only<N>(v, low), low); }
-template <class V> INL f64 total(V v) { f64 s = 0; for (int l = 0; l < W; ++l) s += v[l]; return s; }
 INL f64 larger(f64 a, f64 b) { return a > b || a != a ? a : b; }
 INL f64 smaller(f64 a, f64 b) { return a < b || a != a ? a : b; }
-template <class V> INL f64 largest(V v) { f64 m = v[0]; for (int l = 1; l < W; ++l) m = larger(v[l], m); return m; }
-template <class V> INL f64 smallest(V v) { f64 m = v[0]; for (int l = 1; l < W; ++l) m = smaller(v[l], m); return m; }
+template <int S> INL vf rotated(vf v) { return __builtin_shuffle(v, (lanes() + S) & (W - 1)); }
+template <int S> INL vd rotated(vd v) { return __builtin_shuffle(v, to_i64((lanes() + S) & (W - 1))); }
+struct Add { template <class V> INL_METHOD V operator()(V a, V b) const { return a + b; } };
+struct Max { template <class V> INL_METHOD V operator()(V a, V b) const { return vmax(a, b); } };
+struct Min { template <class V> INL_METHOD V operator()(V a, V b) const { return vmin(a, b); } };
+template <int S, class V, class F> INL V folded(V v, F f) {
+  v = f(rotated<S>(v), v);
+  if constexpr (S > 1) return folded<S / 2>(v, f); else return v;
+}
+template <class V> INL f64 total(V v) { return folded<W / 2>(to_f64(v), Add{})[0]; }
+template <class V> INL f64 largest(V v) { return folded<W / 2>(v, Max{})[0]; }
+template <class V> INL f64 smallest(V v) { return folded<W / 2>(v, Min{})[0]; }
 template <int S> INL vf shifted(vf v) {
   return __builtin_shuffle(vf{}, v, sel(lanes() < S, lanes(), lanes() + (W - S)));
 }

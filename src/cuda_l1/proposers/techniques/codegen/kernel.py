@@ -54,8 +54,8 @@ class Kernel:
         return [*self.inputs, *self.results, *self.workspaces]
 
 
-def make_kernel(name: str, nodes: Sequence[Node], outputs: Sequence[Node]) -> Kernel:
-    """Lower, schedule and plan a region (`nodes` in graph order). Raises Unsupported."""
+def make_kernel(name: str, nodes: Sequence[Node], outputs: Sequence[Node], shortest: int = 1) -> Kernel:
+    """Lower, schedule and plan a region (`nodes` in graph order); `shortest` as in `plan_nest`. Raises Unsupported."""
     program = Lowering(nodes).run(nodes, outputs)
     nests = schedule(program.values)
     loads = [value.attrs["source"] for value in topological(program.values) if value.op == "load"]
@@ -67,7 +67,7 @@ def make_kernel(name: str, nodes: Sequence[Node], outputs: Sequence[Node]) -> Ke
     exchanged = [v for nest in nests for v in nest.stored if buffers[v].name.startswith("tmp")]
     return Kernel(
         name=name,
-        plans=[plan_nest(nest, buffers) for nest in nests],
+        plans=[plan_nest(nest, buffers, shortest) for nest in nests],
         nodes=list(sources),
         inputs=[Array(buffers[node].name, dtype, shape(node), strides_of(node)) for node, dtype in sources.items()],
         results=[

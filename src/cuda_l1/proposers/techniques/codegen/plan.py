@@ -103,8 +103,12 @@ class Plan:
         return count([*self.outer, *self.inner, *([] if self.row else [self.vector])]) * max(1, cost // 4)
 
 
-def plan_nest(nest: Nest, buffers: Mapping[Any, Buffer]) -> Plan:
-    """The loops of a nest. `buffers` maps graph nodes and stored values to memory. Raises Unsupported."""
+def plan_nest(nest: Nest, buffers: Mapping[Any, Buffer], shortest: int = 1) -> Plan:
+    """The loops of a nest. `buffers` maps graph nodes and stored values to memory.
+
+    A reduced vector loop of fewer than `shortest` iterations is exchanged for a longer kept one, even if that one
+    strides through memory. Raises Unsupported.
+    """
     axes = nest.axes()
     values = nest.with_leaves()
     members = set(nest.values)
@@ -118,7 +122,10 @@ def plan_nest(nest: Nest, buffers: Mapping[Any, Buffer]) -> Plan:
     merged: dict[Atom, list[Atom]] = {atom: [atom] for atom in [*kept, *reduced]}
     outer = _coalesce(kept, accesses, special, merged)
     inner = _coalesce(reduced, accesses, special, merged)
-    vector = _vector([*outer, *inner], accesses, values)
+    vector = _vector([*outer, *inner], accesses)
+    longest = max(outer, key=lambda loop: loop.size, default=vector)
+    if reduced and vector.size < shortest <= longest.size and not any(v.op == "scan" for v in nest.values):
+        vector = longest
     outer = _ordered([atom for atom in outer if atom is not vector], accesses)
     inner = _ordered([atom for atom in inner if atom is not vector], accesses) + [a for a in inner if a is vector]
     if any(value.op == "scan" for value in nest.values) and len(inner) != 1:
@@ -228,7 +235,7 @@ def _mergeable(loops: list[Atom], accesses: Sequence[Access], special: set[Atom]
     return None
 
 
-def _vector(loops: Sequence[Atom], accesses: Sequence[Access], values: Sequence[Value]) -> Atom:
+def _vector(loops: Sequence[Atom], accesses: Sequence[Access]) -> Atom:
     """The loop along which most of the memory is contiguous; a loop of one iteration for a single element."""
     if not loops:
         return Atom(1)

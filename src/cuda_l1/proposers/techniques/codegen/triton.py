@@ -8,6 +8,9 @@ from cuda_l1.proposers.techniques.codegen.kernel import Kernel, python_function
 from cuda_l1.proposers.techniques.codegen.lowering import TORCH_NAMES
 from cuda_l1.proposers.techniques.codegen.triton_loops import Launch, partials, print_nest
 
+SHORTEST_VECTOR = 1
+"""Tiles span several loops, so that a short one wastes nothing."""
+
 LOADER = '''
 import triton
 import triton.language as tl
