@@ -1,6 +1,7 @@
 # make demo    make a real module faster, on whatever device is here (about two minutes, first installation aside)
 # make test    everything that runs without a GPU, end-to-end tests included
 # make check   format, lint, types, layers, unit tests
+# make static  format, lint, types and layers only: what CI runs before `make test`
 # make format  rewrite the files as `make check` wants them
 #
 # PYTHON=python3.12 chooses the interpreter, VENV=path the environment, DEMO_TASK=name the demonstration.
@@ -15,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 MARK := $(shell date +%s)
 
-.PHONY: venv demo test check format clean
+.PHONY: venv demo test static check format clean
 .DEFAULT_GOAL := demo
 
 venv: $(VENV)/.ready
@@ -39,11 +40,13 @@ test: $(VENV)/.ready-dev
 	@$(PYTEST) tests
 	@echo "make test: everything passed in $$(( $$(date +%s) - $(MARK) )) s"
 
-check: $(VENV)/.ready-dev
+static: $(VENV)/.ready-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/python -m mypy
 	@$(PYTEST) tests/test_layers.py tests/test_light_imports.py
+
+check: static
 	@$(PYTEST) tests -m "not e2e and not gpu" --deselect tests/test_layers.py --deselect tests/test_light_imports.py
 	@$(BIN)/python benchmarks/gpu_ledger.py show
 	@echo "make check: everything passed in $$(( $$(date +%s) - $(MARK) )) s"

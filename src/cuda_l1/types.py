@@ -259,6 +259,9 @@ class TaskAudit(Frozen):
     """One rough call of the reference, host clock; sets deadlines, decides nothing."""
     input_bytes: int = 0
     output_bytes: int = 0
+    roofline_us: float | None = None
+    """On a GPU: bytes of inputs and outputs over the copy bandwidth that the judge measured. It takes every input byte
+    to matter and no weight, so it is a mark to stop at, not a proof. Null on a CPU, whose caches hold the inputs."""
     details: tuple[str, ...] = ()
 
     @property

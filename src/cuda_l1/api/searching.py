@@ -85,11 +85,19 @@ def run_search(
         baselines=baselines(task, on),
         export=lambda candidate: _dropin(task, candidate, archive, evaluator),
         on_event=on_event,
+        roofline_us=_roofline_us(task, settings, evaluator),
         started=time.monotonic() if started is None else started,
     )
     if result.stop_reason != "interrupted":
         run.log("ended", reason=result.stop_reason, evaluations=result.evaluations)
     return result
+
+
+def _roofline_us(task: Task, settings: SearchSettings, evaluator: Evaluator) -> float | None:
+    """Where device time cannot get below; None on a CPU, and where what a caller waits for is the objective."""
+    if evaluator.environment.device == "cpu" or settings.clock == "call":
+        return None
+    return evaluator.audit(task).roofline_us
 
 
 def _dropin(task: Task, candidate: Candidate, archive: Archive, evaluator: Evaluator) -> Candidate:

@@ -165,6 +165,7 @@ class Parent:
             reference_us=found["reference_us"],
             input_bytes=found["input_bytes"],
             output_bytes=found["output_bytes"],
+            roofline_us=_roofline_us(found),
             details=tuple(found["details"]),
         ).model_dump(mode="json")
 
@@ -172,6 +173,11 @@ class Parent:
         """Between requests: keep unused runners warm. What fails here fails again, and aloud, in the next request."""
         with contextlib.suppress(CudaL1Error, Failure):
             self.bench.warm_up(WARM_RUNNERS)
+
+
+def _roofline_us(found: dict[str, Any]) -> float | None:
+    bandwidth = found.get("copy_bytes_per_us")
+    return (found["input_bytes"] + found["output_bytes"]) / bandwidth if bandwidth else None
 
 
 def serve(channel: Channel, settings: EvaluatorSettings) -> None:
