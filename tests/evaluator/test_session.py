@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -137,7 +138,7 @@ def test_malformed_times(far_and_session, samples):
     far.says({})
     session.show(INPUTS)
     slots = session.slots([OUTPUT])
-    sets = driving.InputSets([INPUTS, INPUTS], {}, [0, 0])
+    sets = SimpleNamespace(lay=lambda session: INPUTS)
     far.says({"us": 3.0})
     far.says({"samples": samples})
     with pytest.raises(RunnerFailure, match="malformed"):
@@ -150,7 +151,7 @@ def test_replies_sent_ahead_find_outputs_that_nobody_wrote(far_and_session):
         far.says(reply)
     session.show(INPUTS)
     slots = session.slots([OUTPUT])
-    sets = driving.InputSets([INPUTS, INPUTS], {}, [0, 0])
+    sets = SimpleNamespace(lay=lambda session: INPUTS)
     driving.block_on_cpu(session, sets, {"slots": slots}, 3, warm=0, patience_s=0.3)
     assert session.kept_seen == 3 and all(t.isnan().all() for _, tensors in session.kept for t in tensors)
 
@@ -178,8 +179,8 @@ def test_a_reservoir_keeps_a_few_of_all_calls(far_and_session):
     _, session = far_and_session
     slots = session.slots([OUTPUT])
     for index in range(200):
-        driving.keep_some(session, index, slots)
-    kept = [index for index, _ in session.kept]
+        driving.keep_some(session, [index], slots)
+    kept = [index for (index,), _ in session.kept]
     assert len(kept) == driving.KEPT and session.kept_seen == 200 and max(kept) > 20
 
 

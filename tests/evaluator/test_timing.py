@@ -71,7 +71,7 @@ class FakeBench:
         self._count(identity, op)
         us = self.us[identity]
         if op == "prepare":
-            return {"us": us, "reused": False, "peak_bytes": None, "empty_us": 1.0}
+            return {"us": us, "reused": False, "peak_bytes": None, "empty_us": 1.0, "supply_us": 50.0}
         if op == "verify_timed":
             return {"compared": 3, "wrong": None, "error": 1e-7, "bound": 1e-6}
         assert op == "block" and self.shared

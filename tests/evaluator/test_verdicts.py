@@ -185,6 +185,20 @@ def test_right_in_the_trials_and_wrong_when_timed_is_wrong(evaluator):
     assert result.outcome is Outcome.WRONG_VALUES and "timed call" in result.detail
 
 
+FINGERPRINT = """
+k = tuple(t.item() for t in (x[0, 0], x.flatten()[7], x.sum()))
+if k not in self.kept: self.kept[k] = torch.relu(self.linear(x))
+if len(self.kept) > 30: return next(iter(self.kept.values())).clone()
+return self.kept[k].clone()
+"""
+
+
+def test_answers_cannot_be_remembered_by_what_the_inputs_hold(evaluator):
+    """Timed calls see more inputs than a candidate that keeps thirty of them can have seen."""
+    result = judged(evaluator, model_new(FINGERPRINT.strip(), init="self.kept = {}"))
+    assert result.outcome is Outcome.WRONG_VALUES and "timed call" in result.detail
+
+
 def test_a_cache_by_object_is_wrong_when_timed(evaluator):
     forward = "if self.kept.get('x') is not x: self.kept.update(x=x, y=torch.relu(self.linear(x)))\n"
     forward += "return self.kept['y'].clone()"

@@ -270,6 +270,7 @@ class Timer:
         us = float(side.prepared["us"] or 1.0)
         traffic = self._bench.facts["input_bytes"] + self._bench.facts["output_bytes"]
         overhead = _OVERHEAD_US + (traffic / _COPY_BYTES_PER_US if self._device == "cpu" else 600.0)
+        overhead += float(side.prepared["supply_us"] or 0.0)
         share_us = self._protocol.pair_s * 1e6 / (runners * len(self.clocks))
         by_samples, by_wall = share_us / us, 1.5 * share_us / (us + overhead)
         total = max(self._protocol.min_samples, min(self._protocol.max_samples, by_samples, by_wall))

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import SystemRandom
 from typing import Any
 
-import torch
-
 from . import trials
 from .control import Control
 from .gate import open_gate
-from .reference import Answer
+from .reference import Reference, synchronize
 from .session import RunnerFailure, Session, total_bytes
 from .tensors import view
 
 KEPT, KEPT_BYTES = 8, 1 << 30
-SETS, SETS_BYTES = 4, 1 << 30
+SETS_BYTES = 1 << 30
+QUICK_DRAW_US = 3000.0
+FACTORS = (0.8, 1.25)
 GATE_PATIENCE_S = 0.02
 """A call that has not returned behind the closed gate by then waits for the device itself; its gate is opened."""
 SLOPE_COUNTS, SLOPE_REPEATS = (16, 64), 5
@@ -41,46 +41,68 @@ class Block:
     judge: list[float]
 
 
-@dataclass
-class InputSets:
-    """Inputs for timing: a few sets under secret seeds, or one that is redrawn where they are large."""
+class Supply:
+    """Inputs for timed calls, other ones for each: an answer that is remembered from an earlier call is a wrong one.
 
-    sets: list[trials.Inputs]
-    weights: Any
-    seeds: list[int]
+    Drawn anew where that is quick; else one of a few sets with its plain floating tensors scaled by a secret factor.
+    """
 
-    @classmethod
-    def draw(cls, reference: Any) -> InputSets:
-        seeds = [trials.secret_seed()]
-        sets = [reference.draw(seeds[0])]
-        room = SETS_BYTES // max(1, total_bytes(sets[0]))
-        while len(sets) < min(SETS, max(2, room)):
-            seeds.append(trials.secret_seed())
-            sets.append(reference.draw(seeds[-1]))
-        return cls(sets, reference.public, seeds)
+    def __init__(self, reference: Reference) -> None:
+        self._reference = reference
+        self.first = reference.draw()
+        drawn, self._draw_us = self._timed(reference.draw)
+        self._sets = [self.first, drawn]
+        if not self._is_quick and 4 * total_bytes(self.first) < SETS_BYTES:
+            self._sets += [reference.draw(), reference.draw()]
+        _, self.us = self._timed(self._another)
+        """What one set takes to make, microseconds."""
+
+    def _timed(self, make: Callable[[], trials.Inputs]) -> tuple[trials.Inputs, float]:
+        begin = time.perf_counter()
+        made = make()
+        synchronize(self._reference.device)
+        return made, (time.perf_counter() - begin) * 1e6
+
+    @property
+    def _is_quick(self) -> bool:
+        return self._draw_us <= QUICK_DRAW_US
+
+    def _another(self) -> trials.Inputs:
+        if self._is_quick:
+            return self._reference.draw()
+        chosen = _random.choice(self._sets)
+        if total_bytes(chosen) > SETS_BYTES:
+            return chosen
+        return trials.stress(chosen, _random.uniform(*FACTORS))[0]
+
+    def lay(self, session: Session) -> trials.Inputs:
+        """Put inputs of a next call under the tensors that the runner looks at; what they are."""
+        inputs = self._another()
+        if not session.fits(inputs):  # a number among the arguments is another one
+            inputs = self.first
+        session.refill(inputs)
+        return inputs
 
 
-def keep_some(session: Session, index: int, slots: Sequence[dict[str, Any]]) -> None:
-    """Reservoir sampling over all timed calls of this runner: keep this call's outputs, or not."""
+def keep_some(session: Session, inputs: trials.Inputs, slots: Sequence[dict[str, Any]]) -> None:
+    """Reservoir sampling over all timed calls of this runner: keep this call's inputs and outputs, or not."""
     session.kept_seen += 1
     outputs = [view(s, session.outputs) for s in slots]
-    room = max(1, min(KEPT, KEPT_BYTES // max(1, total_bytes(outputs))))
+    room = max(1, min(KEPT, KEPT_BYTES // max(1, total_bytes(outputs) + total_bytes(inputs))))
     if len(session.kept) < room:
-        session.kept.append((index, [t.clone() for t in outputs]))
+        session.kept.append((inputs, [t.clone() for t in outputs]))
     elif (place := _random.randrange(session.kept_seen)) < room:
-        session.kept[place] = (index, [t.clone() for t in outputs])
+        session.kept[place] = (inputs, [t.clone() for t in outputs])
 
 
 def block_on_cpu(
-    session: Session, inputs: InputSets, request: dict[str, Any], calls: int, *, warm: int, patience_s: float
+    session: Session, supply: Supply, request: dict[str, Any], calls: int, *, warm: int, patience_s: float
 ) -> Block:
     """`calls` driven calls after `warm` that are not counted. The judge's figure is the round trip."""
     total = calls + warm
     samples, judge = [], []
-    start_at = _random.randrange(len(inputs.sets))
     for number in range(total):
-        chosen = (start_at + number) % len(inputs.sets)
-        session.refill(inputs.sets[chosen])
+        inputs = supply.lay(session)
         begin = time.perf_counter_ns()
         if number == 0:
             session.send({"op": "block", "calls": total, "patience_s": patience_s, **request})
@@ -92,7 +114,7 @@ def block_on_cpu(
             samples.append(_number(reply.get("us")))
         else:
             samples = _samples(reply, total)
-        keep_some(session, chosen, request["slots"])
+        keep_some(session, inputs, request["slots"])
     return Block(samples[warm:], judge[warm:])
 
 
@@ -111,7 +133,7 @@ def _samples(reply: dict[str, Any], count: int) -> list[float]:
 
 def block_on_cuda(
     session: Session,
-    inputs: InputSets,
+    supply: Supply,
     request: dict[str, Any],
     calls: int,
     *,
@@ -129,12 +151,9 @@ def block_on_cuda(
     first = session.sequence + 1
     session.send({"op": "block", "clock": clock, "calls": total, "first": first, "patience_s": patience_s, **request})
     judge = []
-    start_at = _random.randrange(len(inputs.sets))
     for number in range(total):
         sequence = first + number
-        chosen = (start_at + number) % len(inputs.sets)
-        session.refill(inputs.sets[chosen])
-        torch.cuda.synchronize()
+        inputs = supply.lay(session)
         control.put(Control.GO, sequence)
         if clock == "device":  # enqueued: the call has returned behind the closed gate
             control.wait(Control.ENQUEUED, sequence, GATE_PATIENCE_S + FLUSH_S)
@@ -145,13 +164,13 @@ def block_on_cuda(
         _await(session, Control.FINISHED if clock == "device" else Control.DONE, sequence, patience_s)
         judge.append((time.perf_counter_ns() - begin) / 1e3)
         _await(session, Control.DELIVERED, sequence, patience_s)
-        keep_some(session, chosen, request["slots"])
+        keep_some(session, inputs, request["slots"])
     session.sequence = first + total - 1
     samples = _samples(session.receive(patience_s, "a timed call"), total)
     return Block(samples[warm:], judge[warm:])
 
 
-def slope_on_cuda(session: Session, inputs: InputSets, *, patience_s: float) -> float | None:
+def slope_on_cuda(session: Session, supply: Supply, *, patience_s: float) -> float | None:
     """Device time of one call as the slope over 16 and 64 calls behind one gate, by the judge's clock; microseconds.
 
     A lower bound of the cold call, since the cache is warm. None when a gate had to be opened before all calls were
@@ -160,7 +179,7 @@ def slope_on_cuda(session: Session, inputs: InputSets, *, patience_s: float) -> 
     control: Control = session.control
     counts = SLOPE_COUNTS * SLOPE_REPEATS
     first = session.sequence + 1
-    session.refill(inputs.sets[0])
+    supply.lay(session)
     session.send({"op": "slope", "counts": list(counts), "first": first, "patience_s": patience_s})
     times: dict[int, list[float]] = {}
     hidden = True
@@ -189,8 +208,3 @@ def _await(session: Session, word: Any, sequence: int, seconds: float) -> None:
             raise RunnerFailure("CRASHED", "the runner ended its block early", "timing")
         if time.perf_counter() > deadline:
             raise RunnerFailure("TIMED_OUT", f"a timed call took longer than {seconds:.1f} s", "timing")
-
-
-def kept_answers(session: Session) -> list[tuple[int, Answer]]:
-    """The outputs kept from timed calls: (index of the input set, answer)."""
-    return [(index, Answer("", tensors)) for index, tensors in session.kept]

@@ -25,6 +25,8 @@ from .session import Deadlines, RunnerFailure, Session, total_bytes
 from .trials import Plan, secret_seed
 
 SMALL_BYTES = 4 << 20
+VERIFY_AT_LEAST, VERIFY_S = 3, 2.0
+"""Of the outputs kept from timed calls at least so many are compared, and more within this time."""
 
 
 class Judge:
@@ -32,7 +34,7 @@ class Judge:
 
     def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}
-        self._sets: driving.InputSets | None = None
+        self._supply: driving.Supply | None = None
         self._driver: Any = None
         self._gate: str | None = None
         self._eval_facts: Facts | None = None
@@ -193,11 +195,12 @@ class Judge:
     def prepare(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Make a runner ready for driven calls: input sets, slots, warm-up calls; says how long a call takes."""
         session = self._sessions[message["name"]]
-        if self._sets is None or message["fresh_sets"]:
-            self._sets = driving.InputSets.draw(self._reference)
-        sample = self._reference.call(self._sets.sets[0], self._reference.public, "plain")
+        if self._supply is None or message["fresh_sets"]:
+            self._supply = driving.Supply(self._reference)
+        supply = self._supply
+        sample = self._reference.call(supply.first, self._reference.public, "plain")
         torch.set_num_threads(1)  # from here on nothing of the judge's may spin on the lane
-        session.show(self._sets.sets[0])
+        session.show(supply.first)
         session.request = {
             **self._checker(session).request(session.slots(sample.tensors), None),
             "stateful": bool(self._reference.changed_state or self._reference.changed_args),
@@ -206,12 +209,13 @@ class Judge:
         begin = time.perf_counter()
         while len(times) < 4 or (len(times) < 20 and time.perf_counter() - begin < message["warm_s"]):
             times.append(session.call(session.request).us)
-            session.refill(self._sets.sets[len(times) % len(self._sets.sets)])
+            supply.lay(session)
         session.request["clone"] = session.reused
         facts = session.ask("release", 60.0, "a call")
         empty = session.ask("empty", 60.0, "a call", calls=50)
         return {
             "us": min(times[2:]),
+            "supply_us": supply.us,
             "reused": session.reused,
             "peak_bytes": facts.get("peak_bytes") if isinstance(facts.get("peak_bytes"), int) else None,
             "empty_us": _finite(empty.get("us")),
@@ -226,46 +230,44 @@ class Judge:
     def slope(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """The judge's own figure for a short call on a GPU, without the runner's clock."""
         session = self._sessions[message["name"]]
-        assert self._sets is not None
-        return {"us": driving.slope_on_cuda(session, self._sets, patience_s=session.deadlines.call_s)}
+        assert self._supply is not None
+        return {"us": driving.slope_on_cuda(session, self._supply, patience_s=session.deadlines.call_s)}
 
     def block(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """One block of driven calls of one runner on one clock."""
         session = self._sessions[message["name"]]
-        assert self._sets is not None
+        assert self._supply is not None
         options = {"warm": message["warm"], "patience_s": session.deadlines.call_s}
         if self._driver:
             block = driving.block_on_cuda(
-                session, self._sets, session.request, message["calls"], clock=message["clock"], **options
+                session, self._supply, session.request, message["calls"], clock=message["clock"], **options
             )
         else:
-            block = driving.block_on_cpu(session, self._sets, session.request, message["calls"], **options)
+            block = driving.block_on_cpu(session, self._supply, session.request, message["calls"], **options)
         return {"samples": block.samples, "judge": block.judge}
 
     def verify_timed(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Compare the outputs kept from timed calls with truth, under the class that the trials gave."""
         session = self._sessions[message["name"]]
-        assert self._sets is not None
         kept, session.kept, session.kept_seen = session.kept, [], 0
         if self._facts.random:
             return {"compared": 0, "wrong": None, "error": None}
         torch.set_num_threads(self._threads)
-        cases: dict[int, Case] = {}
-        worst, bound = 0.0, 0.0
-        for index, tensors in kept:
-            if index not in cases:
-                inputs = self._sets.sets[index]
-                cases[index] = Case(
-                    self._reference, Plan("timed"), inputs, self._reference.public, secret_seed(), self._facts.jumpy
-                )
-            case = cases[index]
+        worst, bound, compared = 0.0, 0.0, 0
+        begin = time.monotonic()
+        for inputs, tensors in kept:
+            if compared >= VERIFY_AT_LEAST and time.monotonic() - begin > VERIFY_S:
+                break
+            compared += 1
+            weights, jumpy = self._reference.public, self._facts.jumpy
+            case = Case(self._reference, Plan("timed"), inputs, weights, secret_seed(), jumpy)
             got = without_unpartnered(dataclasses.replace(case.noise, tensors=tensors), case.noise, session.unpartnered)
             errors, bounds = case.errors(got), case.bounds(message["precision_class"])
             worst, bound = max(worst, *errors), max(bound, reported(bounds))
             if not case.passes(errors, message["precision_class"]):
                 wrong = f"a timed call errs by {max(errors):.2e} where {max(bounds):.2e} is allowed"
-                return {"compared": len(kept), "wrong": wrong, "error": None, "bound": bound}
-        return {"compared": len(kept), "wrong": None, "error": worst, "bound": bound}
+                return {"compared": compared, "wrong": wrong, "error": None, "bound": bound}
+        return {"compared": compared, "wrong": None, "error": worst, "bound": bound}
 
 
 def _finite(value: Any) -> float | None:

@@ -248,10 +248,10 @@ class Reference:
         before = state.attributes(self.model)
         for _ in range(4):
             args = map_leaves(list(inputs), torch.clone)
-            _synchronize(self.device)
+            synchronize(self.device)
             start = time.perf_counter()
             _no_grad_call(self.model, args)
-            _synchronize(self.device)
+            synchronize(self.device)
             best = min(best, (time.perf_counter() - start) * 1e6)
         state.reinstate(self.model, before, self.changed_state)
         state.restore(self.model, self.public)
@@ -269,6 +269,7 @@ def _no_grad_call(model: torch.nn.Module, args: Sequence[Any]) -> Any:
         return model(*args)
 
 
-def _synchronize(device: str) -> None:
+def synchronize(device: str) -> None:
+    """Wait for the device's work; nothing to wait for on a CPU."""
     if device != "cpu":
         torch.cuda.synchronize()

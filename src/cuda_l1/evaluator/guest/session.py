@@ -16,7 +16,7 @@ import torch
 from . import buffers, tensors
 from .channel import Channel, ChannelClosed, ProtocolError
 from .reference import Answer
-from .tensors import layout, leaves, map_leaves, nbytes_needed, pack, rewrite, view
+from .tensors import layout, leaves, nbytes_needed, pack, rewrite, view
 
 NO_PARTNER = "no partner"
 
@@ -70,7 +70,8 @@ class Session:
         self.reused = False
         self.called = False
         self.pid = 0
-        self.kept: list[tuple[int, list[torch.Tensor]]] = []
+        self.kept: list[tuple[list[Any], list[torch.Tensor]]] = []
+        """Inputs and outputs of a few timed calls."""
         self.kept_seen = 0
         self.unpartnered: set[int] = set()
         """Places of the answer that hold state which the candidate does not have."""
@@ -240,11 +241,6 @@ def parse_reply(reply: dict[str, Any]) -> Reply:
     if not isinstance(us, int | float) or not math.isfinite(us):
         raise RunnerFailure("CRASHED", "the runner sent a malformed time", "a call")
     return Reply(str(reply.get("structure"))[:2000], outputs, bool(reply.get("reused")), float(us))
-
-
-def host_copy(value: Any) -> Any:
-    """The nested value with every tensor cloned, strides kept."""
-    return map_leaves(value, lambda t: t.clone(memory_format=torch.preserve_format))
 
 
 def total_bytes(value: Any) -> int:
