@@ -1,4 +1,4 @@
-"""One session on a machine with a GPU that is lent for minutes: a list of steps, each with a time limit.
+"""One session on a machine with a GPU: a list of steps, each within a time limit, all within one.
 
     PYTHONPATH=src python benchmarks/gpu_session.py --out OUT --limit 570s --commit $(git rev-parse HEAD) \\
         --from last/results.tar.gz --from last/archive.tar.gz tests:90 cost:60 suite
