@@ -19,6 +19,8 @@ from cuda_l1.scoring import FIRST_PAIRS, interval, pairs_needed, target_half_wid
 from cuda_l1.types import Candidate, Clock, Finding, Outcome, Pair, Timing
 
 BLOCKS = 6
+PATIENCE = 3.0
+"""The first pairs may take this many times the protocol's budget together; beyond it two are enough."""
 MULTI_STREAM_US = 5.0
 """Added to a candidate that works on several streams: what handing a stream over can still hide behind the gate."""
 SLOW_PREPARE_S = 2.0
@@ -123,12 +125,19 @@ class Timer:
         while len(self.pairs) < wanted:
             if len(self.pairs) == 1 and self.stage_s.get("prepare", 0.0) > SLOW_PREPARE_S:
                 self._prefetch(candidate, wanted - 1)
-            pair_s = (time.monotonic() - begin) / len(self.pairs)
-            if not self._ready and len(self.pairs) >= 2 and time.monotonic() - begin + pair_s > self._protocol.budget_s:
+            if not self._ready and self._is_too_long(time.monotonic() - begin):
                 break
             self.add_pair(candidate)
             if len(self.pairs) == self._protocol.first_pairs == FIRST_PAIRS:
                 wanted = min(self._protocol.max_pairs, self._pairs_wanted())
+
+    def _is_too_long(self, spent_s: float) -> bool:
+        """Whether one more pair is too much after `spent_s` seconds. The first ones are always completed, since the
+        interval rests on their spread, unless all of them would take several times the budget."""
+        done, first = len(self.pairs), self._protocol.first_pairs
+        if done < first:
+            return done >= 2 and first * spent_s / done > PATIENCE * self._protocol.budget_s
+        return spent_s + spent_s / done > self._protocol.budget_s
 
     def _prefetch(self, candidate: Candidate, count: int) -> None:
         """Fresh runners for the next pairs, all making their first calls at the same time: where those compile, one
@@ -346,6 +355,9 @@ class Timer:
         if self.streams > 1:
             text = f"works on {self.streams} streams; {MULTI_STREAM_US:.0f} us added to its device time"
             found.append(Finding(check="multi-stream", severity="note", evidence=text))
+        if len(self.pairs) < self._protocol.first_pairs:
+            text = f"the interval rests on {len(self.pairs)} pairs: more would have taken too long"
+            found.append(Finding(check="few-pairs", severity="note", evidence=text))
         for clock in self.clocks:
             found += self._clock_mismatch(clock)
         return found + self._slope_mismatch()

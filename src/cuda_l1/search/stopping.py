@@ -83,7 +83,7 @@ class StopRules:
         return most if progress.pair_s is None else min(most, PAIRS_OF_A_FINAL * progress.pair_s)
 
     def final_s(self, progress: Progress) -> float:
-        """Seconds that a final beginning now may spend on pairs: what is left after its build and checks."""
+        """Seconds in which a final beginning now may open pairs beyond its first five: what build and checks leave."""
         return min(self.final_budget_s, max(LEAST_FINAL_S, self.left_s(progress) - progress.screen_s))
 
     def another_baseline(self, progress: Progress) -> bool:
