@@ -90,6 +90,13 @@ def test_rounding_never_flatters(value: float) -> None:
     assert (1.0 <= rounded <= value) if value >= 1 else (value <= rounded <= 1.0)
 
 
+def test_a_verdict_without_a_wall_never_counts() -> None:
+    good = accepted(2.0)
+    unconfined = good.model_copy(update={"environment": PLACE.model_copy(update={"rung": "R0"})})
+    assert scoring.counts(good) and not scoring.counts(unconfined) and not scoring.counts(unconfined, "relaxed")
+    assert (scoring.reward(good), scoring.reward(unconfined)) == (2.0, 1.0)
+
+
 @pytest.mark.parametrize(
     ("got", "task", "precision", "good"),
     [
@@ -133,7 +140,3 @@ def test_slower_on_the_other_clock_beyond_its_noise() -> None:
     assert not scoring.slower_elsewhere(accepted(call=0.95, call_high=1.02))
     assert scoring.slower_elsewhere(accepted(call=0.97, call_high=0.99))
     assert scoring.slower_elsewhere(accepted(device=0.5, call=2.0), clock="call")
-
-
-def test_geometric_mean() -> None:
-    assert scoring.geometric_mean([1.0, 4.0]) == pytest.approx(2.0)

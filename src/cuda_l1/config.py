@@ -57,7 +57,7 @@ class Protocol(Frozen):
     max_samples: int = Field(200, ge=1)
     """Samples per side and clock in a pair, however fast the call."""
     budget_s: float = Field(60.0, gt=0)
-    """Timing stops opening new pairs after this long."""
+    """Beyond the first pairs timing opens no new ones after this long; the first ones may take three times as much."""
 
 
 SCREEN = Protocol(name="screen")
@@ -79,7 +79,7 @@ class EvaluatorSettings(Frozen):
 
 
 class SearchSettings(Frozen):
-    """One `optimize` run; its digest names the run directory and guards `--resume`."""
+    """One `optimize` run; its digest names the run directory, by which the same settings find their run again."""
 
     task_sha: str
     device: str = "auto"
@@ -90,7 +90,8 @@ class SearchSettings(Frozen):
     budget_evaluations: int | None = None
     """Evaluations, duplicates not counted."""
     proposers: tuple[str, ...] = ("techniques",)
-    final_budget_s: float = 60.0
+    final_budget_s: float = Field(60.0, gt=0)
+    """Seconds for the pairs of the final beyond the first five."""
     patience: int = 6
     """Stop after this many evaluations without a gain beyond 1 %."""
-    seed: int = 0
+    limits: Limits = Limits()

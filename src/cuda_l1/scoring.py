@@ -10,7 +10,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from cuda_l1.types import Clock, Evaluation, PrecisionClass
+from cuda_l1.types import Clock, Environment, Evaluation, PrecisionClass
 
 # Two-sided 95 % quantiles of Student's t, index = degrees of freedom - 1.
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -73,12 +73,19 @@ def least_exact(precision: str, task_class: PrecisionClass) -> PrecisionClass:
     return precision  # type: ignore[return-value]
 
 
+def is_confined(place: Environment) -> bool:
+    """Whether candidates ran behind a wall; at sandbox rung R0 they could have changed the verdict itself."""
+    return place.rung != "R0"
+
+
 def counts(evaluation: Evaluation, precision: str = "default") -> bool:
-    """Whether a result may win, be exported or stand in a headline: accepted, unsuspected, exact enough.
+    """Whether a result may win, be exported or stand in a headline: accepted, confined, unsuspected, exact enough.
 
     `precision` findings follow `--precision`; `unstable` counts with its slower figure.
     """
     if not evaluation.accepted or evaluation.correctness is None or evaluation.precision_class is None:
+        return False
+    if not is_confined(evaluation.environment):
         return False
     wanted = least_exact(precision, evaluation.correctness.task_class)
     if evaluation.suspects(ignore=("precision", "unstable")):
@@ -119,8 +126,3 @@ def towards_one(value: float, digits: int = 2) -> float:
     """Round a speed-up towards 1, so that a printed figure never flatters."""
     scale: int = 10**digits
     return float((math.floor(value * scale) if value >= 1 else math.ceil(value * scale)) / scale)
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    """exp(mean(log)); raises ValueError when empty or not positive."""
-    return math.exp(statistics.fmean(math.log(v) for v in values))

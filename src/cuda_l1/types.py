@@ -6,7 +6,6 @@ Identity is a content hash, so cache, de-duplication, resume and citation all us
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -369,8 +368,3 @@ class Record(Frozen):
         return digest(
             self.run, str(self.sequence), self.time.isoformat(), self.candidate.id, self.evaluation.model_dump_json()
         )
-
-
-def finite_or_none(value: float) -> float | None:
-    """JSON has no infinities: a non-finite figure is written as null."""
-    return value if math.isfinite(value) else None

@@ -146,6 +146,11 @@ def test_best_takes_only_finals_that_may_win(archive: Archive, make_record: Make
     assert text_of(archive.best(task.sha, place, precision="relaxed")) == "inexact"
     assert archive.best(task.sha, GPU.key) is None
     assert archive.best("0" * 64) is None
+    name = entries[0].evaluation.environment.device_name
+    assert archive.device_names(task.sha) == sorted({name, OTHER_LANE.device_name})
+    assert text_of(archive.best(task.sha, device_name=name)) in ("better", "elsewhere")
+    assert archive.best(task.sha, device_name="no such device") is None
+    assert archive.device_names("0" * 64) == []
 
 
 def test_sequence_numbers_go_on(archive: Archive, make_record: Make, task: Task) -> None:

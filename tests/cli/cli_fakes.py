@@ -49,10 +49,10 @@ class FakeEvaluator:
     """Says what a candidate's text says of itself: `# speedup 2.0`, `# outcome CRASHED`, and so on."""
 
     environment = PLACE
-    calls: list[tuple[str, str]]
+    settings = EvaluatorSettings()
 
     def __init__(self, settings: EvaluatorSettings | None = None) -> None:
-        self.calls = []
+        FakeEvaluator.settings = settings or EvaluatorSettings()
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +82,7 @@ class FakeEvaluator:
         outcome = Outcome(said(candidate.source, "outcome", "ACCEPTED"))
         common: dict[str, Any] = {
             "candidate_id": candidate.id,
-            "environment": PLACE,
+            "environment": self.environment,
             "protocol": protocol.name,
             "findings": findings(candidate.source),
         }

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cli_fakes import FAST, lines
+from cli_fakes import FAST, PLACE, FakeEvaluator, lines
 from typer.testing import Result
 
 import cuda_l1.api.proposers as registry
+from cuda_l1.config import Limits, Protocol
 from cuda_l1.export.header import body_sha256, split_header
 from cuda_l1.types import Candidate, Origin, Record, Task
 
@@ -103,6 +106,51 @@ def test_an_interrupted_run_goes_on_and_a_finished_one_is_measured_anew(
     assert again["run"] != resumed["run"] and again["evaluations"] == 1, "only the new final"
 
 
+def test_limits_and_the_finals_budget_reach_the_evaluator(
+    run: Run, reference: Path, propose: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgets: list[float] = []
+    original = FakeEvaluator.evaluate
+
+    def noting(self: FakeEvaluator, task: Task, made: Candidate, *, protocol: Protocol, **rest: Any) -> Any:
+        budgets.extend([protocol.budget_s] if protocol.name == "final" else [])
+        return original(self, task, made, protocol=protocol, **rest)
+
+    monkeypatch.setattr(FakeEvaluator, "evaluate", noting)
+    propose("# speedup 2.0")
+    given = ["--limits", "verdict_s=600, memory_bytes=34359738368", "--final-budget", "7s", "--budget", "5m"]
+    assert run("optimize", reference, "--device", "cpu", *given).exit_code == 0
+    limits = FakeEvaluator.settings.limits
+    assert (limits.verdict_s, limits.memory_bytes, limits.build_s) == (600.0, 32 << 30, Limits().build_s)
+    Path("candidate.py").write_text("# speedup 3.0\n" + FAST)
+    assert run("evaluate", reference, "candidate.py", "--device", "cpu", *given[:4]).exit_code == 0
+    assert FakeEvaluator.settings.limits == limits
+    assert budgets == [7.0, 7.0]
+
+
+def test_without_a_wall_nothing_is_searched(
+    run: Run, reference: Path, propose: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeEvaluator, "environment", PLACE.model_copy(update={"rung": "R0"}))
+    propose("# speedup 2.0")
+    result = run("optimize", reference, "--device", "cpu")
+    assert result.exit_code == 3 and not Path("ref_optimized.py").exists()
+    (line,) = result.stderr.splitlines()
+    assert "the sandbox rung is R0" in line and "`cuda-l1 doctor` says how to raise it" in line
+
+
+def test_a_folder_that_cannot_be_written_to_is_said_first(
+    run: Run, reference: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("closed").mkdir()
+    writable = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "closed" and writable(path, mode))
+    result = run("optimize", reference, "--device", "cpu", "--out", "closed/fast.py")
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert "the folder closed cannot be written to" in line
+
+
 def test_a_file_of_ones_own_is_never_overwritten(run: Run, reference: Path, propose: Callable[..., None]) -> None:
     propose("# speedup 2.0")
     Path("mine.py").write_text("precious = 1\n")
@@ -131,6 +179,13 @@ def test_a_file_of_ones_own_is_never_overwritten(run: Run, reference: Path, prop
         (["--out", "nowhere/fast.py"], 2, "no folder nowhere"),
         (["--out", "."], 2, "is a folder"),
         (["--precision", "fp7"], 2, "fp7"),
+        (["--limits", "patience_s=3"], 2, "unknown limit `patience_s`; known are build_s, first_call_s"),
+        (["--limits", "verdict_s=soon"], 2, "give a positive number of seconds"),
+        (["--limits", "verdict_s=-1"], 2, "give a positive number of seconds"),
+        (["--limits", "verdict_s=inf"], 2, "give a positive number of seconds"),
+        (["--limits", "memory_bytes=1.5"], 2, "give a positive whole number"),
+        (["--limits", "verdict_s"], 2, "give a positive number of seconds"),
+        (["--final-budget", "20"], 2, "--final-budget 20: give a time"),
     ],
 )
 def test_a_mistake_is_one_line_and_an_exit_code(

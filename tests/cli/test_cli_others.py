@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_fakes import FAST, lines
+from cli_fakes import FAST, PLACE, FakeEvaluator, lines
 from typer.testing import Result
 
 from cuda_l1.cli import checkup
@@ -19,8 +19,24 @@ def test_tasks_are_listed_and_shown(run: Run, reference: Path) -> None:
     assert summary["tasks"] == len(tasks) >= 24
     assert {"name", "sha", "source"} <= tasks[0].keys()
     shown = run("tasks", "show", reference)
+    assert run("tasks", "show", f"{reference}::Nothing").exit_code == 2
     assert shown.stdout.strip() == reference.read_text().strip()
     assert "diagonal_matmul" in run("tasks", "list").stdout
+
+
+@pytest.mark.parametrize("words", [["show"], ["audit", "--device", "cpu"]], ids=["show", "audit"])
+def test_a_class_of_any_file_is_shown_and_audited(run: Run, tmp_path: Path, words: list[str]) -> None:
+    path = tmp_path / "layers.py"
+    path.write_text(
+        "import torch\n\n\nclass Block(torch.nn.Module):\n    def __init__(self, dim):\n"
+        "        super().__init__()\n        self.linear = torch.nn.Linear(dim, dim)\n\n"
+        "    def forward(self, x):\n        return self.linear(x)\n"
+    )
+    described = ["--inputs", "randn(3,8)", "--init", "8", "--dtype", "bf16"]
+    result = run("tasks", words[0], f"{path}::Block", *words[1:], *described, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert "Block" in (lines(result)[0].get("name") or lines(result)[0]["task_id"])
+    assert run("tasks", words[0], f"{path}::Block", *words[1:]).exit_code == 2, "its inputs are not described"
 
 
 def test_an_unsound_task_is_exit_code_1(run: Run, reference: Path) -> None:
@@ -60,6 +76,25 @@ def test_the_best_is_exported_with_its_evidence(filled: Run) -> None:
     assert "2.00x" in text and "without a guard" in text and text.endswith(FAST)
 
 
+def test_devices_are_never_compared(
+    filled: Run, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = PLACE.model_copy(update={"device_name": "other cpu"})
+    monkeypatch.setattr(FakeEvaluator, "environment", other)
+    (tmp_path / "good.py").write_text("# speedup 3.0\n" + FAST)
+    filled("evaluate", reference, tmp_path / "good.py", "--device", "cpu")
+    *rows, summary = lines(filled("archive", "best", "--json"))
+    assert [row["evaluation"]["environment"]["device_name"] for row in rows] == ["other cpu", "test cpu"]
+    assert (summary["records"], summary["tasks"]) == (2, 1)
+    unclear = filled("archive", "export", "ref", "--out", "fast.py")
+    assert unclear.exit_code == 2 and not Path("fast.py").exists()
+    assert "--device-name, one of 'other cpu', 'test cpu'" in unclear.stderr and len(unclear.stderr.splitlines()) == 1
+    assert filled("archive", "export", "ref", "--out", "fast.py", "--device-name", "test cpu").exit_code == 0
+    assert "2.00x" in Path("fast.py").read_text()
+    wrong = filled("archive", "export", "ref", "--device-name", "tpu")
+    assert wrong.exit_code == 2 and "'other cpu', 'test cpu'" in wrong.stderr
+
+
 def test_archives_are_merged(filled: Run, tmp_path: Path) -> None:
     other = tmp_path / "other.sqlite"
     first = lines(filled("archive", "merge", tmp_path / "data" / "archive.sqlite", "--archive", other, "--json"))
@@ -76,7 +111,7 @@ def test_archives_are_merged(filled: Run, tmp_path: Path) -> None:
         (["show", "zzzz"], 2, "begins with `zzzz`"),
         (["merge", "nowhere.sqlite"], 2, "no such archive"),
         (["export", "unheard"], 2, "knows no task"),
-        (["best", "ref", "--precision", "no"], 2, "no"),
+        (["best", "ref", "--precision", "no"], 2, "'no' is not one of 'default', 'fp32', 'tf32', 'relaxed'"),
     ],
 )
 def test_mistakes_with_the_archive(filled: Run, words: list[str], code: int, told: str) -> None:

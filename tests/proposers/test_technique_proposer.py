@@ -32,7 +32,7 @@ TASK = make_task(
 
 def evaluation(candidate: Candidate, speedup: float | None) -> Evaluation:
     """An accepted evaluation of that speed-up, or a wrong one."""
-    environment = Environment(device="cpu", device_name="test", lane="0", rung="R0", torch="2")
+    environment = Environment(device="cpu", device_name="test", lane="0", rung="R1", torch="2")
     if speedup is None:
         return Evaluation(
             candidate_id=candidate.id, outcome=Outcome.CRASHED, environment=environment, protocol="screen"

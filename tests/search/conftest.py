@@ -11,8 +11,8 @@ from search_fakes import EAGER, TASK, FakeEvaluator
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import SearchSettings
+from cuda_l1.proposers import Proposer
 from cuda_l1.search import Result, optimize
-from cuda_l1.search.interfaces import SupportsPropose
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def evaluator() -> FakeEvaluator:
 def search(archive: Archive, evaluator: FakeEvaluator) -> Callable[..., Result]:
     """Runs `optimize` with the fakes; settings and arguments may be given by keyword."""
 
-    def run(*proposers: SupportsPropose, **given: Any) -> Result:
+    def run(*proposers: Proposer, **given: Any) -> Result:
         known = {name: given.pop(name) for name in list(given) if name in SearchSettings.model_fields}
         settings = SearchSettings.model_validate({"task_sha": TASK.sha, **known})
         arguments = {"archive": archive, "evaluator": evaluator, "run": "run", "baselines": [EAGER], **given}

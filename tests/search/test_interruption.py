@@ -103,7 +103,11 @@ def test_ctrl_c_in_the_final_goes_on(search: Search) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         search(ListProposer(*TEXTS), evaluator=evaluator, on_event=interrupt)
-    assert evaluator.finals() == []
+    paid = list(evaluator.calls)
+    assert evaluator.finals() == [] and evaluator.screens() == TEXTS
+    result = search(ListProposer(*TEXTS), evaluator=evaluator)
+    assert evaluator.calls == [*paid, ("final", TEXTS[3])], "one final and no new screens"
+    assert result.final is not None and result.evaluations == 1
 
 
 def test_ctrl_c_after_the_confirmation_still_delivers(search: Search) -> None:

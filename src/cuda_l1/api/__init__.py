@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cuda_l1.api.budget import parse_budget
+from cuda_l1.api.limits import parse_final_budget
 from cuda_l1.api.places import check_clock, data_folder, resolve_device
-from cuda_l1.config import FINAL, SCREEN, EvaluatorSettings, Precision, SearchSettings
+from cuda_l1.config import FINAL, SCREEN, EvaluatorSettings, Limits, Precision, SearchSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.tasks import load_tasks
 from cuda_l1.types import Clock, Evaluation, Task
@@ -33,17 +34,21 @@ def optimize(
     precision: Precision = "default",
     proposers: Sequence[str] = ("techniques",),
     clock: Clock | None = None,
+    final_budget: str = "60s",
+    limits: Limits | None = None,
     archive: str | Path | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> OptimizedModule:
     """`module` with a faster forward for inputs like `example_inputs`, or with its own where nothing faster was found.
 
     `example_inputs`: the positional arguments of `forward` as a tuple or list, or a single tensor. `budget`: `60s`,
-    `5m`, or a number of evaluations. The module and its weights are judged in other processes; the result holds the
+    `5m`, or a number of evaluations. `final_budget`: a time for the pairs of the final beyond its first five. `limits`:
+    deadlines and caps of an evaluation. The module and its weights are judged in other processes; the result holds the
     very same Parameter objects. Its `report` says what was measured, and `report["fallbacks"]` counts calls that ran
     the original. Forward only: use it under `torch.no_grad()`.
 
-    Raises UsageError (TaskError for a module that cannot be written down as source), InfrastructureError, ArchiveError.
+    Raises UsageError (TaskError for a module that cannot be written down as source), InfrastructureError (also at
+    sandbox rung R0), ArchiveError.
     """
     from cuda_l1.api.searching import run_search
     from cuda_l1.archive import Archive
@@ -66,8 +71,13 @@ def optimize(
         budget_s=seconds,
         budget_evaluations=evaluations,
         proposers=tuple(proposers),
+        final_budget_s=parse_final_budget(final_budget),
+        limits=limits or Limits(),
     )
-    with Archive.open(archive) as opened, Evaluator(EvaluatorSettings(device=device)) as evaluator:
+    with (
+        Archive.open(archive) as opened,
+        Evaluator(EvaluatorSettings(device=device, limits=settings.limits)) as evaluator,
+    ):
         result = run_search(
             task,
             settings,
@@ -111,6 +121,8 @@ def evaluate(
     baselines: bool = False,
     device: str = "auto",
     precision: Precision = "default",
+    final_budget: str = "60s",
+    limits: Limits | None = None,
     archive: str | Path | None = None,
 ) -> Evaluation:
     """The verdict on a candidate: `source` is a path, or the text of a module that defines `ModelNew`.
@@ -118,7 +130,8 @@ def evaluate(
     `task`: a Task, the path of a KernelBench-format file, or a built-in name. A verdict that the archive already holds
     for this place and protocol is returned as it is. With `baselines` the task's baselines are measured first and the
     best one is timed as an opponent. A bad candidate is an `outcome`, never an exception. `precision` says which class
-    a baseline may have. Raises UsageError, InfrastructureError, ArchiveError.
+    a baseline may have; `final_budget` and `limits` are those of `optimize`. Raises UsageError,
+    InfrastructureError, ArchiveError.
     """
     from cuda_l1.api.judging import best_baseline, candidate_from, judge, read_source
     from cuda_l1.archive import Archive
@@ -126,18 +139,20 @@ def evaluate(
     from cuda_l1.tasks import load_task
 
     device = resolve_device(device)
+    final = FINAL.model_copy(update={"budget_s": parse_final_budget(final_budget)})
+    settings = EvaluatorSettings(device=device, limits=limits or Limits())
     wanted = task if isinstance(task, Task) else load_task(str(task), device=device)
     is_text = isinstance(source, str) and ("\n" in source or not source.endswith(".py"))
     text = str(source) if is_text else read_source(Path(source))
-    with Archive.open(archive) as opened, Evaluator(EvaluatorSettings(device=device)) as evaluator:
-        best = best_baseline(
+    with Archive.open(archive) as opened, Evaluator(settings) as evaluator:
+        known = best_baseline(
             wanted, measure=baselines, precision=precision, archive=opened, evaluator=evaluator, run="evaluate"
         )
         judged = judge(
             wanted,
             candidate_from(wanted, text),
-            protocol=FINAL if protocol == "final" else SCREEN,
-            best=best,
+            protocol=final if protocol == "final" else SCREEN,
+            best=known.best,
             archive=opened,
             evaluator=evaluator,
             run="evaluate",

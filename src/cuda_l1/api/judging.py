@@ -26,12 +26,24 @@ class Opponent(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """What is known of a task's baselines in one place."""
+
+    best: Opponent | None
+    """None where one of them has no record, or none may stand."""
+    left_out: tuple[str, ...] = ()
+    """Those that failed or may not stand, each with the reason."""
+    missing: tuple[str, ...] = ()
+    """Those without a record."""
+
+
+@dataclass(frozen=True)
 class Judged:
     """A record and what it may be compared with."""
 
     record: Record
     best: Opponent | None
-    """None when no baseline was measured."""
+    """None when it is not known."""
     clock: Clock | None = None
 
     @property
@@ -43,8 +55,10 @@ class Judged:
         """Eager's timing where eager is the best baseline; None where none is known."""
         if self.best is None:
             return None
-        evaluation = self.record.evaluation
-        return self.versus_eager if self.best.is_eager else evaluation.best_baseline_timing(self.clock)
+        if self.best.is_eager:
+            return self.versus_eager
+        timing = self.record.evaluation.best_baseline_timing(self.clock)
+        return timing if timing and timing.opponent_id == self.best.candidate.id else None
 
 
 def candidate_from(task: Task, source: str) -> Candidate:
@@ -69,26 +83,50 @@ def read_source(path: Path) -> str:
 
 
 def best_baseline(
-    task: Task, *, measure: bool, precision: Precision, archive: Archive, evaluator: SupportsEvaluate, run: str
-) -> Opponent | None:
-    """The fastest baseline of a class that may stand, by its screen; with `measure` off only from what is known."""
+    task: Task,
+    *,
+    measure: bool,
+    precision: Precision,
+    archive: Archive,
+    evaluator: SupportsEvaluate,
+    run: str,
+    clock: Clock | None = None,
+) -> Comparison:
+    """The fastest baseline on `clock` of a class that may stand, by its screen.
+
+    With `measure` off there is one only where the archive holds a screen of every baseline that applies: the best of
+    some could be beaten by one of the others.
+    """
     named: dict[str, tuple[float, Candidate]] = {}
+    left_out, missing = [], []
     eager, *others = baselines(task, evaluator.environment.device)
     for baseline in (eager, *others):
         if measure:
             record = verdict(task, baseline, protocol=SCREEN, archive=archive, evaluator=evaluator, run=run)
-        else:
-            found = known(baseline, SCREEN, archive, evaluator)
-            if found is None:
-                continue
+        elif (found := known(baseline, SCREEN, archive, evaluator)) is not None:
             record = found
-        speedup = 1.0 if baseline is eager else scoring.speedup(record.evaluation)
+        else:
+            missing.append(baseline.label)
+            continue
+        speedup = 1.0 if baseline is eager else scoring.speedup(record.evaluation, clock)
         if speedup is not None and scoring.counts(record.evaluation, precision):
             named[baseline.label] = speedup, baseline
-    if not named:
-        return None
+        else:
+            left_out.append(f"{baseline.label} ({_why_not(record)})")
+    if missing or not named:
+        return Comparison(None, tuple(left_out), tuple(missing))
     _, best = max(named.values(), key=lambda pair: pair[0])
-    return Opponent(best, tuple(named), best is eager)
+    return Comparison(Opponent(best, tuple(named), best is eager), tuple(left_out))
+
+
+def _why_not(record: Record) -> str:
+    evaluation = record.evaluation
+    if not evaluation.accepted:
+        return str(evaluation.outcome)
+    if not scoring.is_confined(evaluation.environment):
+        return f"sandbox rung {evaluation.environment.rung}"
+    suspects = ", ".join(f.check for f in evaluation.suspects(ignore=("precision", "unstable")))
+    return suspects or f"class {evaluation.precision_class}"
 
 
 def judge(

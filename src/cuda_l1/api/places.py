@@ -7,6 +7,12 @@ from pathlib import Path
 
 from cuda_l1.errors import InfrastructureError, UsageError
 
+UNCONFINED = (
+    "the sandbox rung is R0, where a candidate could change its own verdict, so none wins or is exported; "
+    "`cuda-l1 doctor` says how to raise it"
+)
+"""What people are told where nothing walls candidates off."""
+
 
 def resolve_device(text: str) -> str:
     """`cpu`, `cuda` or `cuda:N` for `auto` or one of these, without loading torch.
@@ -31,8 +37,8 @@ def check_clock(clock: str | None, device: str) -> None:
 
 
 def data_folder(archive: str | Path | None) -> Path:
-    """Where runs and weights are kept: beside the archive's file, else where the default archive would be."""
+    """Where runs and weights are kept: beside the archive's file; for one on a server under $XDG_DATA_HOME."""
     from cuda_l1.archive import database
 
     path = database.sqlite_file(database.locate(archive))
-    return path.parent if path else Path.home() / ".local" / "share" / "cuda-l1"
+    return path.parent if path else database.data_home()

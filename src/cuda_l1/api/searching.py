@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from cuda_l1 import scoring
+from cuda_l1.api.places import UNCONFINED
 from cuda_l1.api.proposers import make_proposers
 from cuda_l1.archive import Archive, RunDirectory
 from cuda_l1.archive.runs import resolve, settings_digest
 from cuda_l1.config import SCREEN, Protocol, SearchSettings
-from cuda_l1.errors import CandidateError, TaskError
+from cuda_l1.errors import CandidateError, InfrastructureError, TaskError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.export.dropin import dropin_candidate
 from cuda_l1.proposers.baselines import baselines
@@ -69,8 +71,11 @@ def run_search(
     """Searches `task` and measures the winner's drop-in file anew.
 
     The run's directory under `runs` is found again by the settings as long as the run has not ended, so the same call
-    after an interruption goes on where it stopped. Raises what `search.optimize` raises.
+    after an interruption goes on where it stopped. Raises what `search.optimize` raises, and InfrastructureError at
+    sandbox rung R0, where nothing could win.
     """
+    if not scoring.is_confined(evaluator.environment):
+        raise InfrastructureError(UNCONFINED)
     proposers = make_proposers(settings)
     run = _run_directory(runs, settings)
     on = settings.device.partition(":")[0]

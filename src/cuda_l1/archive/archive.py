@@ -140,11 +140,13 @@ class Archive:
         environment_key: str | None = None,
         precision: str = "default",
         clock: Clock | None = None,
+        device_name: str | None = None,
     ) -> Record | None:
         """The `final` record with the highest speed-up against eager on `clock` among those that may win, or None.
 
-        May win: accepted, unsuspected, exact enough for `precision`, and not slower on the other clock. Without an
-        `environment_key` records of all places compete: figures of different machines, for display only.
+        May win: accepted, confined, unsuspected, exact enough for `precision`, and not slower on the other clock.
+        Without `environment_key` and `device_name` records of all places compete, though figures of different machines
+        cannot be compared.
         """
         conditions = [
             records.c.task_sha == task_sha,
@@ -153,6 +155,8 @@ class Archive:
         ]
         if environment_key is not None:
             conditions.append(records.c.environment_key == environment_key)
+        if device_name is not None:
+            conditions.append(records.c.device_name == device_name)
         ranked = (
             (figure, record)
             for record in self._read(*conditions)
@@ -161,6 +165,16 @@ class Archive:
             and (figure := scoring.speedup(record.evaluation, clock)) is not None
         )
         return max(ranked, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+    def device_names(self, task_sha: str) -> list[str]:
+        """Names of the devices on which a `final` of the task was accepted, sorted."""
+        accepted = (
+            records.c.task_sha == task_sha,
+            records.c.protocol == "final",
+            records.c.outcome == str(Outcome.ACCEPTED),
+        )
+        with database_faults(self.name), self._engine.connect() as connection:
+            return sorted(connection.scalars(select(records.c.device_name).where(*accepted).distinct()))
 
     def next_sequence(self, run: str) -> int:
         """One more than the highest sequence number of `run`; 1 for a new run.

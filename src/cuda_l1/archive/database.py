@@ -31,8 +31,12 @@ def default_location() -> str:
     """$CUDA_L1_ARCHIVE, else `cuda-l1/archive.sqlite` under $XDG_DATA_HOME (default `~/.local/share`)."""
     if named := os.environ.get(VARIABLE):
         return named
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return str(Path(data) / "cuda-l1" / "archive.sqlite")
+    return str(data_home() / "archive.sqlite")
+
+
+def data_home() -> Path:
+    """`cuda-l1` under $XDG_DATA_HOME (default `~/.local/share`)."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "cuda-l1"
 
 
 def locate(where: str | Path | None) -> URL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 STARTED = time.monotonic()
@@ -9,7 +10,11 @@ STARTED = time.monotonic()
 
 
 def main() -> None:
-    """Entry point of `cuda-l1`."""
-    from cuda_l1.cli.app import app
+    """Entry point of `cuda-l1`. Ctrl-C while a command is still loading is one line, too."""
+    try:
+        from cuda_l1.cli.app import app
 
-    app()
+        app()
+    except KeyboardInterrupt:
+        sys.stderr.write("cuda-l1: interrupted; nothing was begun\n")
+        sys.exit(130)

@@ -85,15 +85,14 @@ def best(
     archive: o.ArchiveOption = None,
     json: o.Json = False,
 ) -> int:
-    """The best verified record of a task, or of every task. Exit code 1 when there is none.
+    """The best verified record of a task, or of every task, on each device. Exit code 1 when there is none.
 
     Example: cuda-l1 archive best diagonal_matmul
     """
     output = Output(as_json=json)
     with _existing(archive) as opened:
         wanted = [_task(opened, task)] if task else list(opened.tasks())
-        ranked = (opened.best(t.sha, precision=precision.value, clock=clock.value if clock else None) for t in wanted)
-        found = [record for record in ranked if record is not None]
+        found = [record for t in wanted for record in _winners(opened, t, precision, clock).values()]
     for record in found:
         output.record("record", record, id=record.id)
     _show(output, found)
@@ -133,6 +132,9 @@ def export(
     out: Annotated[Path | None, typer.Option(help="Default: ./TASK_optimized.py.", metavar="FILE")] = None,
     precision: o.PrecisionOption = o.PrecisionChoice.default,
     clock: Annotated[o.ClockChoice | None, typer.Option(help="By which clock.")] = None,
+    device_name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which device's best, where there are several.")
+    ] = None,
     archive: o.ArchiveOption = None,
     json: o.Json = False,
 ) -> int:
@@ -147,10 +149,12 @@ def export(
     output = Output(as_json=json)
     with _existing(archive) as opened:
         found = _task(opened, task)
-        record = opened.best(found.sha, precision=precision.value, clock=clock.value if clock else None)
-    if record is None:
-        Output.error(f"the archive holds no verified final of {found.id}; run `cuda-l1 optimize` first")
+        winners = _winners(opened, found, precision, clock)
+        why = None if winners else _why_none(opened, found)
+    if why:
+        Output.error(f"the archive holds no verified final of {found.id}; {why}")
         return NOTHING_ACCEPTED
+    record = _chosen(winners, found, device_name)
     target = out or default_target(found)
     check_target(target)
     write_atomically(target, add_header(record.candidate.source, record, found))
@@ -175,6 +179,38 @@ def _task(archive: Archive, wanted: str) -> Task:
         raise UsageError(f"`{wanted}` is several tasks; give one of {', '.join(t.id for t in found)}")
     known = ", ".join(sorted({t.name for t in tasks})[:10]) or "none"
     raise UsageError(f"the archive knows no task `{wanted}`; it knows {known}")
+
+
+def _winners(
+    archive: Archive, task: Task, precision: o.PrecisionChoice, clock: o.ClockChoice | None
+) -> dict[str, Record]:
+    """The best record by device name: figures of different devices are never compared."""
+    best = {
+        name: archive.best(task.sha, precision=precision.value, clock=clock.value if clock else None, device_name=name)
+        for name in archive.device_names(task.sha)
+    }
+    return {name: record for name, record in best.items() if record is not None}
+
+
+def _chosen(winners: dict[str, Record], task: Task, device_name: str | None) -> Record:
+    """The winner on that device, or the only one. Raises UsageError that names the devices."""
+    names = ", ".join(f"'{name}'" for name in winners)
+    if device_name is None and len(winners) > 1:
+        raise UsageError(f"the archive has winners of {task.id} on several devices; give --device-name, one of {names}")
+    if device_name is not None and device_name not in winners:
+        raise UsageError(f"--device-name {device_name}: the archive has winners of {task.id} on {names}")
+    return winners[device_name] if device_name is not None else next(iter(winners.values()))
+
+
+def _why_none(archive: Archive, task: Task) -> str:
+    from cuda_l1 import scoring
+    from cuda_l1.api.places import UNCONFINED
+    from cuda_l1.types import Outcome
+
+    accepted = list(archive.records(task_sha=task.sha, outcome=Outcome.ACCEPTED, protocol="final"))
+    if accepted and not any(scoring.is_confined(record.evaluation.environment) for record in accepted):
+        return UNCONFINED
+    return "run `cuda-l1 optimize` first"
 
 
 def _outcome(text: str | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,6 +38,8 @@ def optimize(
     init: o.Init = None,
     weights: o.Weights = None,
     dtype: o.Dtype = None,
+    limits: o.LimitsOption = None,
+    final_budget: o.FinalBudget = "60s",
     archive: o.ArchiveOption = None,
     json: o.Json = False,
 ) -> int:
@@ -47,11 +50,13 @@ def optimize(
     Example: cuda-l1 optimize model.py::Block --inputs 'randn(8,128,4096):bf16' --init 4096
     """
     from cuda_l1.api.budget import parse_budget
+    from cuda_l1.api.limits import parse_final_budget, parse_limits
     from cuda_l1.api.places import check_clock, resolve_device
     from cuda_l1.config import SearchSettings
     from cuda_l1.tasks import load_task
 
     seconds, evaluations = parse_budget(budget)
+    final_s, allowed = parse_final_budget(final_budget), parse_limits(limits)
     place = resolve_device(device)
     check_clock(clock, place)
     loaded = load_task(task, device=place, dtype=dtype, inputs=inputs, init=init, weights=weights)
@@ -65,6 +70,8 @@ def optimize(
         budget_s=seconds,
         budget_evaluations=evaluations,
         proposers=tuple(name.strip() for name in proposer.split(",") if name.strip()),
+        final_budget_s=final_s,
+        limits=allowed,
     )
     return _run(loaded, settings, archive, target, Output(as_json=json))
 
@@ -81,7 +88,7 @@ def _run(task: Task, settings: SearchSettings, archive: str | None, target: Path
     make_proposers(settings)  # an unknown name is said before anything starts
     with (
         Archive.open(archive) as opened,
-        Evaluator(EvaluatorSettings(device=settings.device)) as evaluator,
+        Evaluator(EvaluatorSettings(device=settings.device, limits=settings.limits)) as evaluator,
         SearchDisplay() as display,
     ):
         result = run_search(
@@ -150,5 +157,7 @@ def check_target(path: Path) -> None:
         raise UsageError(f"--out {path}: is a folder; name a file")
     if not path.parent.is_dir():
         raise UsageError(f"--out {path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise UsageError(f"--out {path}: the folder {path.parent} cannot be written to; name a file elsewhere")
     if path.exists() and not split_header(path.read_text("utf-8", errors="replace"))[0]:
         raise UsageError(f"{path} exists and was not written by cuda-l1; give another name with --out")

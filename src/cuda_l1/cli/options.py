@@ -29,6 +29,18 @@ Weights = Annotated[
     str | None, typer.Option("--weights", metavar="FILE", help="A safetensors file or a saved state_dict.")
 ]
 
+LimitsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--limits",
+        metavar="NAME=NUMBER,...",
+        help="Deadlines and caps of an evaluation, e.g. 'verdict_s=600,memory_bytes=34359738368'.",
+    ),
+]
+FinalBudget = Annotated[
+    str, typer.Option("--final-budget", metavar="TIME", help="For the pairs of a final beyond its first five.")
+]
+
 
 class PrecisionChoice(StrEnum):
     """The least exact class that may win; `default` is the task's own."""

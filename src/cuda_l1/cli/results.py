@@ -31,7 +31,15 @@ def show_result(output: Output, result: Result, path: str | None, guard_us: floa
         f"{microseconds(eager.candidate_us)} (eager {microseconds(eager.opponent_us)})" if eager else MISSING,
         final.candidate.label if final else MISSING,
     )
-    columns = ("task", "outcome", "vs eager (95 %)", f"vs best baseline: {result.best_baseline}", "time", "technique")
+    pairs = f", {len(eager.pairs)} pairs" if eager else ""
+    columns = (
+        "task",
+        "outcome",
+        f"vs eager (95 %{pairs})",
+        f"vs best baseline: {result.best_baseline}",
+        "time",
+        "technique",
+    )
     output.show(
         table(("baseline", "outcome", "vs eager (screen)", ""), baselines),
         table(columns, [row]),

@@ -17,7 +17,7 @@ tasks_app = typer.Typer(
     help="List, show and audit tasks.", no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
 )
 NOTHING = "nothing was changed"
-WHICH = "A built-in name, `builtin` for all of them, a file, or a folder."
+WHICH = "A built-in name, `builtin` for all of them, a file, file.py::ClassName, or a folder."
 
 Spec = Annotated[str, typer.Argument(help=WHICH)]
 
@@ -44,16 +44,27 @@ def list_tasks(spec: Spec = "builtin", device: o.Device = "auto", dtype: o.Dtype
 
 @tasks_app.command()
 @command(kept=NOTHING)
-def show(spec: Spec, device: o.Device = "auto", dtype: o.Dtype = None, json: o.Json = False) -> None:
+def show(
+    spec: Spec,
+    device: o.Device = "auto",
+    inputs: o.Inputs = None,
+    init: o.Init = None,
+    weights: o.Weights = None,
+    dtype: o.Dtype = None,
+    json: o.Json = False,
+) -> None:
     """The source of one task, as it is judged.
 
     Example: cuda-l1 tasks show diagonal_matmul --device cpu
+
+    Example: cuda-l1 tasks show model.py::Block --inputs 'randn(8,128,4096):bf16' --init 4096
     """
     from cuda_l1.api.places import resolve_device
     from cuda_l1.tasks import load_task
 
     output = Output(as_json=json)
-    task = load_task(spec, device=resolve_device(device), dtype=dtype)
+    place = resolve_device(device)
+    task = load_task(spec, device=place, dtype=dtype, inputs=inputs, init=init, weights=weights)
     output.record("task", task)
     if not json:
         typer.echo(task.source.rstrip())
@@ -62,21 +73,31 @@ def show(spec: Spec, device: o.Device = "auto", dtype: o.Dtype = None, json: o.J
 
 @tasks_app.command()
 @command(kept="audits are not stored; run it again")
-def audit(spec: Spec, device: o.Device = "auto", dtype: o.Dtype = None, json: o.Json = False) -> int:
+def audit(
+    spec: Spec,
+    device: o.Device = "auto",
+    inputs: o.Inputs = None,
+    init: o.Init = None,
+    weights: o.Weights = None,
+    dtype: o.Dtype = None,
+    limits: o.LimitsOption = None,
+    json: o.Json = False,
+) -> int:
     """Check that verdicts on SPEC mean something. Exit code 1 when one of its tasks is not sound.
 
     Example: cuda-l1 tasks audit my_task.py
     """
+    from cuda_l1.api.limits import parse_limits
     from cuda_l1.api.places import resolve_device
     from cuda_l1.config import EvaluatorSettings
     from cuda_l1.evaluator import Evaluator
     from cuda_l1.tasks import load_tasks
 
     output = Output(as_json=json)
-    place = resolve_device(device)
-    tasks = load_tasks(spec, device=place, dtype=dtype)
+    place, allowed = resolve_device(device), parse_limits(limits)
+    tasks = load_tasks(spec, device=place, dtype=dtype, inputs=inputs, init=init, weights=weights)
     audits: list[tuple[str, TaskAudit]] = []
-    with Evaluator(EvaluatorSettings(device=place)) as evaluator:
+    with Evaluator(EvaluatorSettings(device=place, limits=allowed)) as evaluator:
         for task in tasks:
             Output.say(f"auditing {task.name}")
             found = evaluator.audit(task)

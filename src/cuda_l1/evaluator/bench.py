@@ -100,7 +100,7 @@ class Bench:
         except Late as late:
             self.close()
             text = f"{task.id}: examining the reference took longer than {limits.verdict_s:.0f} s"
-            raise TaskError(f"{text}; raise limits.verdict_s") from late
+            raise TaskError(f"{text}; give more: --limits verdict_s=SECONDS") from late
         if "bad_task" in reply:
             self.close()
             raise TaskError(f"{task.id}: {reply['bad_task']}")
@@ -149,7 +149,8 @@ class Bench:
                     raise self._lost(judge, message["op"])
                 if not ready:
                     raise Late(
-                        f"the judge did not finish `{message['op']}` within {timeout:.0f} s; raise limits.verdict_s"
+                        f"the judge did not finish `{message['op']}` within {timeout:.0f} s; "
+                        "give more: --limits verdict_s=SECONDS"
                     )
         except (ChannelClosed, ProtocolError, TimeoutError) as error:
             raise self._lost(judge, message["op"]) from error
@@ -159,7 +160,7 @@ class Bench:
         text = f"the judge died during `{op}`: {_end_of(judge)}"
         if judge.exit is not None and judge.exit.oom:
             room = judge.limits.memory_bytes / 2**30
-            return TaskError(f"{text}; the task needs more than {room:.1f} GiB: raise limits.memory_bytes")
+            return TaskError(f"{text}; the task needs more than {room:.1f} GiB: --limits memory_bytes=BYTES")
         return InfrastructureError(text)
 
     def ask(self, runner: Runner, op: str, timeout: float, *, quiet: bool = False, **fields: Any) -> dict[str, Any]:

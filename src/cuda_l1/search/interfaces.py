@@ -1,4 +1,4 @@
-"""What the search needs of its neighbours, by shape: anything with these methods will do."""
+"""What the search needs of the evaluator, by shape: anything with these methods will do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import typing
 from collections.abc import Sequence
 
 from cuda_l1.config import Protocol
-from cuda_l1.types import Candidate, Environment, Evaluation, Record, Task
+from cuda_l1.types import Candidate, Environment, Evaluation, Task
 
 
 class SupportsEvaluate(typing.Protocol):
@@ -32,17 +32,4 @@ class SupportsEvaluate(typing.Protocol):
         `best_of` names the baselines that the given one was best of; `best_so_far` is the task's best speed-up against
         eager, above which a screen is measured twice. Raises InfrastructureError when the machine is at fault.
         """
-        ...
-
-
-class SupportsPropose(typing.Protocol):
-    """Writes candidates one at a time; the proposers of `cuda_l1.proposers` are some."""
-
-    @property
-    def name(self) -> str:
-        """How people know it."""
-        ...
-
-    def propose(self, task: Task, history: Sequence[Record]) -> Candidate | None:
-        """The next candidate, given every record of this search so far; None when it has nothing more to offer."""
         ...

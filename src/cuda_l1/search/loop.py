@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import SearchSettings
+from cuda_l1.proposers import Proposer
 from cuda_l1.search.baselines import measure_baselines
 from cuda_l1.search.confirmation import Export, confirm
 from cuda_l1.search.events import Event, Started, Stopped
-from cuda_l1.search.interfaces import SupportsEvaluate, SupportsPropose
+from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.result import Result
 from cuda_l1.search.schedule import Schedule
 from cuda_l1.search.state import Search
@@ -20,7 +21,7 @@ from cuda_l1.types import Candidate, Task
 
 def optimize(
     task: Task,
-    proposers: Sequence[SupportsPropose],
+    proposers: Sequence[Proposer],
     *,
     settings: SearchSettings,
     archive: Archive,
@@ -63,7 +64,7 @@ def optimize(
     return _result(search, reason)
 
 
-def explore(search: Search, proposers: Sequence[SupportsPropose]) -> StopReason:
+def explore(search: Search, proposers: Sequence[Proposer]) -> StopReason:
     """Proposes, skips what is known, evaluates and records, until a rule says stop; returns why."""
     schedule = Schedule(search.task, proposers, offered=[record.candidate for record in search.history])
     while (reason := search.rules.reason(search.progress())) is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from cuda_l1.search.interfaces import SupportsPropose
+from cuda_l1.proposers import Proposer
 from cuda_l1.types import Candidate, Record, Task
 
 REPEATS = 20
@@ -15,7 +15,7 @@ REPEATS = 20
 class Schedule:
     """Proposers in turn, until each has nothing more to offer or only repeats what was offered."""
 
-    def __init__(self, task: Task, proposers: Sequence[SupportsPropose], offered: Sequence[Candidate] = ()) -> None:
+    def __init__(self, task: Task, proposers: Sequence[Proposer], offered: Sequence[Candidate] = ()) -> None:
         self._task = task
         self._waiting = deque((proposer, 0) for proposer in proposers)
         self._offered = {candidate.id for candidate in offered}

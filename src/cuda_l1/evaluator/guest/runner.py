@@ -7,6 +7,7 @@ loaded is bound here first, so that a patched attribute does not reach it. One c
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 import traceback
@@ -250,9 +251,15 @@ class MissingModelNew(Exception):
     """The candidate's file has no usable `ModelNew`."""
 
 
+_NO_NVCC = re.compile(r"nvcc: (not found|No such file)|CUDA_HOME environment variable is not set")
+"""What is left of it in the words of a shell and of torch; what a compiler prints before would hide it."""
+
+
 def describe_error(error: BaseException) -> dict[str, Any]:
     """An exception of the candidate's as data."""
     text = str(error).strip()
+    if _NO_NVCC.search(text):
+        text = f"nvcc was not found, `cuda-l1 doctor` says how to get it: {text}"
     memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in text
     trace = "".join(_format_exception(error))[-4000:]
     return {"type": type(error).__name__, "message": text[:600], "memory": memory, "trace": trace}

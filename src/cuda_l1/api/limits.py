@@ -1,0 +1,49 @@
+"""`--limits` and `--final-budget`: how long and how large an evaluation may become."""
+
+from __future__ import annotations
+
+import math
+
+from pydantic import ValidationError
+
+from cuda_l1.api.budget import parse_budget
+from cuda_l1.config import Limits
+from cuda_l1.errors import UsageError
+
+
+def parse_limits(text: str | None) -> Limits:
+    """`verdict_s=600,memory_bytes=34359738368`; the others keep their defaults.
+
+    Raises UsageError, which names the known limits, for an unknown one and for what is not a positive number.
+    """
+    values: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in (text or "").split(","))):
+        name, _, value = (word.strip() for word in part.partition("="))
+        values[name] = value
+    for name in values:
+        if name not in Limits.model_fields:
+            raise UsageError(f"--limits: unknown limit `{name}`; known are {', '.join(Limits.model_fields)}")
+    try:
+        limits = Limits.model_validate(values)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        raise UsageError(_not_positive(name, values[name])) from error
+    for name, value in values.items():
+        if not math.isfinite(getattr(limits, name)):
+            raise UsageError(_not_positive(name, value))
+    return limits
+
+
+def _not_positive(name: str, value: str) -> str:
+    kind = "a positive number of seconds" if name.endswith("_s") else "a positive number"
+    if Limits.model_fields[name].annotation is int:
+        kind = "a positive whole number"
+    return f"--limits {name}={value}: give {kind}; known are {', '.join(Limits.model_fields)}"
+
+
+def parse_final_budget(text: str) -> float:
+    """`60s`, `5m`, `1h` in seconds. Raises UsageError for anything else."""
+    seconds = parse_budget(text).seconds
+    if seconds is None:
+        raise UsageError(f"--final-budget {text}: give a time, e.g. 60s")
+    return seconds
