@@ -37,7 +37,7 @@ def test_the_reading_path_is_six_files_under_900_lines() -> None:
     assert sum(len((ROOT / name).read_text().splitlines()) for name in files) < 900
 
 
-def test_every_technique_proposer_and_option_in_the_documents_exists() -> None:
+def test_every_choice_of_proposer_in_the_documents_exists() -> None:
     from cuda_l1.api.proposers import PROPOSERS
     from cuda_l1.proposers.techniques import REGISTRY
 
@@ -47,17 +47,25 @@ def test_every_technique_proposer_and_option_in_the_documents_exists() -> None:
                 assert proposer in PROPOSERS and set(filter(None, chosen.split("+"))) <= set(REGISTRY), document
 
 
-def printed() -> str:
-    return (ROOT / "docs" / "quickstart.md").read_text()
+def test_the_table_of_techniques_is_that_of_the_registry() -> None:
+    from cuda_l1.proposers.techniques import REGISTRY, load
+
+    section = (ROOT / "docs" / "concepts.md").read_text().partition("## The techniques")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([\w, ]+) \| (\w+) \|$", section, re.MULTILINE)
+    techniques = [load(name) for name in REGISTRY]
+    assert rows == [(t.name, ", ".join(sorted(t.devices)), t.precision) for t in techniques]
 
 
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
-def test_the_quickstart_runs_as_it_is_printed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("document", "kinds"), [("docs/quickstart.md", {"file", "run", "test"}), ("README.md", {"test"})]
+)
+def test_examples_run_as_they_are_printed(document: str, kinds: set[str], tmp_path: Path) -> None:
     # Only the budgets are smaller: two candidates show as well as a minute that every command is right.
-    text = printed().replace("--budget 60s", "--budget 2").replace('budget="30s"', 'budget="2"')
+    text = re.sub(r'(--budget |budget=")\d+s', r"\g<1>2", (ROOT / document).read_text())
     blocks = BLOCK.findall(text)
-    assert {kind for kind, _, _ in blocks} == {"file", "run", "test"}
+    assert {kind for kind, _, _ in blocks} == kinds
     environment = {**os.environ, "CUDA_L1_ARCHIVE": str(tmp_path / "a.sqlite"), "CUDA_VISIBLE_DEVICES": ""}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     for kind, name, body in blocks:
