@@ -104,12 +104,13 @@ class Verdict:
             with self._stage("check"):
                 self._check(runner, limits)
             self.log += runner.guest.log_tail(2000)
-            handed_over = True  # the timer ends the runners that it is given
-            with self._stage("time"):
-                self._time(runner)
+            # On a CPU the trials leave their mark on a process (its heap): both sides of a pair start afresh.
+            handed_over = self.environment.device == "cuda"
         finally:
             if not handed_over:
-                self.bench.release(runner)
+                self.bench.release(runner, keep_caches=self.candidate)
+        with self._stage("time"):
+            self._time(runner if handed_over else None)  # the timer ends the runner that it is given
 
     def _check(self, runner: Runner, limits: Limits) -> None:
         unmapped = runner.facts["unmapped"]
@@ -126,7 +127,7 @@ class Verdict:
         if reply["evidence"]["failure"]:
             raise self.bench.failure(runner, reply["evidence"]["failure"])
 
-    def _time(self, runner: Runner) -> None:
+    def _time(self, runner: Runner | None) -> None:
         assert self._evidence is not None
         eager = eager_candidate(self.task)
         opponents = [("eager", eager), *((b.label, b) for b in self.baselines if b.id != eager.id)]
