@@ -33,6 +33,8 @@ from cuda_l1.evaluator.templates import Templates
 from cuda_l1.types import Candidate, Environment, Evaluation, Outcome, Task, TaskAudit
 
 WARM_RUNNERS = 2
+STEADY_HEAP = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(8 << 30)}
+"""glibc moves these by what a process has freed before, and with them whether a call faults in its memory anew."""
 FAULTS = 2
 
 _CANARY = Task(
@@ -62,7 +64,10 @@ class Parent:
         kind = self._device.kind
         extra = {**device_variables(self._device), "OMP_NUM_THREADS": str(len(self._lane))}
         self._templates = Templates(
-            guest_environment({**os.environ, **extra}), rung=self._settings.rung, lane=self._lane, device=kind
+            guest_environment({**os.environ, **extra}, **STEADY_HEAP),
+            rung=self._settings.rung,
+            lane=self._lane,
+            device=kind,
         )
         found = self._templates.plain.facts
         self.environment: Environment = device_environment(

@@ -12,9 +12,6 @@ from typing import Literal
 from cuda_l1.evaluator.processes import Template
 
 _COMPILER_MARKS = ("torch.compile", "_inductor", "aoti_", "_dynamo")
-KEEP_HEAP = {"MALLOC_TRIM_THRESHOLD_": str(8 << 30), "MALLOC_MMAP_THRESHOLD_": str(4 << 30)}
-"""The C library keeps freed memory instead of giving it back to the kernel (docs/adr/0009)."""
-
 # Not `compile_fx`: importing it starts the CUDA driver, whose thread no fork may inherit.
 COMPILER_MODULES = ("torch._dynamo", "torch._inductor.codecache", "torch._inductor.async_compile")
 
@@ -32,7 +29,7 @@ class Templates:
     ) -> None:
         """Raises InfrastructureError when torch cannot be imported or the rung asked for is refused."""
         # One compile thread: a pool of workers would outlive the compilation and disturb what is timed.
-        self._environment = {**environment, **KEEP_HEAP, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        self._environment = {**environment, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
         self._rung, self._lane, self._device = rung, lane, device
         self.plain = self._start(())
         self._compiler: Template | None = None

@@ -111,14 +111,14 @@ class Timer:
 
     # ── pairs ─────────────────────────────────────────────────────────────────────────────────────
 
-    def run(self, candidate: Candidate, first: Runner) -> None:
-        """All pairs that the protocol asks for; `first` already holds the checked candidate. Raises Failure."""
+    def run(self, candidate: Candidate, first: Runner | None) -> None:
+        """All pairs that the protocol asks for; `first` holds the checked candidate already. Raises Failure."""
         try:
             self._run(candidate, first)
         finally:
             self._release_all(self._ready)
 
-    def _run(self, candidate: Candidate, first: Runner) -> None:
+    def _run(self, candidate: Candidate, first: Runner | None) -> None:
         begin = time.monotonic()
         self.add_pair(candidate, first)
         wanted = self._protocol.first_pairs

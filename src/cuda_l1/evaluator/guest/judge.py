@@ -25,6 +25,7 @@ from .session import Deadlines, RunnerFailure, Session, total_bytes
 from .trials import Plan, secret_seed
 
 SMALL_BYTES = 4 << 20
+COPY_BYTES = 256 << 20
 VERIFY_AT_LEAST, VERIFY_S = 3, 2.0
 """Of the outputs kept from timed calls at least so many are compared, and more within this time."""
 
@@ -65,7 +66,9 @@ class Judge:
         self._facts = audit(self._reference)
         if self._facts.random:
             self._learn_eval_mode()
-        return {"facts": dataclasses.asdict(self._facts), "oracle": self._reference.oracle_place}
+        bandwidth = copy_bytes_per_us(self._device) if self._driver else None
+        facts = {**dataclasses.asdict(self._facts), "copy_bytes_per_us": bandwidth}
+        return {"facts": facts, "oracle": self._reference.oracle_place}
 
     def _learn_eval_mode(self) -> None:
         """A task that differs with the seed is judged by value in eval mode, if it is deterministic there."""
@@ -268,6 +271,21 @@ class Judge:
                 wrong = f"a timed call errs by {max(errors):.2e} where {max(bounds):.2e} is allowed"
                 return {"compared": compared, "wrong": wrong, "error": None, "bound": bound}
         return {"compared": compared, "wrong": None, "error": worst, "bound": bound}
+
+
+def copy_bytes_per_us(device: str) -> float:
+    """Copy bandwidth of a GPU's memory: bytes read and written in a microsecond, the best of a few large copies."""
+    source = torch.ones(COPY_BYTES, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    best = float("inf")
+    for _ in range(4):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        target.copy_(source)
+        end.record()
+        end.synchronize()
+        best = min(best, begin.elapsed_time(end) * 1e3)
+    return 2 * COPY_BYTES / best
 
 
 def _finite(value: Any) -> float | None:
