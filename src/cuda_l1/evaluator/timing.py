@@ -23,6 +23,9 @@ PATIENCE = 3.0
 """The first pairs may take this many times the protocol's budget together; beyond it two are enough."""
 MULTI_STREAM_US = 5.0
 """Added to a candidate that works on several streams: what handing a stream over can still hide behind the gate."""
+COLD_BYTES_PER_US = 40_000.0
+"""On a CPU the judge's round trip holds the copy of the outputs, and what was stored past the caches is slower to copy:
+8.4 MB by 108 us (a fused RMSNorm against eager's, 2 cores). Twice that is allowed for."""
 SLOW_PREPARE_S = 2.0
 """A pair whose preparation takes longer than this is worth preparing beside others."""
 SLOPE_BELOW_US = 20.0
@@ -376,7 +379,7 @@ class Timer:
         """Suspect where the judge sees more than the runner says; an attack where that made it look the faster one, on
         a machine that was steady enough to tell (by the opponent, which the candidate cannot disturb)."""
         excess, ours = self._excess(clock)
-        _, reject = _mismatch_limits(clock, self._device, ours)
+        _, reject = self._limits(clock, ours)
         if not self._distrusted(clock):
             return []
         faster = statistics.median(p.log_ratio(clock, 1) for p in self.pairs) > 0
@@ -391,7 +394,14 @@ class Timer:
         """Whether the judge's figures stand in for the runner's; an unsteady machine excuses a factor of 2."""
         excess, ours = self._excess(clock)
         excused = min(self._unsteadiness(clock), ours)
-        return excess > max(_mismatch_limits(clock, self._device, ours)[0], excused)
+        return excess > max(self._limits(clock, ours)[0], excused)
+
+    def _limits(self, clock: Clock, ours: float) -> tuple[float, float]:
+        suspect, reject = _mismatch_limits(clock, self._device, ours)
+        if self._device != "cpu":
+            return suspect, reject
+        cold = self._bench.facts["output_bytes"] / COLD_BYTES_PER_US
+        return suspect + cold, reject + cold
 
     def _excess(self, clock: Clock) -> tuple[float, float]:
         """(by how much the judge's figure for the candidate exceeds the runner's, the runner's): medians over pairs."""
