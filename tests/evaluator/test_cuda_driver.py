@@ -109,9 +109,8 @@ def test_memory_lives_as_long_as_a_view_of_it(driver: Driver, library: str) -> N
 
 
 def test_memory_that_does_not_fit_or_is_empty(driver: Driver) -> None:
-    with pytest.raises(CudaError, match=r"^cuMemCreate: CUDA_ERROR_OUT_OF_MEMORY: out of memory \(2\)$") as caught:
+    with pytest.raises(CudaError, match=r"^cuMemCreate: CUDA_ERROR_OUT_OF_MEMORY: out of memory \(2\)$"):
         driver.allocate(1 << 41)
-    assert caught.value.out_of_memory
     with pytest.raises(ValueError, match="0 bytes"):
         driver.allocate(0)
 

@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-_OUT_OF_MEMORY = 2
 _NO_DRIVER = -1
 
 _u64, _size, _int, _uint, _ptr = ctypes.c_uint64, ctypes.c_size_t, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p
@@ -59,10 +58,6 @@ class CudaError(RuntimeError):
         self.name = name
         self.code = code
         self.text = text
-
-    @property
-    def out_of_memory(self) -> bool:
-        return self.code == _OUT_OF_MEMORY
 
 
 def bind(library: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cuda_l1.proposers.techniques.matching import is_op, operands, val
+from cuda_l1.proposers.techniques.matching import is_op, operands
 
 Found = dict[str, Any]
 
@@ -64,11 +64,6 @@ def either_order(names: str, left: Any, right: Any, bind: str | None = None) -> 
 def is_number(value: Any) -> bool:
     """Whether an argument is a Python number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether an argument is a node that stands for one tensor."""
-    return val(value) is not None
 
 
 def number(name: str) -> Bind:
