@@ -111,11 +111,21 @@ def test_only_the_names_given_are_reinstated():
     assert torch.equal(model.last, torch.zeros(3)) and model.lazy is not None and hasattr(model, "made")
 
 
-def test_parameters_and_buffers_are_never_replaced():
+def test_parameters_are_never_replaced():
     model = Everywhere()
     before, weight = state.attributes(model), model.weight
-    state.reinstate(model, before, ["weight", "running", "inner.weight"])
+    state.reinstate(model, before, ["weight", "inner.weight"])
     assert model.weight is weight
+
+
+def test_a_buffer_that_a_call_replaced_by_its_input_is_put_back():
+    model, x = Everywhere(), torch.ones(3)
+    before, public, own = state.attributes(model), state.snapshot(model), model.running
+    model.running = x
+    model.absent = x * 2
+    state.reinstate(model, before, ["running", "absent"])
+    state.restore(model, public)
+    assert model.running is own and model.absent is None and torch.equal(x, torch.ones(3))
 
 
 @pytest.mark.parametrize(

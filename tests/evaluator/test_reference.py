@@ -67,6 +67,11 @@ STATEFUL = {
     "buffer": ("self.norm = nn.BatchNorm1d(3)", "return self.norm(x)", {"norm.running_mean", "norm.running_var"}),
     "attribute": ("self.h = torch.zeros(4, 3)", "self.h = torch.tanh(x + self.h)\nreturn self.h * 2", {"h"}),
     "kept-input": ("self.h = torch.zeros(4, 3)", "y = x - self.h\nself.h = x\nreturn y", {"h"}),
+    "kept-in-a-buffer": (
+        "self.register_buffer('h', torch.zeros(4, 3))",
+        "y = x - self.h\nself.h = x\nreturn y",
+        {"h"},
+    ),
     "none-at-first": (
         "self.h = None",
         "self.h = x if self.h is None else torch.tanh(x + self.h)\nreturn self.h * 2",

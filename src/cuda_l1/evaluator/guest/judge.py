@@ -279,7 +279,7 @@ def copy_bytes_per_us(device: str) -> float:
     target = torch.empty_like(source)
     best = float("inf")
     for _ in range(4):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         begin.record()
         target.copy_(source)
         end.record()

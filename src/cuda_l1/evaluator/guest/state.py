@@ -91,30 +91,31 @@ def _assign(model: torch.nn.Module, name: str, value: torch.Tensor) -> None:
 
 
 def attributes(model: torch.nn.Module) -> dict[str, Any]:
-    """Plain attributes that hold tensors, or could (None, lists and tuples), by name; lists are copied."""
+    """Buffers, and plain attributes that hold tensors or could (None, lists, tuples), by name; lists are copied."""
     found: dict[str, Any] = {}
     for prefix, module in model.named_modules():
-        for key, value in vars(module).items():
+        for key, value in {**vars(module), **module._buffers}.items():
             if value is None or isinstance(value, torch.Tensor | list | tuple):
                 found[f"{prefix}.{key}" if prefix else key] = list(value) if isinstance(value, list) else value
     return found
 
 
 def reinstate(model: torch.nn.Module, before: Mapping[str, Any], changed: Iterable[str]) -> None:
-    """Attributes among `changed` (names of `collect`) get back the objects of `before`, and those made since vanish.
+    """Buffers and attributes among `changed` (names of `collect`) get the objects of `before` back; new ones vanish.
 
-    After a call such an attribute may be a view of an input or of an output: `restore` must not write into that.
+    After a call one of them may be a view of an input or of an output: `restore` must not write into that.
     """
     modules = dict(model.named_modules())
     for name in changed:
         parts = name.split(".")
         depth = next(n for n in range(len(parts) - 1, -1, -1) if ".".join(parts[:n]) in modules)
         owner, key = modules[".".join(parts[:depth])], parts[depth]
-        if key in owner._parameters or key in owner._buffers:
+        if key in owner._parameters:
             continue
         whole = ".".join(parts[: depth + 1])
         if whole in before:
-            owner.__dict__[key] = list(before[whole]) if isinstance(before[whole], list) else before[whole]
+            store = owner._buffers if key in owner._buffers else owner.__dict__
+            store[key] = list(before[whole]) if isinstance(before[whole], list) else before[whole]
         else:
             owner.__dict__.pop(key, None)
 
