@@ -30,13 +30,13 @@ def test_the_same_settings_take_up_the_same_run(tmp_path: Path) -> None:
 def test_other_settings_make_another_run(tmp_path: Path) -> None:
     assert (
         RunDirectory.create(tmp_path, SETTINGS).path
-        != RunDirectory.create(tmp_path, SETTINGS.model_copy(update={"seed": 1})).path
+        != RunDirectory.create(tmp_path, SETTINGS.model_copy(update={"patience": 1})).path
     )
 
 
 def test_a_named_run_names_the_settings_that_differ(tmp_path: Path) -> None:
     RunDirectory.create(tmp_path, SETTINGS, name="mine")
-    other = SETTINGS.model_copy(update={"seed": 1, "proposers": ("llm",)})
+    other = SETTINGS.model_copy(update={"patience": 1, "proposers": ("llm",)})
     for attempt in (lambda: RunDirectory.create(tmp_path, other, name="mine"),
                     lambda: RunDirectory.open(tmp_path / "mine", other)):  # fmt: skip
         with pytest.raises(UsageError, match=r"other settings \(proposers, seed\); give the same"):

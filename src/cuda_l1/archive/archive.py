@@ -223,9 +223,13 @@ def _insert_new(connection: Connection, table: Table, key: Column[Any], row: dic
     """Inserts a row unless its key, a content hash, is there; returns whether it was inserted.
 
     The savepoint is for databases where another process can insert the same hash between the look and the insert.
+    SQLite's only writer needs none, and a full disk ends it with the transaction, which would hide the cause.
     """
     if connection.scalar(select(exists().where(key == row[key.name]))):
         return False
+    if connection.dialect.name == "sqlite":
+        connection.execute(table.insert().values(row))
+        return True
     try:
         with connection.begin_nested():
             connection.execute(table.insert().values(row))
