@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 import torch
 
-from cuda_l1.errors import CandidateError
+from cuda_l1.errors import CandidateError, TaskError
 from cuda_l1.export.dropin import dropin_candidate, render_dropin
 from cuda_l1.export.probe import guard_for
 from cuda_l1.types import Candidate, Environment, Origin, Task
@@ -154,6 +154,23 @@ def test_the_same_arguments_give_the_same_text_and_no_import_of_ours() -> None:
     assert first == second
     assert "cuda_l1" not in [line.split()[1] for line in first.splitlines() if line.startswith(("import ", "from "))]
     assert "import cuda_l1" not in first
+
+
+def test_constructor_arguments_by_keyword(tmp_path: Path) -> None:
+    listed, named = "    return [SIZE]\n", "    return {'size': SIZE}\n"
+    module = dropin(tmp_path, SUBCLASS.replace(listed, named), REFERENCE.replace(listed, named))
+    given = module.get_init_inputs()
+    original, new = module.Model(**given), module.ModelNew(**given)
+    new.load_state_dict(original.state_dict())
+    check(module, original, new, fast=True)
+
+
+@pytest.mark.parametrize(
+    "statement", ["raise SystemExit(3)", "raise RuntimeError('3\\nmore')", "import no_such_module"]
+)
+def test_a_task_that_cannot_be_run_is_one_line(statement: str) -> None:
+    with pytest.raises(TaskError, match=r"^the task cannot be run: .*(3|'no_such_module')$"):
+        guard_for(make_task(f"{REFERENCE}\n\n{statement}\n"), PLACE)
 
 
 def test_a_dropin_is_a_candidate_with_its_parent_named() -> None:

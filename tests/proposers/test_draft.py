@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import torch
-from graphs import Twins, applies, candidate, check, make_task
+from graphs import Twins, applies, candidate, check, make_task, namespace
 
 from cuda_l1.proposers.techniques.draft import Draft, open_draft, render
 from cuda_l1.types import Task
@@ -73,6 +73,19 @@ def test_a_capture_allocates_nothing() -> None:
     draft = open_draft(task, "cuda")
     assert draft.graph_module is not None, draft.failure
     assert applies("reduce_linear", task, "cuda")
+
+
+def test_constructor_arguments_by_keyword() -> None:
+    """`get_init_inputs` may return a dict; the candidate takes the same arguments."""
+    source = make_task("return self.fc(x)", "torch.randn(4, 6)", "self.fc = nn.Linear(6, width, bias=bias)").source
+    source = source.replace("def __init__(self):", "def __init__(self, width, bias):")
+    source = source.replace("    return []\n", "    return {'bias': False, 'width': 4}\n")
+    task = Task(suite="file", name="by keyword", source=source)
+    scope = namespace(candidate(task, "straight_line").source)
+    model, other = (scope[name](**scope["get_init_inputs"]()) for name in ("Model", "ModelNew"))
+    other.load_state_dict(model.state_dict())
+    (x,) = scope["get_inputs"]()
+    assert model.fc.bias is None and torch.equal(model(x), other(x))
 
 
 def test_a_constructor_that_needs_numbers_is_run_on_real_tensors() -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import linecache
 import re
-from collections.abc import Iterator
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from cuda_l1.errors import TaskError
 from cuda_l1.export.guard import Guard, MappingSpec, SequenceSpec, Spec, TensorSpec, ValueSpec
+from cuda_l1.tasks.namespace import instantiated
 from cuda_l1.types import Environment, Task
 
 if TYPE_CHECKING:
@@ -27,55 +25,19 @@ def guard_for(
     Executes the task's text in this process, as the techniques do. Raises TaskError when that fails or an input is
     nothing that can be checked.
     """
-    model, inputs = _instantiate(task)
-    forced = mode if mode is not None and model.training is not (mode == "train") else None
-    if forced:
-        model.train(forced == "train")
-    return Guard(
-        inputs=tuple(_spec(value) for value in inputs),
-        modes=modes_of(model),
-        forced=forced,
-        clone=clone,
-        device=environment.device,
-        device_name=environment.device_name,
-        torch=environment.torch.split("+")[0],
-    )
-
-
-def _instantiate(task: Task) -> tuple[torch.nn.Module, tuple[Any, ...]]:
-    """(model, inputs), on fake tensors where the task's code allows it."""
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    try:
-        with FakeTensorMode(allow_non_fake_inputs=True):
-            return _run(task)
-    except Exception:  # noqa: BLE001 - foreign code that looks at values cannot run on fake tensors
-        pass
-    try:
-        return _run(task)
-    except Exception as error:
-        first = (str(error).strip().splitlines() or [""])[0]
-        raise TaskError(f"task {task.name} cannot be run: {type(error).__name__}: {first}") from error
-
-
-def _run(task: Task) -> tuple[torch.nn.Module, tuple[Any, ...]]:
-    import torch
-
-    with _namespace(task) as module, torch.no_grad(), torch.random.fork_rng(devices=[]):
-        init = module.get_init_inputs()
-        model = module.Model(**init) if isinstance(init, dict) else module.Model(*(init or []))
-        return model, tuple(module.get_inputs())
-
-
-@contextlib.contextmanager
-def _namespace(task: Task) -> Iterator[ModuleType]:
-    """The task's text as a module whose source `inspect` can read, for as long as it is needed."""
-    module = ModuleType(f"cuda_l1_probe_{task.sha[:12]}")
-    module.__file__ = f"<{module.__name__}>"
-    lines = task.source.splitlines(keepends=True)
-    linecache.cache[module.__file__] = (len(task.source), None, lines, module.__file__)
-    exec(compile(task.source, module.__file__, "exec"), module.__dict__)
-    yield module
+    with instantiated(task.source) as (model, inputs):
+        forced = mode if mode is not None and model.training is not (mode == "train") else None
+        if forced:
+            model.train(forced == "train")
+        return Guard(
+            inputs=tuple(_spec(value) for value in inputs),
+            modes=modes_of(model),
+            forced=forced,
+            clone=clone,
+            device=environment.device,
+            device_name=environment.device_name,
+            torch=environment.torch.split("+")[0],
+        )
 
 
 def _spec(value: Any) -> Spec:

@@ -1,7 +1,7 @@
 """Tasks: built-in suite, KernelBench files and checkouts, single classes, live modules.
 
 The doors: `load_tasks`, `load_task` (from what a person types), `task_from_module` (from a live `nn.Module`),
-`builtin_names`. Files are read and never executed here.
+`builtin_names`. They read files and never execute them; `namespace` does, for techniques and drop-ins.
 """
 
 from cuda_l1.tasks.live import task_from_module

@@ -12,7 +12,7 @@ from cuda_l1.proposers.techniques.matching import LITERAL
 from cuda_l1.proposers.techniques.normal_form import normalise
 from cuda_l1.proposers.techniques.spelling import plain
 from cuda_l1.tasks.graph_source import literal, print_forward, signature
-from cuda_l1.types import Candidate, Origin, Task, detect_language, digest
+from cuda_l1.types import Candidate, Origin, Task, detect_language
 
 if TYPE_CHECKING:
     import torch
@@ -95,7 +95,7 @@ def _fresh_copy(source: str) -> torch.fx.GraphModule:
 
 @functools.lru_cache(maxsize=8)
 def _captured(source: str) -> torch.fx.GraphModule:
-    module = capture_graph(source, f"cuda_l1_task_{digest(source)[:12]}")
+    module = capture_graph(source)
     normalise(module)
     return module
 
