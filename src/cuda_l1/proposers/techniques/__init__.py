@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from cuda_l1.errors import TaskError, UsageError
+from cuda_l1.errors import UsageError
 from cuda_l1.proposers.techniques.derived import hoist
 from cuda_l1.proposers.techniques.draft import Device, Draft, candidate, open_draft
 from cuda_l1.types import Candidate, Task
@@ -98,7 +98,8 @@ def usable(technique: Technique, draft: Draft) -> bool:
 def build(task: Task, techniques: Sequence[str], device: Device) -> Candidate | None:
     """The candidate with these techniques applied in stage order; None when one of them finds nothing to do.
 
-    Raises UsageError for an unknown technique. Executes the task's source on fake tensors; needs no GPU.
+    Raises UsageError for an unknown technique, TaskError where what the techniques made of the graph has no text.
+    Executes the task's source on fake tensors; needs no GPU.
     """
     built = compose(task, techniques, device)
     complete = built is not None and set(built.origins[0].techniques) == set(techniques)
@@ -117,10 +118,7 @@ def compose(task: Task, techniques: Sequence[str], device: Device) -> Candidate 
             draft.techniques += (technique.name,)
             applied.append(technique)
     hoist(draft)
-    try:
-        return candidate(draft, _rationale(applied)) if applied else None
-    except TaskError:  # what the techniques made of the graph has no text
-        return None
+    return candidate(draft, _rationale(applied)) if applied else None
 
 
 def _order(technique: Technique) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from cuda_l1 import scoring
 from cuda_l1.config import Precision
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.techniques import FUSION, REGISTRY, Technique, compose, load, usable
-from cuda_l1.proposers.techniques.draft import Device, open_draft
+from cuda_l1.proposers.techniques.draft import Device, Draft, open_draft
 from cuda_l1.types import Candidate, Clock, Record, Task
 
 Subset = frozenset[str]
@@ -70,6 +70,8 @@ class TechniqueProposer:
         self.clock: Clock | None = clock
         wanted = [load(name) for name in (REGISTRY if techniques is None else techniques)]
         self.techniques = [t for t in wanted if self.device in t.devices and t.precision in _ALLOWED[precision]]
+        self.failures: list[str] = []
+        """What could not be built, over all tasks: `technique + technique: why`, one line each."""
         self._known: dict[str, _Known] = {}
 
     def propose(self, task: Task, history: Sequence[Record]) -> Candidate | None:
@@ -90,15 +92,28 @@ class TechniqueProposer:
     def _build(self, task: Task, subset: Subset) -> Candidate | None:
         try:
             return compose(task, sorted(subset), self.device)
-        except Exception as error:  # noqa: BLE001 - rewriting runs the user's operations on shapes; any may refuse
-            log.warning("%s: cannot be built with %s: %s", task.name, ", ".join(sorted(subset)), error)
+        except Exception as error:  # noqa: BLE001 - one technique that fails must not end the search; it is told
+            self._failed(task, subset, error)
             return None
+
+    def _usable(self, task: Task, technique: Technique, draft: Draft) -> bool:
+        try:
+            return usable(technique, draft)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._failed(task, frozenset({technique.name}), error)
+            return False
+
+    def _failed(self, task: Task, subset: Subset, error: Exception) -> None:
+        first = (str(error).strip().splitlines() or [""])[0]
+        line = ": ".join(filter(None, (" + ".join(sorted(subset)), type(error).__name__, first)))
+        self.failures.append(line)
+        log.warning("%s: could not be built: %s", task.name, line)
 
     def _subsets(self, task: Task, known: _Known, scores: dict[Subset, float]) -> Iterator[Subset]:
         """Subsets worth trying now, best guess first; lazily, since building one is not free."""
         if known.singles is None:
             draft = open_draft(task, self.device)
-            known.singles = [technique.name for technique in self.techniques if usable(technique, draft)]
+            known.singles = [t.name for t in self.techniques if self._usable(task, t, draft)]
         yield from (frozenset({name}) for name in known.singles)
         rewrites = frozenset(name for name in known.singles if load(name).stage < FUSION)
         yield rewrites
