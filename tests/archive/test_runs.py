@@ -39,7 +39,7 @@ def test_a_named_run_names_the_settings_that_differ(tmp_path: Path) -> None:
     other = SETTINGS.model_copy(update={"patience": 1, "proposers": ("llm",)})
     for attempt in (lambda: RunDirectory.create(tmp_path, other, name="mine"),
                     lambda: RunDirectory.open(tmp_path / "mine", other)):  # fmt: skip
-        with pytest.raises(UsageError, match=r"other settings \(proposers, seed\); give the same"):
+        with pytest.raises(UsageError, match=r"other settings \(patience, proposers\); give the same"):
             attempt()
 
 
