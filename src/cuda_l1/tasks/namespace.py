@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     import torch
 
 MOST_BYTES = 1 << 30
-"""Weights and inputs of a task that cannot be constructed on fake tensors may take this much memory."""
+"""What a guess may take: memory for weights and inputs of a task that cannot be constructed on fake tensors."""
 
 
 @contextlib.contextmanager
-def instantiated(source: str) -> Iterator[tuple[torch.nn.Module, tuple[Any, ...]]]:
+def instantiated(source: str, most_bytes: float = MOST_BYTES) -> Iterator[tuple[torch.nn.Module, tuple[Any, ...]]]:
     """(`Model` as `get_init_inputs()` constructs it, the arguments of `get_inputs()`), for the length of a block.
 
     On fake tensors, which take no memory, and with their mode active in the block; a text that needs numbers
-    (`.item()`, `.numpy()`) is run again on real ones within `MOST_BYTES`. Gradients are off, output goes to stderr,
+    (`.item()`, `.numpy()`) is run again on real ones of at most `most_bytes`. Gradients are off, output goes to stderr,
     and what the text sets (default dtype, seed, warnings) is put back at the end. Raises TaskError, one line, where
     the text raises anything or `Model` is no `torch.nn.Module`.
     """
     import torch
 
     with _isolated(), torch.no_grad():
-        mode, model, inputs = _instantiate(source)
+        mode, model, inputs = _instantiate(source, most_bytes)
         with mode:
             yield model, inputs
 
@@ -54,7 +54,7 @@ def namespace(source: str) -> types.ModuleType:
     return module
 
 
-def _instantiate(source: str) -> tuple[Any, torch.nn.Module, tuple[Any, ...]]:
+def _instantiate(source: str, most_bytes: float) -> tuple[Any, torch.nn.Module, tuple[Any, ...]]:
     """(mode to go on in, the model, its arguments)."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -65,7 +65,7 @@ def _instantiate(source: str) -> tuple[Any, torch.nn.Module, tuple[Any, ...]]:
     except (Exception, SystemExit):  # noqa: BLE001 - the user's text, which may raise anything on a tensor without numbers
         pass
     try:
-        with _budget(MOST_BYTES):
+        with _budget(most_bytes):
             return contextlib.nullcontext(), *_run(source)
     except TaskError:
         raise
@@ -79,14 +79,14 @@ def _run(source: str) -> tuple[torch.nn.Module, tuple[Any, ...]]:
     import torch
 
     module = namespace(source)
-    init = getattr(module, "get_init_inputs", list)()
+    init: Any = getattr(module, "get_init_inputs", list)()
     model = module.Model(**init) if isinstance(init, dict) else module.Model(*(init or []))
     if not isinstance(model, torch.nn.Module):
         raise TaskError("the task cannot be run: its `Model` is not a torch.nn.Module")
     return model, tuple(module.get_inputs())
 
 
-def _budget(most_bytes: int) -> Any:
+def _budget(most_bytes: float) -> Any:
     """A mode in which creating more than `most_bytes` of tensors out of nothing raises TaskError beforehand."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.utils import _pytree as pytree
@@ -101,7 +101,9 @@ def _budget(most_bytes: int) -> Any:
                     made = func(*args, **(kwargs or {}))
                 self.spent += sum(getattr(leaf, "nbytes", 0) for leaf in pytree.tree_leaves(made))
                 if self.spent > most_bytes:
-                    raise TaskError(f"the task cannot be run: constructing it takes more than {most_bytes >> 20} MiB")
+                    raise TaskError(
+                        f"the task cannot be run: constructing it takes more than {most_bytes / 2**20:.0f} MiB"
+                    )
             return func(*args, **(kwargs or {}))
 
     return Budget()  # type: ignore[no-untyped-call]
