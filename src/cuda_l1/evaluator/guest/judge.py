@@ -66,7 +66,7 @@ class Judge:
         self._facts = audit(self._reference)
         if self._facts.random:
             self._learn_eval_mode()
-        bandwidth = copy_bytes_per_us(self._driver, self._device) if self._driver else None
+        bandwidth = copy_bytes_per_us(self._device) if self._driver else None
         facts = {**dataclasses.asdict(self._facts), "copy_bytes_per_us": bandwidth}
         return {"facts": facts, "oracle": self._reference.oracle_place}
 
