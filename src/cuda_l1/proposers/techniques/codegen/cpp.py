@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from cuda_l1.proposers.techniques.codegen.cpp_loops import parameters, print_nest
 from cuda_l1.proposers.techniques.codegen.cpp_runtime import header
-from cuda_l1.proposers.techniques.codegen.kernel import Kernel, python_function
+from cuda_l1.proposers.techniques.codegen.kernel import STREAM_BYTES, Kernel, python_function
 from cuda_l1.proposers.techniques.codegen.plan import Plan
 from cuda_l1.types import digest
 
-HUGE_BYTES = 32 << 20
-"""Results of this size are fresh memory in every call (the C library maps them anew): huge pages save page faults."""
+HUGE_BYTES = 4 << 20
+"""Results of this size ask for huge pages: where the C library maps them anew, page faults cost more than the work."""
 
 SHORTEST_VECTOR = 8
 """Shorter loops would leave most lanes of a vector empty."""
@@ -95,13 +95,20 @@ def _kernel_source(kernel: Kernel) -> str:
     nests = [print_nest(plan, f"{kernel.name}_{index}") for index, plan in enumerate(kernel.plans)]
     declared = [f"{'const ' if array in kernel.inputs else ''}{array.dtype}* {array.name}" for array in kernel.pointers]
     body = [f"huge_pages({array.name}, {array.bytes}ul);" for array in kernel.results if array.bytes >= HUGE_BYTES]
+    body.insert(0, f"const bool past = {_written_before(kernel)};")
     body += [_call(plan, f"{kernel.name}_{index}") for index, plan in enumerate(kernel.plans)]
     entry = f'extern "C" void {kernel.name}({", ".join([*declared, "int threads"])}) {{\n  ' + "\n  ".join(body) + "\n}"
     return "\n\n".join([*nests, entry])
 
 
+def _written_before(kernel: Kernel) -> str:
+    """Whether the results lie in memory that was used before: fresh memory was just cleared through the caches."""
+    large = [array for array in kernel.results if array.bytes >= STREAM_BYTES]
+    return " && ".join(f"was_used({array.name}, {array.bytes}ul)" for array in large) or "false"
+
+
 def _call(plan: Plan, name: str) -> str:
-    return f"{name}({', '.join([*parameters(plan), 'threads'])});"
+    return f"{name}({', '.join([*parameters(plan), 'threads', 'past'])});"
 
 
 def python_source(kernels: Sequence[Kernel]) -> str:

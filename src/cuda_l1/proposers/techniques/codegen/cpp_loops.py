@@ -11,10 +11,14 @@ from cuda_l1.proposers.techniques.codegen.plan import Plan
 
 
 def print_nest(plan: Plan, name: str) -> str:
-    """The C++ function `name` that runs a plan: pointers in the order of `parameters(plan)`, then a thread count."""
+    """The C++ function `name` that runs a plan.
+
+    Its parameters are pointers in the order of `parameters(plan)`, the most threads to use, and whether large results
+    are written past the caches.
+    """
     printer = NestPrinter(plan)
     body = print_split_rows(printer) if printer.split else print_rows(printer) if plan.row else print_columns(printer)
-    return "\n".join(loop(f"static void {name}({', '.join([*_declared(plan), 'int threads'])})", body))
+    return "\n".join(loop(f"static void {name}({', '.join([*_declared(plan), 'int threads', 'bool past'])})", body))
 
 
 def parameters(plan: Plan) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from cuda_l1.proposers.techniques.codegen.axes import Atom, count, resolve
 from cuda_l1.proposers.techniques.codegen.cpp_expr import CARRIER, VECTOR, converted, literal, pointwise
-from cuda_l1.proposers.techniques.codegen.ir import COSTS, Unsupported, Value
+from cuda_l1.proposers.techniques.codegen.ir import COSTS, VIEWS, Unsupported, Value
 from cuda_l1.proposers.techniques.codegen.plan import Access, Pins, Plan, chosen_index, fixed_index
 
 SCRATCH_BYTES = 256 << 10
@@ -21,7 +21,7 @@ SPLIT_ROWS, SPLIT_ELEMENTS = 16, 1 << 15
 """Fewer rows than this, each at least this long, are cut into blocks so that every thread has work."""
 BLOCK = 4096
 """Elements of a block, of a run of single-precision additions in a row, and of a task of an element-wise nest."""
-STREAM_WORK = 12
+STREAM_WORK = 16
 """Stores past the caches pay in nests that wait for memory; between long computations they measured slower."""
 
 
@@ -50,8 +50,6 @@ class NestPrinter:
         self.fresh = 0
         self.most_units = 4
         self.level = 0
-        work = sum(COSTS.get(value.op, 1) for value in plan.values if value not in plan.loads)
-        self.streams = work <= STREAM_WORK
 
     # ── values ────────────────────────────────────────────────────────────────────────────────────
 
@@ -191,9 +189,21 @@ class NestPrinter:
         stride = access.strides.get(self.plan.vector, 0)
         if stride == 0:
             return f"store<1>({place}, {text});"
-        if stride == 1 and access.buffer.streamed and self.streams:
-            return f"stream<N>({place}, {text});"
+        if stride == 1 and access.buffer.streamed and self._waits_for_memory(value):
+            return f"if (past) stream<N>({place}, {text}); else store<N>({place}, {text});"
         return f"store<N>({place}, {text});" if stride == 1 else f"store_strided<N>({place}, {stride}L, {text});"
+
+    def _waits_for_memory(self, value: Value) -> bool:
+        """Whether little is computed per element in the pass that stores `value`."""
+        pending, seen = [value], set[Value]()
+        while pending:
+            step = pending.pop()
+            kept = step in self.scratch and self._saved(step)
+            if step in seen or step in self.plan.loads or kept or self.scope_of(step, {}) == "row":
+                continue
+            seen.add(step)
+            pending.extend(step.args)
+        return sum(COSTS.get(step.op, 1) for step in seen if step.op not in VIEWS) <= STREAM_WORK
 
     # ── what is kept between passes ───────────────────────────────────────────────────────────────
 

@@ -36,7 +36,8 @@ extern "C" {
   double erfc(double); double atan(double); double asin(double); double acos(double); double sinh(double);
   double cosh(double); double pow(double, double); double rint(double); double floor(double); double ceil(double);
   double trunc(double);
-  int omp_get_thread_num(void); int omp_get_num_threads(void); int madvise(void*, unsigned long, int);
+  int omp_get_thread_num(void); int omp_get_num_threads(void);
+  int madvise(void*, unsigned long, int); int mincore(void*, unsigned long, unsigned char*);
 }
 
 INL vf splat(f32 x) { return x - vf{}; }
@@ -239,6 +240,10 @@ template <class F> static void parallel(i64 count, int threads, F f) {
 INL int enough(int threads, i64 work) {
   i64 most = work / 8192;
   return most >= threads ? threads : most < 1 ? 1 : (int)most;
+}
+static bool was_used(void* p, unsigned long bytes) {
+  unsigned char present = 0;
+  return mincore((void*)(((unsigned long)p + bytes / 2) & ~4095ul), 1, &present) == 0 && (present & 1);
 }
 static void huge_pages(void* p, unsigned long bytes) {
   unsigned long start = ((unsigned long)p + 4095) & ~4095ul, end = ((unsigned long)p + bytes) & ~4095ul;

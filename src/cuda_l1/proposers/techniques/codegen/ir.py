@@ -16,7 +16,8 @@ ITEMSIZE = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "i16": 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 COSTS = {
-    **dict.fromkeys(("exp", "exp2", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos"), 8),
+    **dict.fromkeys(("exp", "exp2", "expm1", "log", "sigmoid"), 8),
+    **dict.fromkeys(("log1p", "tanh", "erf", "sin", "cos"), 16),
     **dict.fromkeys(("pow", "tan", "atan", "asin", "acos", "sinh", "cosh", "erfc", "fmod"), 40),
     **dict.fromkeys(("div", "sqrt", "rsqrt", "reciprocal"), 3),
 }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 STREAM_BYTES = 2 << 20
-"""Results of this size leave the second-level cache before anybody reads them."""
+"""Results of this size leave the second-level cache before anybody reads them, so they are written past the caches."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def make_kernel(name: str, nodes: Sequence[Node], outputs: Sequence[Node], short
     sources = {node: dtype_of(node) for node in loads}
     if not sources:
         raise Unsupported("nothing to read: a constant")
-    streamed = {node for node in outputs if _large(node) and all(user.op == "output" for user in node.users)}
+    streamed = {node for node in outputs if _passes_caches(node) and all(user.op == "output" for user in node.users)}
     buffers = make_buffers(nests, program, sources, streamed)
     exchanged = [v for nest in nests for v in nest.stored if buffers[v].name.startswith("tmp")]
     return Kernel(
@@ -83,7 +83,7 @@ def strides_of(node: Node) -> tuple[int, ...]:
     return tuple(int(stride) for stride in tensor(node).stride())
 
 
-def _large(node: Node) -> bool:
+def _passes_caches(node: Node) -> bool:
     return tensor(node).nbytes >= STREAM_BYTES
 
 
