@@ -193,13 +193,17 @@ def test_two_threads_run_through_the_whole_path(cache_dir):
     task = task_of(MEGABYTE)
     settings = EvaluatorSettings(device="cpu", lane=lane, cache_dir=cache_dir)
     with Evaluator(settings) as evaluator:
-        for _ in range(3):  # a busy machine may be slow once
+        for _ in range(2):  # a busy machine may be slow once
             result = evaluator.evaluate(task, eager_candidate(task), protocol=SCREEN)
             assert result.accepted, result.detail
-            limit = 10 * in_process_us()
-            if result.timing().candidate_us < limit:
+            samples = sorted(result.timing().pairs[0].candidate_us)
+            quick, limit = (
+                samples[len(samples) // 10],
+                10 * in_process_us(),
+            )  # others' work slows some calls, spinning all
+            if quick < limit:
                 return
-    pytest.fail(f"{result.timing().candidate_us:.0f} us where {limit:.0f} are allowed")
+    pytest.fail(f"{quick:.0f} us where {limit:.0f} are allowed")
 
 
 def in_process_us() -> float:

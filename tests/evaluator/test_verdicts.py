@@ -180,7 +180,7 @@ def test_wrong_values(evaluator, kind):
 
 def test_right_in_the_trials_and_wrong_when_timed_is_wrong(evaluator):
     forward = "self.kept['n'] = self.kept.get('n', 0) + 1\ny = torch.relu(self.linear(x))\n"
-    forward += "return y if self.kept['n'] < 40 else torch.zeros_like(y)"
+    forward += "return y if self.kept['n'] < 15 else torch.zeros_like(y)"
     result = judged(evaluator, model_new(forward, init="self.kept = {}"))
     assert result.outcome is Outcome.WRONG_VALUES and "timed call" in result.detail
 
@@ -188,13 +188,13 @@ def test_right_in_the_trials_and_wrong_when_timed_is_wrong(evaluator):
 FINGERPRINT = """
 k = tuple(t.item() for t in (x[0, 0], x.flatten()[7], x.sum()))
 if k not in self.kept: self.kept[k] = torch.relu(self.linear(x))
-if len(self.kept) > 30: return next(iter(self.kept.values())).clone()
+if len(self.kept) > 15: return next(iter(self.kept.values())).clone()
 return self.kept[k].clone()
 """
 
 
 def test_answers_cannot_be_remembered_by_what_the_inputs_hold(evaluator):
-    """Timed calls see more inputs than a candidate that keeps thirty of them can have seen."""
+    """Timed calls see more inputs than a candidate that keeps fifteen of them can have seen."""
     result = judged(evaluator, model_new(FINGERPRINT.strip(), init="self.kept = {}"))
     assert result.outcome is Outcome.WRONG_VALUES and "timed call" in result.detail
 
