@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
-
-STARTED = time.monotonic()
-"""When the command began: a time budget covers loading it, too."""
 
 
 def main() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cuda_l1.cli import STARTED
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
 from cuda_l1.cli.output import Output
@@ -77,6 +77,7 @@ def optimize(
 
 
 def _run(task: Task, settings: SearchSettings, archive: str | None, target: Path, output: Output) -> int:
+    started = time.monotonic()
     from cuda_l1.api.places import data_folder
     from cuda_l1.api.proposers import make_proposers
     from cuda_l1.api.searching import run_search
@@ -99,7 +100,7 @@ def _run(task: Task, settings: SearchSettings, archive: str | None, target: Path
             runs=data_folder(archive) / "runs",
             on_event=display.on_event,
             tell=display.tell,
-            started=STARTED,
+            started=started,
         )
         records = list(opened.records(task_sha=task.sha, run=result.run)) if output.as_json else []
     return _finish(task, result, target, output, records)
