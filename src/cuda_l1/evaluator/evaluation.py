@@ -145,8 +145,8 @@ class Verdict:
                 self._measure_again(timer)
         self._timer = timer
         self.stage_s.update(timer.stage_s)
-        prepared = [side.prepared.get("peak_bytes") for side in timer.pairs[0].sides[:2]]
-        self._peaks = tuple(int(p) if p else None for p in prepared)  # type: ignore[assignment]
+        ours, theirs = (side.prepared.get("peak_bytes") for side in timer.pairs[0].sides[:2])
+        self._peaks = (int(ours) if ours else None, int(theirs) if theirs else None)
         self.findings += timer.findings()
         for name, reason in timer.dropped.items():
             text = one_line(f"{name}: {reason}")
