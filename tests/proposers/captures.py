@@ -77,8 +77,8 @@ def stand_in_for_cuda(monkeypatch: pytest.MonkeyPatch, captured_forward: Any) ->
     monkeypatch.setattr(torch.cuda, "graph", _recording)
 
 
-def hold_to_reference(source: str, tolerance: float = 1e-4) -> None:
-    """Four calls on the GPU against eager: other values, other weights, odd storage offsets; state compared too."""
+def hold_to_reference(source: str, tolerance: float = 1e-4, offset: int = 1) -> None:
+    """Four calls on the GPU against eager: other values, other weights, a storage offset; state compared too."""
     scope = namespace(source)
     reference = scope["Model"](*scope["get_init_inputs"]()).cuda()
     new = scope["ModelNew"](*scope["get_init_inputs"]()).cuda()
@@ -91,8 +91,8 @@ def hold_to_reference(source: str, tolerance: float = 1e-4) -> None:
                 for old, changed in zip(reference.parameters(), new.parameters(), strict=True):
                     old.mul_(1.5).add_(0.1)
                     changed.copy_(old)
-                given = [_offset(value) for value in given]
-            mine = [_offset(value) if trial == 2 else value.clone() for value in given]
+                given = [_offset(value, offset) for value in given]
+            mine = [_offset(value, offset) if trial == 2 else value.clone() for value in given]
             expected = reference(*given)
             kept.append((new(*mine), copy.deepcopy(expected)))
             _close(mine, given, tolerance)
@@ -101,8 +101,9 @@ def hold_to_reference(source: str, tolerance: float = 1e-4) -> None:
         _close(got, expected, tolerance)
 
 
-def _offset(value: torch.Tensor) -> torch.Tensor:
-    return torch.empty(value.numel() + 1, dtype=value.dtype, device=value.device)[1:].view_as(value).copy_(value)
+def _offset(value: torch.Tensor, elements: int) -> torch.Tensor:
+    memory = torch.empty(value.numel() + elements, dtype=value.dtype, device=value.device)
+    return memory[elements:].view_as(value).copy_(value)
 
 
 def _close(got: Any, expected: Any, tolerance: float) -> None:

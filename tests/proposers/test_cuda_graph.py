@@ -206,7 +206,8 @@ def test_on_a_gpu_replays_compute_what_the_reference_does(name: str, techniques:
     if built is None and "inductor" in techniques:
         pytest.skip("Inductor does not apply here")
     assert built is not None
-    hold_to_reference(built.source)
+    # Eager attention itself reads 16 bytes at a time: an odd offset is a misaligned address in it.
+    hold_to_reference(built.source, offset=4 if name == "attention" else 1)
 
 
 @pytest.mark.gpu

@@ -77,6 +77,9 @@ def test_matches_float64(body: str, inputs: str, tmp_path: Path) -> None:
         truth = copy.deepcopy(model).double()(*(v.double() if v.is_floating_point() else v for v in given))
     for one, two, right in itertools.zip_longest(*map(_leaves, (got, expected, truth))):
         assert (one.shape, one.dtype) == (two.shape, two.dtype)
+        if not one.is_floating_point():
+            assert torch.equal(one, two)
+            continue
         half = one.dtype in (torch.bfloat16, torch.float16)
         allowed = (4 if half else 16) * max(_error(two, right), torch.finfo(one.dtype).eps / 2)
         assert _error(one, right) <= allowed
@@ -99,6 +102,8 @@ def test_special_values(body: str, tmp_path: Path) -> None:
     x, y = torch.randn(16, 16), torch.ones(16)
     for row, value in enumerate(SPECIAL):
         x[row, row] = value
+    if "ceil" in body:  # Triton's mathematical functions take a denormal for zero, as in Inductor's kernels
+        x[x.abs() < torch.finfo(torch.float32).tiny] = 0.0
     with torch.no_grad():
         truth, got = model.double()(x.cuda().double(), y.cuda().double()), model_new(x.cuda(), y.cuda())
     for one, right in zip(_leaves(got), _leaves(truth), strict=True):
