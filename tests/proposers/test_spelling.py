@@ -33,7 +33,10 @@ full.default([2], 0.5, device=x.device); zeros.default([2], dtype=torch.int64); 
 tril.default(x); triu.default(x, 1); diag.default(b); eq.Scalar(x, 0); bitwise_not.default(x > 0)
 logsumexp.default(x, [1]); scaled_dot_product_attention.default(x[None], x[None], x[None], None, 0.0, True)
 pad.default(x, [1, 1]); one_hot.default(i, 6); outer.default(b, b); einsum.default('ij,kj->ik', [x, y])
-repeat.default(x, [2, 1])
+repeat.default(x, [2, 1]); mse_loss.default(x, y); mse_loss.default(x, y, 2); l1_loss.default(x, y)
+smooth_l1_loss.default(x, y); huber_loss.default(x, y); soft_margin_loss.default(x, y.sign()); kl_div.default(x, y)
+binary_cross_entropy.default(x.sigmoid(), y.sigmoid()); cosine_embedding_loss.default(x, y, o[:4])
+cross_entropy_loss.default(x, i[:, 0]); nll_loss.default(x, i[:, 0]); margin_ranking_loss.default(x, y, x)
 """
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 # State travels as inputs: constants baked into the library would be folded and would not follow changed weights.
+# The library is loaded as it is: torch 2.11 unpacks a package (aoti_load_package) in /tmp, where a candidate may not
+# write, whatever TMPDIR says, and crashed there outside the sandbox.
 # Precompiled headers are off because torch keeps them outside the cache directory that a candidate may write.
 _SUFFIX = '''
 import torch
+import torch._export
 import torch._inductor
 import torch._inductor.config
 
@@ -34,8 +37,10 @@ class ModelNew(Model):
         state = {**dict(self.named_parameters()), **dict(self.named_buffers())}
         if "_library" not in vars(self):
             program = torch.export.export(_Functional(self), (state, args, kwargs))
-            package = torch._inductor.aoti_compile_and_package(program)
-            vars(self)["_library"] = torch._inductor.aoti_load_package(package)
+            library = torch._inductor.aot_compile(program.module(), (state, args, kwargs))
+            leaves = torch.utils._pytree.tree_leaves((args, state))
+            device = next(leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor))
+            vars(self)["_library"] = torch._export.aot_load(library, str(device))
         return self._library(state, args, kwargs)
 
     def __getstate__(self):
