@@ -28,7 +28,7 @@ class Listed:
     def __init__(self, heads: Sequence[str]) -> None:
         self.heads = heads
 
-    def propose(self, task: Task, history: Sequence[Record]) -> Candidate | None:
+    def propose(self, task: Task, history: Sequence[Record], until: float) -> Candidate | None:
         seen = {record.candidate.id for record in history}
         for head in self.heads:
             made = Candidate(

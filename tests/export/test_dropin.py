@@ -303,6 +303,37 @@ def test_autocast_and_transforms_and_tracing_run_the_original(tmp_path: Path) ->
     assert new.report["fallbacks"]["transform"] >= 2
 
 
+def test_a_call_like_one_before_is_known_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = dropin(tmp_path)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    looked: list[object] = []
+    reason = module._dropin_reason
+    monkeypatch.setattr(module, "_dropin_reason", lambda *given: looked.append(given) or reason(*given))
+    check(module, original, new, fast=True)
+    assert not looked
+    with torch.inference_mode():
+        new(*module.get_inputs())
+    assert len(looked) == 1
+
+
+@pytest.mark.parametrize("broken", [None, int], ids=["without TensorGuards", "with another signature"])
+def test_without_torchs_own_guards_every_call_is_looked_at(tmp_path: Path, broken: object) -> None:
+    module = dropin(tmp_path)
+    module._dropin_guards = broken
+    original, new = pair(module)
+    for _ in range(3):
+        check(module, original, new, fast=True)
+    x, y = module.get_inputs()
+    calls = len(module.CALLS)
+    with torch.no_grad(), pytest.warns(UserWarning, match="another shape"):
+        new(x[:2], y[:2])
+    assert len(module.CALLS) == calls
+    with torch.no_grad():
+        torch.testing.assert_close(new(x, x), original(x, x))
+    assert len(module.CALLS) == calls + 1
+
+
 def test_an_outer_compile_traces_the_original(tmp_path: Path) -> None:
     module = dropin(tmp_path)
     original, new = pair(module)

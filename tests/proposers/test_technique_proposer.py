@@ -172,3 +172,9 @@ def test_every_registered_technique_says_what_it_is() -> None:
         assert technique.name == name
         assert technique.devices <= {"cpu", "cuda"} and technique.devices
         assert type(technique).__doc__
+
+
+def test_nothing_is_built_after_the_time_is_up_and_nothing_is_lost() -> None:
+    proposer = TechniqueProposer("cpu", techniques=NAMES)
+    assert proposer.propose(TASK, [], until=0.0) is None
+    assert proposer.propose(TASK, []) is not None

@@ -53,7 +53,7 @@ class ListProposer:
         self.histories: list[list[str]] = []
         self._texts = list(texts)
 
-    def propose(self, task: Task, history: Sequence[Record]) -> Candidate | None:
+    def propose(self, task: Task, history: Sequence[Record], until: float) -> Candidate | None:
         self.histories.append([record.candidate.label for record in history])
         return candidate(self._texts.pop(0)) if self._texts else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -126,13 +127,24 @@ def test_a_proposer_that_only_repeats_itself_is_left(search: Search) -> None:
         name = "parrot"
         asked = 0
 
-        def propose(self, task: object, history: object) -> Candidate:
+        def propose(self, task: object, history: object, until: object) -> Candidate:
             self.asked += 1
             return candidate("a speed=1.5")
 
     parrot = Parrot()
     assert search(parrot, budget_s=None).stop_reason == "exhausted"
     assert parrot.asked == 21
+
+
+def test_a_proposer_that_runs_out_of_time_has_not_run_out_of_ideas(search: Search) -> None:
+    class Slow:
+        name = "slow"
+
+        def propose(self, task: object, history: object, until: float) -> Candidate | None:
+            time.sleep(max(0.0, until - time.monotonic()) + 0.05)
+            return None
+
+    assert search(Slow(), budget_s=0.3).stop_reason == "time-budget"
 
 
 @pytest.mark.parametrize(

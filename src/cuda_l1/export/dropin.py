@@ -34,7 +34,7 @@ def render_dropin(task: Task, candidate: Candidate, guard: Guard) -> str:
     tail = _template().render(
         guard=guard,
         embedded=None if embedded is None else repr(embedded),
-        conditions=guard.input_conditions(),
+        conditions=guard.beyond(),
         careful=_careful_conditions(guard),
         dtypes=sorted({spec.dtype for spec in tensors.values()}),
         tensors="".join(f"{name}, " for name in tensors),

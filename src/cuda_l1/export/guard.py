@@ -1,7 +1,9 @@
 """What a drop-in was verified for, and the Python conditions that tell such a call from any other.
 
-The conditions are straight-line text for the exact inputs, without a loop: a guard that costs more than it protects
-would take back what the search has won.
+The conditions are straight-line text for the exact inputs, without a loop. A call that met them all once is known again
+by one call of torch's `TensorGuards`, which compares type, dtype, device, sizes, strides and dispatch keys of all its
+tensors at once; `beyond` names what it does not see. A guard that costs more than it protects would take back what the
+search has won.
 """
 
 from __future__ import annotations
@@ -42,9 +44,13 @@ class TensorSpec(Frozen):
         yield "dtype", f"{at}.dtype is _dropin_{self.dtype}"
         yield "shape", f"{at}.shape == {self.shape!r}"
         yield "strides", f"{at}.is_contiguous()" if self.contiguous else f"{at}.stride() == {self.stride!r}"
-        yield "alignment", f"not {at}.data_ptr() & 15"
+        yield from self.beyond(at)
         if self.dtype.startswith("complex"):
             yield "dtype", f"not ({at}.is_conj() or {at}.is_neg())"
+
+    def beyond(self, at: str) -> Iterator[Condition]:
+        """What `TensorGuards` does not compare."""
+        yield "alignment", f"not {at}.data_ptr() & 15"
 
 
 class ValueSpec(Frozen):
@@ -61,6 +67,10 @@ class ValueSpec(Frozen):
         else:
             yield "arguments", f"type({at}) is {type(self.value).__name__} and {at} == {self.value!r}"
 
+    def beyond(self, at: str) -> Iterator[Condition]:
+        """What `TensorGuards` does not compare."""
+        return self.conditions(at, "")
+
 
 class SequenceSpec(Frozen):
     """A list or a tuple of arguments, its length fixed."""
@@ -69,9 +79,18 @@ class SequenceSpec(Frozen):
     items: tuple[Spec, ...]
 
     def conditions(self, at: str, device: str) -> Iterator[Condition]:
-        yield "arguments", f"type({at}) is {self.kind} and len({at}) == {len(self.items)}"
+        yield self._form(at)
         for position, item in enumerate(self.items):
             yield from item.conditions(f"{at}[{position}]", device)
+
+    def beyond(self, at: str) -> Iterator[Condition]:
+        """What `TensorGuards` does not compare."""
+        yield self._form(at)
+        for position, item in enumerate(self.items):
+            yield from item.beyond(f"{at}[{position}]")
+
+    def _form(self, at: str) -> Condition:
+        return "arguments", f"type({at}) is {self.kind} and len({at}) == {len(self.items)}"
 
 
 class MappingSpec(Frozen):
@@ -80,9 +99,18 @@ class MappingSpec(Frozen):
     items: dict[str, Spec]
 
     def conditions(self, at: str, device: str) -> Iterator[Condition]:
-        yield "arguments", f"type({at}) is dict and {at}.keys() == {set(self.items) or '{}.keys()'}"
+        yield self._form(at)
         for key, item in self.items.items():
             yield from item.conditions(f"{at}[{key!r}]", device)
+
+    def beyond(self, at: str) -> Iterator[Condition]:
+        """What `TensorGuards` does not compare."""
+        yield self._form(at)
+        for key, item in self.items.items():
+            yield from item.beyond(f"{at}[{key!r}]")
+
+    def _form(self, at: str) -> Condition:
+        return "arguments", f"type({at}) is dict and {at}.keys() == {set(self.items) or '{}.keys()'}"
 
 
 Spec = TensorSpec | ValueSpec | SequenceSpec | MappingSpec
@@ -120,6 +148,10 @@ class Guard(Frozen):
     def input_conditions(self) -> list[Condition]:
         """The checks on the arguments, in an order in which a later one may rely on those before it."""
         return [c for at, spec in zip(self.names, self.inputs, strict=True) for c in spec.conditions(at, self.device)]
+
+    def beyond(self) -> list[Condition]:
+        """Those of the checks on the arguments that `TensorGuards` does not make."""
+        return [c for at, spec in zip(self.names, self.inputs, strict=True) for c in spec.beyond(at)]
 
     def tensors(self) -> Iterator[tuple[str, TensorSpec]]:
         """(expression, spec) for every tensor among the arguments, in order."""

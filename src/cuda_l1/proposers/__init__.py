@@ -14,9 +14,10 @@ class Proposer(Protocol):
     name: str
     """Stored as the origin's `proposer`."""
 
-    def propose(self, task: Task, history: Sequence[Record]) -> Candidate | None:
+    def propose(self, task: Task, history: Sequence[Record], until: float) -> Candidate | None:
         """The next candidate for `task`, never one it has offered before; None when there is nothing more to offer.
 
-        `history` holds the records of this task so far, of all proposers, oldest first.
+        `history` holds the records of this task so far, of all proposers, oldest first. `until` is a
+        `time.monotonic()`: nothing new is begun after it, and None then says no more than that the time is up.
         """
         ...

@@ -68,9 +68,9 @@ def explore(search: Search, proposers: Sequence[Proposer]) -> StopReason:
     """Proposes, skips what is known, evaluates and records, until a rule says stop; returns why."""
     schedule = Schedule(search.task, proposers, offered=[record.candidate for record in search.history])
     while (reason := search.rules.reason(search.progress())) is None:
-        candidate = schedule.propose(search.history)
+        candidate = schedule.propose(search.history, time.monotonic() + search.rules.spare_s(search.progress()))
         if candidate is None:
-            return "exhausted"
+            return search.rules.reason(search.progress()) or "exhausted"
         if not search.is_repeat(candidate):
             search.screen(candidate)
     return reason

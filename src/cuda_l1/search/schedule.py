@@ -20,11 +20,11 @@ class Schedule:
         self._waiting = deque((proposer, 0) for proposer in proposers)
         self._offered = {candidate.id for candidate in offered}
 
-    def propose(self, history: Sequence[Record]) -> Candidate | None:
-        """The next proposal, possibly one made before; None when every proposer is exhausted."""
+    def propose(self, history: Sequence[Record], until: float) -> Candidate | None:
+        """The next proposal, possibly one made before; None when every proposer is exhausted or `until` has come."""
         while self._waiting:
             proposer, repeats = self._waiting.popleft()
-            candidate = proposer.propose(self._task, history)
+            candidate = proposer.propose(self._task, history, until)
             if candidate is None:
                 continue
             repeats = repeats + 1 if candidate.id in self._offered else 0

@@ -67,11 +67,15 @@ class StopRules:
             return "roofline"
         if self.budget_evaluations is not None and progress.evaluations >= self.budget_evaluations:
             return "evaluation-budget"
-        # Slow baselines must not end a search before its first candidate: that one may use what is kept for the final.
-        reserve_s = self.reserve_s(progress) if progress.tried else 0.0
-        if self.left_s(progress) < progress.screen_s + reserve_s:
+        if self.spare_s(progress) < 0:
             return "time-budget"
         return "no-gain" if progress.without_gain >= self.patience else None
+
+    def spare_s(self, progress: Progress) -> float:
+        """Seconds left beyond one more screen and the final; below 0, that screen does not fit."""
+        # Slow baselines must not end a search before its first candidate: that one may use what is kept for the final.
+        reserve_s = self.reserve_s(progress) if progress.tried else 0.0
+        return self.left_s(progress) - progress.screen_s - reserve_s
 
     def left_s(self, progress: Progress) -> float:
         """Seconds left of the time budget; infinite without one."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -74,13 +76,18 @@ class TechniqueProposer:
         """What could not be built, over all tasks: `technique + technique: why`, one line each."""
         self._known: dict[str, _Known] = {}
 
-    def propose(self, task: Task, history: Sequence[Record]) -> Candidate | None:
-        """The next candidate that neither `history` nor an earlier call holds; None when there is none left."""
+    def propose(self, task: Task, history: Sequence[Record], until: float = math.inf) -> Candidate | None:
+        """The next candidate that neither `history` nor an earlier call holds; None when there is none left.
+
+        Building one can take Inductor several seconds; after `until` (a `time.monotonic()`) no building is begun.
+        """
         known = self._known.setdefault(task.sha, _Known())
         seen = known.offered | {record.candidate.id for record in history}
         for subset in self._subsets(task, known, self._scores(history)):
             if subset in known.tried:
                 continue
+            if time.monotonic() > until:
+                return None
             known.tried.add(subset)
             candidate = self._build(task, subset)
             if candidate is not None and candidate.id not in seen:
