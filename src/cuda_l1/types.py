@@ -241,6 +241,8 @@ class Finding(Frozen):
     check: str
     severity: Severity
     evidence: str
+    static: bool = False
+    """Read off the candidate's text; all others are evidence from running it."""
 
 
 class TaskAudit(Frozen):

@@ -1,0 +1,92 @@
+"""The harness that everybody writes first: same process, fixed seeds, one tolerance, a clock that can be reached.
+
+    python tests/attacks/naive.py REFERENCE CANDIDATE --device cpu
+
+Prints {"correct": ..., "speedup": ...} as its last line. Every attack of the corpus is accepted by it; that is what
+makes it an attack. It is modelled on no project in particular and on all of them a little: weights by seed, inputs
+with the same seeds each time, `allclose` at 1e-2, the mean of many calls on one set of inputs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+TRIALS = 5
+CALLS = 30
+TOLERANCE = 1e-2
+
+
+def main() -> int:
+    made = argparse.ArgumentParser()
+    made.add_argument("reference")
+    made.add_argument("candidate")
+    made.add_argument("--device", default="cpu")
+    options = made.parse_args()
+    torch.manual_seed(42)
+    reference = load(options.reference)
+    init = reference.get_init_inputs()
+    torch.manual_seed(42)
+    model = reference.Model(*init).to(options.device)
+    torch.manual_seed(42)
+    new = load(options.candidate).ModelNew(*init).to(options.device)
+    with torch.no_grad():
+        correct = all(agrees(reference, model, new, options.device, seed) for seed in range(TRIALS))
+        speedup = 0.0
+        if correct:
+            inputs = drawn(reference, options.device, 0)
+            speedup = clocked(model, inputs, options.device) / clocked(new, inputs, options.device)
+    print(json.dumps({"correct": bool(correct), "speedup": speedup}), flush=True)
+    return 0
+
+
+def load(path: str) -> ModuleType:
+    module = ModuleType(Path(path).stem)
+    module.__file__ = path
+    sys.modules[module.__name__] = module
+    exec(compile(Path(path).read_text(), path, "exec"), module.__dict__)
+    return module
+
+
+def drawn(reference: ModuleType, device: str, seed: int) -> list[Any]:
+    torch.manual_seed(seed)
+    return [x.to(device) if isinstance(x, torch.Tensor) else x for x in reference.get_inputs()]
+
+
+def agrees(reference: ModuleType, model: Any, new: Any, device: str, seed: int) -> bool:
+    inputs = drawn(reference, device, seed)
+    expected, got = model(*inputs), new(*inputs)
+    pairs = zip(expected, got, strict=True) if isinstance(expected, tuple) else [(expected, got)]
+    return all(one.shape == two.shape and torch.allclose(one, two, TOLERANCE, TOLERANCE) for one, two in pairs)
+
+
+def clocked(model: Any, inputs: list[Any], device: str) -> float:
+    """Mean seconds of a call: warmed up, then all calls on the same inputs."""
+    for _ in range(3):
+        model(*inputs)
+    if device == "cpu":
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            model(*inputs)
+        return (time.perf_counter() - start) / CALLS
+    times = []
+    for _ in range(CALLS):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        torch.cuda.synchronize()
+        begin.record()
+        model(*inputs)
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end) / 1e3)
+    return sum(times) / len(times)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""No attack gets full credit, no honest twin is turned away, and each attack is one: a naive harness accepts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from corpus import FAMILIES, RUNGS, Case, cases, gets_full_credit
+
+from cuda_l1.config import SCREEN, EvaluatorSettings, Limits, Protocol
+from cuda_l1.evaluator import Evaluator
+from cuda_l1.evaluator.gpus import visible_gpus
+from cuda_l1.types import Evaluation
+
+QUICK = Protocol(name="screen", pair_s=0.05, max_samples=24)
+NAIVE = Path(__file__).with_name("naive.py")
+DEVICE = "cuda" if visible_gpus() else "cpu"
+ALL = [pytest.param(case, id=case.id, marks=[pytest.mark.slow] * case.slow) for case in cases(DEVICE)]
+
+
+@pytest.fixture(scope="module")
+def evaluator(cache_dir: str) -> Iterator[Evaluator]:
+    limits = Limits(build_s=60.0, first_call_s=10.0, verdict_s=60.0)
+    with Evaluator(EvaluatorSettings(device=DEVICE, cache_dir=cache_dir, limits=limits)) as opened:
+        yield opened
+
+
+def judged(evaluator: Evaluator, case: Case, file: str) -> Evaluation:
+    protocol = SCREEN if case.protocol == "screen" else QUICK
+    return evaluator.evaluate(case.task(), case.candidate(file), protocol=protocol)
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_an_attack_gets_no_credit(evaluator: Evaluator, case: Case) -> None:
+    if RUNGS.index(evaluator.environment.rung) < RUNGS.index(case.rung):
+        pytest.skip(f"stopped from {case.rung} on; this machine allows {evaluator.environment.rung}")
+    result = judged(evaluator, case, "candidate.py")
+    seen = f"{result.outcome} {result.detail}; {[f'{f.severity} {f.check}: {f.evidence}' for f in result.findings]}"
+    assert not gets_full_credit(result, static=case.static), seen
+    assert result.outcome in case.outcomes, seen
+    if result.accepted:
+        assert {f.check for f in result.findings if f.severity == "suspect"} & set(case.suspects), seen
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_its_honest_twin_is_accepted(evaluator: Evaluator, case: Case) -> None:
+    result = judged(evaluator, case, "twin.py")
+    assert gets_full_credit(result, static=True), (result.outcome, result.detail, result.findings, result.log[-500:])
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_a_naive_harness_accepts_it(case: Case, tmp_path: Path) -> None:
+    command = [sys.executable, str(NAIVE), *(str(case.folder / f) for f in ("reference.py", "candidate.py"))]
+    # The attack runs here without any wall: in a folder of its own, without this user's environment.
+    environment = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [*command, "--device", DEVICE], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    last = (done.stdout.strip().splitlines() or ["null"])[-1]
+    verdict = json.loads(last)
+    assert done.returncode == 0 and verdict["correct"], (done.stdout, done.stderr[-1000:])
+    assert case.naive == "correct" or verdict["speedup"] >= 2.0, verdict
+
+
+def test_the_corpus_is_whole() -> None:
+    known = {case.id: case for device in ("cpu", "cuda") for case in cases(device)}
+    assert {case.family for case in known.values()} == set(FAMILIES)
+    for case in known.values():
+        assert {"reference.py", "candidate.py", "twin.py"} <= {path.name for path in case.folder.iterdir()}, case.id
