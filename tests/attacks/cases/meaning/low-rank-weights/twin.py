@@ -1,0 +1,15 @@
+"""The same product from the left: two thin products in place of a thick one."""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width, rank):
+        super().__init__()
+        scales = 0.5 ** torch.arange(rank, dtype=torch.get_default_dtype())
+        self.left = nn.Parameter(torch.randn(width, rank) * scales / width**0.5)
+        self.right = nn.Parameter(torch.randn(rank, width))
+
+    def forward(self, x):
+        return (x @ self.left) @ self.right

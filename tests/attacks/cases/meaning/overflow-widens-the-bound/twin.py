@@ -1,0 +1,19 @@
+"""Both parts, written into one tensor."""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width, classes):
+        super().__init__()
+        self.hidden = nn.ModuleList(nn.Linear(width, width) for _ in range(5))
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, x):
+        out = x.new_zeros(x.shape[0], 1 + self.head.out_features)
+        out[:, 0] = (x / x.mean(dim=-1, keepdim=True)).sum(dim=-1).exp_()
+        for layer in self.hidden:
+            x = layer(x).relu_()
+        out[:, 1:] = torch.softmax(self.head(x), dim=-1)
+        return out

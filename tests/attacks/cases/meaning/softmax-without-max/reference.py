@@ -1,0 +1,17 @@
+"""Softmax over rows."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)
+
+
+def get_inputs():
+    return [torch.rand(128, 512)]
+
+
+def get_init_inputs():
+    return []
