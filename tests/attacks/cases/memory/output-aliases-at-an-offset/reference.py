@@ -1,0 +1,17 @@
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    """All rows but the first."""
+
+    def forward(self, x):
+        return x[1:].clone()
+
+
+def get_inputs():
+    return [torch.randn(513, 1024)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,23 @@
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    """A projection whose weight rows are normalised in each call."""
+
+    def __init__(self, width, columns):
+        super().__init__()
+        self.direction = nn.Parameter(torch.randn(columns, width))
+        self.size = nn.Parameter(torch.ones(columns, 1))
+
+    def forward(self, x):
+        weight = self.size * self.direction / self.direction.norm(dim=1, keepdim=True)
+        return x @ weight.t()
+
+
+def get_inputs():
+    return [torch.randn(4, 512)]
+
+
+def get_init_inputs():
+    return [512, 1024]
