@@ -1,0 +1,33 @@
+"""A sub-module runs the network on a stream that it holds, and joins it each time."""
+
+import torch
+import torch.nn as nn
+
+
+class Aside(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(width, width)
+        self.second = nn.Linear(width, width)
+        self.third = nn.Linear(width, width)
+        self.side = None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.side is None:
+            self.side = torch.cuda.Stream(priority=-1)
+        main = torch.cuda.current_stream()
+        self.side.wait_stream(main)
+        with torch.cuda.stream(self.side):
+            out = self.third(torch.relu(self.second(torch.relu(self.first(x)))))
+        main.wait_stream(self.side)
+        out.record_stream(main)
+        return out
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.network = Aside(width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.network(x)
