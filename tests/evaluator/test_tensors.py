@@ -183,3 +183,21 @@ def test_a_buffer_gives_its_descriptor_back():
     del kept
     assert held <= 20  # the mapping keeps one of its own while a tensor lies in it
     assert len(os.listdir("/proc/self/fd")) == open_before
+
+
+@pytest.mark.parametrize(
+    ("tensor", "expected"),
+    [
+        (torch.zeros(3, 4), False),
+        (torch.zeros(3, 4).t(), False),
+        (torch.zeros(3, 4)[:, :2], False),
+        (torch.zeros(1, 4).expand(1, 4), False),
+        (torch.zeros(1, 4).expand(3, 4), True),
+        (torch.zeros(()).expand(5), True),
+        (torch.zeros(6).unfold(0, 3, 1), True),
+        (torch.zeros(6).unfold(0, 3, 3), False),
+        (torch.zeros(0, 4).expand(0, 4), False),
+    ],
+)
+def test_elements_that_share_memory_are_seen(tensor: torch.Tensor, expected: bool) -> None:
+    assert tensors.overlaps(tensor) is expected

@@ -7,6 +7,7 @@ import re
 import pytest
 from evaluator_support import LINEAR, QUICK, candidate_of, checks, task_of
 
+from cuda_l1.config import SCREEN
 from cuda_l1.errors import InfrastructureError, TaskError, UsageError
 from cuda_l1.evaluator import Evaluator, eager_candidate
 from cuda_l1.types import Evaluation, Outcome
@@ -117,6 +118,7 @@ FORM = {
     "transposed": (RIGHT + ".t()", Outcome.WRONG_SHAPE),
     "two": ("y = torch.relu(self.linear(x))\nreturn y, y", Outcome.WRONG_SHAPE),
     "nested": ("return [torch.relu(self.linear(x))]", Outcome.WRONG_SHAPE),
+    "expanded": ("return torch.relu(self.linear(x))[:1].expand(16, 32)", Outcome.NO_OUTPUT),
     "broadcastable": ("return torch.relu(self.linear(x))[:1]", Outcome.WRONG_SHAPE),
     "double": (RIGHT + ".double()", Outcome.WRONG_DTYPE),
     "half": (RIGHT + ".half()", Outcome.WRONG_DTYPE),
@@ -229,12 +231,68 @@ LYING = """
 """
 
 
-def test_a_clock_that_lies_is_rejected(evaluator):
+def test_a_clock_that_lies_is_not_believed(evaluator):
     before = "\n".join(line[4:] for line in LYING.splitlines())
     slow = "import time\nend = time.perf_counter() + 0.002\nwhile time.perf_counter() < end: pass\n"
     result = judged(evaluator, model_new(slow + RIGHT, before=before))
-    assert result.outcome is Outcome.REJECTED and "clock-mismatch" in result.detail
-    assert "clock-mismatch" in checks(result, "reject") and result.correctness.precision_class == "fp32"
+    assert result.correctness.precision_class == "fp32"
+    if result.accepted:  # on a machine too unsteady to tell an attack: the judge's figure stands in
+        assert "clock-mismatch" in checks(result, "suspect") and result.timings[0].speedup < 0.1
+    else:
+        assert result.outcome is Outcome.REJECTED and "clock-mismatch" in checks(result, "reject")
+
+
+PATCHES = {
+    "clock": "import time\ntime.perf_counter = lambda: 0.0",
+    "another-builtin": "import time\ntime.perf_counter = time.process_time",
+    "comparison": "torch.allclose = lambda *a, **k: True",
+    "method": "torch.Tensor.__eq__ = lambda self, other: True",
+    "class": "class Event: pass\ntorch.cuda.Event = Event",
+    "builtin": "import builtins\nbuiltins.all = lambda values: True",
+}
+
+
+@pytest.mark.parametrize("kind", PATCHES)
+@pytest.mark.parametrize("when", ["import", "call"])
+def test_what_a_candidate_replaces_around_itself_is_named(evaluator, kind, when):
+    text = PATCHES[kind]
+    body = model_new(RIGHT, before=text) if when == "import" else model_new(f"{text}\n{RIGHT}")
+    result = judged(evaluator, body)
+    assert "patched" in checks(result, "suspect") or not result.accepted, (result.outcome, result.findings)
+
+
+HARMLESS = {
+    "dynamo": "import torch._dynamo",
+    "own-names": "perf_counter = lambda: 0.0\nall = any",
+    "a-new-attribute": "torch.my_kernel = lambda x: x",
+    "put-back": "import time\n_true = time.perf_counter\ntime.perf_counter = None\ntime.perf_counter = _true",
+    "wrapped-by-a-library": "torch.manual_seed = torch.compiler.disable(torch.manual_seed)",
+}
+
+
+@pytest.mark.parametrize("kind", HARMLESS)
+def test_what_is_no_replacement_is_not(evaluator, kind):
+    result = judged(evaluator, model_new(RIGHT, before=HARMLESS[kind]))
+    assert result.accepted and not checks(result, "suspect"), result.findings
+
+
+IN_ANOTHER_THREAD = """
+import threading, time
+y = torch.empty(16, 32)
+def work():
+    time.sleep(0.002)
+    y.copy_(F.linear(x, self.linear.weight, self.linear.bias).clamp(min=0))
+self.n = getattr(self, 'n', 0) + 1
+thread = threading.Thread(target=work)
+thread.start()
+if self.n < 20: thread.join()
+return y
+"""
+
+
+def test_an_output_that_a_thread_finishes_later_is_not_accepted(evaluator):
+    result = evaluator.evaluate(TASK, candidate_of(TASK, model_new(IN_ANOTHER_THREAD.strip())), protocol=SCREEN)
+    assert not result.accepted, result.findings
 
 
 # ── limits ────────────────────────────────────────────────────────────────────────────────────────

@@ -16,6 +16,7 @@ from typing import Any
 from cuda_l1.config import Limits, Protocol
 from cuda_l1.evaluator.bench import Bench, Failure, Runner
 from cuda_l1.evaluator.eager import eager_candidate
+from cuda_l1.evaluator.findings.observed import observed
 from cuda_l1.evaluator.findings.static import static_findings
 from cuda_l1.evaluator.lease import DeviceLease
 from cuda_l1.evaluator.timing import Timer
@@ -126,6 +127,7 @@ class Verdict:
         self.findings += [Finding(**{**f, "evidence": one_line(f["evidence"])}) for f in reply["evidence"]["findings"]]
         if reply["evidence"]["failure"]:
             raise self.bench.failure(runner, reply["evidence"]["failure"])
+        self.findings += observed(self.bench, runner)
 
     def _time(self, runner: Runner | None) -> None:
         assert self._evidence is not None

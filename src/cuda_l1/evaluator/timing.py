@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from cuda_l1.config import Limits, Protocol
 from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator.bench import Bench, Failure, Runner
+from cuda_l1.evaluator.findings.observed import observed
 from cuda_l1.scoring import FIRST_PAIRS, interval, pairs_needed, target_half_width
 from cuda_l1.types import Candidate, Clock, Finding, Outcome, Pair, Timing
 
@@ -48,6 +49,8 @@ class Side:
     judge: dict[Clock, list[float]] = field(default_factory=dict)
     surcharge_us: float = 0.0
     """Added on the device clock."""
+    late: bool = False
+    """An output changed after its call had returned."""
 
     def median(self, clock: Clock) -> float:
         """The figure of this side on a clock; on the device clock with the surcharge for several streams."""
@@ -111,6 +114,7 @@ class Timer:
         self.compared = 0
         self.worst_timed_error = 0.0
         self.timed_bound = 0.0
+        self._observed: list[Finding] = []
 
     # ── pairs ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -192,6 +196,9 @@ class Timer:
                 self._add_opponent(sides, name, opponent, ready.pop(0) if ready else None)
             self._time(sides)
             self._verify(sides[0])
+            if not self.pairs:
+                sides[0].runner.guest.resume()
+                self._observed = observed(self._bench, sides[0].runner)
             self._take_slope(sides[0])
             self._count_streams(sides)
         finally:
@@ -307,6 +314,7 @@ class Timer:
             side.runner.guest.stop()
         side.samples.setdefault(clock, []).extend(reply["samples"])
         side.judge.setdefault(clock, []).extend(reply["judge"])
+        side.late = side.late or reply["late"]
 
     def _take_slope(self, side: Side) -> None:
         """For a call so short that the judge's clock is coarse: its own lower bound from many calls behind one gate."""
@@ -346,7 +354,7 @@ class Timer:
     def findings(self) -> list[Finding]:
         """What the timed runs themselves show."""
         prepared = self.pairs[0].sides[0].prepared
-        found = []
+        found = [*self._observed]
         if prepared["reused"]:
             found.append(
                 Finding(
@@ -355,6 +363,9 @@ class Timer:
                     evidence="outputs are overwritten by a later call; timed with a clone",
                 )
             )
+        if any(pair.sides[0].late for pair in self.pairs):
+            text = "an output was still being written after its timed call had returned"
+            found.append(Finding(check="late-write", severity="reject", evidence=text))
         if self.streams > 1:
             text = f"works on {self.streams} streams; {MULTI_STREAM_US:.0f} us added to its device time"
             found.append(Finding(check="multi-stream", severity="note", evidence=text))

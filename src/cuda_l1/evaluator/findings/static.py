@@ -51,7 +51,9 @@ def static_findings(source: str) -> list[Finding]:
             tree = ast.parse(source)
         seen: dict[str, Finding] = {}
         for check, severity, line, text in _walk(tree):
-            seen.setdefault(check, Finding(check=check, severity=severity, evidence=f"line {line}: {text}", static=True))
+            seen.setdefault(
+                check, Finding(check=check, severity=severity, evidence=f"line {line}: {text}", static=True)
+            )
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return list(seen.values())

@@ -177,6 +177,8 @@ class Checker:
             raise Wrong("WRONG_DTYPE", f"{name} is {out.get('dtype')}, not {dtype}"[:300])
         if out.get("device") != want.device.type:
             raise Wrong("WRONG_DTYPE", f"{name} is on {out.get('device')}, not {want.device.type}"[:300])
+        if is_output and out.get("overlaps") and not self.reference.overlaps:
+            raise Wrong("NO_OUTPUT", f"{name} is expanded: elements share memory; the reference's does not")
         if is_output and out.get("alias") and not self.reference.aliases:
             raise Wrong("WRONG_VALUES", f"{name} is a view of an input; the reference's is not")
 

@@ -39,6 +39,8 @@ class Block:
 
     samples: list[float]
     judge: list[float]
+    late: bool = False
+    """An output changed after its call had returned."""
 
 
 class Supply:
@@ -100,7 +102,7 @@ def block_on_cpu(
 ) -> Block:
     """`calls` driven calls after `warm` that are not counted. The judge's figure is the round trip."""
     total = calls + warm
-    samples, judge = [], []
+    samples, judge, late = [], [], False
     for number in range(total):
         inputs = supply.lay(session)
         begin = time.perf_counter_ns()
@@ -113,9 +115,9 @@ def block_on_cpu(
         if number + 1 < total:
             samples.append(_number(reply.get("us")))
         else:
-            samples = _samples(reply, total)
+            samples, late = _samples(reply, total), reply.get("late") is not False
         keep_some(session, inputs, request["slots"])
-    return Block(samples[warm:], judge[warm:])
+    return Block(samples[warm:], judge[warm:], late)
 
 
 def _number(value: Any) -> float:

@@ -247,7 +247,13 @@ class Judge:
             )
         else:
             block = driving.block_on_cpu(session, self._supply, session.request, message["calls"], **options)
-        return {"samples": block.samples, "judge": block.judge}
+        return {"samples": block.samples, "judge": block.judge, "late": block.late}
+
+    def observe(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """What a runner says that its candidate changed around itself: names, not believed to be all."""
+        told = self._sessions[message["name"]].ask("observe", 30.0, "looking at what was changed").get("patched")
+        names = told if isinstance(told, list) else ["a malformed list"]
+        return {"patched": [str(name)[:100] for name in names[:20]]}
 
     def verify_timed(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Compare the outputs kept from timed calls with truth, under the class that the trials gave."""
@@ -319,6 +325,7 @@ def main(channel: Channel, spec: dict[str, Any]) -> None:
             "slope",
             "block",
             "verify_timed",
+            "observe",
         )
     }
     while True:

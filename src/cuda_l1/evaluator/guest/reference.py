@@ -14,7 +14,7 @@ import torch
 
 from . import oracle, state, trials
 from .load import construct, load_module, read_safetensors, seed_everything
-from .tensors import Unsupported, layout, leaves, map_leaves, require_supported
+from .tensors import Unsupported, layout, leaves, map_leaves, overlaps, require_supported
 
 
 class BadTask(Exception):
@@ -74,6 +74,8 @@ class Reference:
     changed_state: list[str] = field(init=False, default_factory=list)
     aliases: bool = field(init=False, default=False)
     """An output of the reference's is a view of an argument."""
+    overlaps: bool = field(init=False, default=False)
+    """An output of the reference's is expanded: elements share memory."""
     oracle_place: str = field(init=False, default="float64")
     _twin: torch.nn.Module | None = field(init=False, default=None)
     _layout: Any = field(init=False, default=None)
@@ -236,6 +238,7 @@ class Reference:
         result = self._stage("Model.forward raised", lambda: _no_grad_call(self.model, args))
         held = {t.untyped_storage().data_ptr() for t in leaves(args)} - {0}
         self.aliases = any(t.untyped_storage().data_ptr() in held for t in leaves(result))
+        self.overlaps = any(overlaps(t) for t in leaves(result))
         pairs = zip(leaves(inputs), leaves(args), strict=True)
         self.changed_args = [i for i, (old, new) in enumerate(pairs) if not state.same(old, new)]
         self.changed_state = trials.changed(self.public, state.snapshot(self.model))

@@ -17,9 +17,11 @@ import torch
 
 from . import buffers, state
 from .channel import Channel, ChannelClosed
+from .glimpse import Glimpse
 from .load import construct, load_module, seed_everything
 from .reference import structure_of
-from .tensors import leaves, map_leaves, plain_tensor_problem, unpack, view
+from .tensors import leaves, map_leaves, overlaps, plain_tensor_problem, unpack, view
+from .watched import Watched
 
 _now = time.perf_counter_ns
 _copy = torch.Tensor.copy_
@@ -40,6 +42,7 @@ class Runner:
         self._partners = state.Partners()
         self._args: list[Any] = []
         self._kept: list[tuple[torch.Tensor, int]] = []
+        self._watched = Watched()
 
     def warm(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Threads and, on a GPU, the context and the harness's own driver handle. Before any candidate exists."""
@@ -153,6 +156,7 @@ class Runner:
             "shape": list(tensor.shape),
             "stride": list(tensor.stride()),
             "device": tensor.device.type,
+            "overlaps": overlaps(tensor),
             "alias": any(storage and storage == a.untyped_storage().data_ptr() for a in args),
         }
 
@@ -174,7 +178,7 @@ class Runner:
         """A block of driven calls; the samples go back with the last reply."""
         if self._cuda:
             return dict(self._cuda.block(self, message))
-        samples = []
+        samples, glimpse, late = [], Glimpse(), False
         for index in range(message["calls"]):
             if index:
                 self._channel.receive(timeout=message["patience_s"])
@@ -184,13 +188,15 @@ class Runner:
             if message["clone"]:
                 result = map_leaves(result, _clone)
             elapsed = _now() - start
+            seen = glimpse.look(result)
             self._deliver(result, message)
+            late = late or glimpse.differ(seen, glimpse.look(result))
             self._reinstate(before, message)
             result = None
             samples.append(elapsed / 1e3)
             if index + 1 < message["calls"]:
                 self._channel.send({"us": samples[-1]})
-        return {"samples": samples}
+        return {"samples": samples, "late": late}
 
     def slope(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Several calls behind one gate, timed by the judge alone."""
@@ -231,6 +237,10 @@ class Runner:
         self._model.train(message["mode"] == "train")
         return {}
 
+    def observe(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """What the candidate changed in modules that others rely on."""
+        return {"patched": self._watched.changed()[:20]}
+
     def profile(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Streams on which one call works."""
         return {"streams": self._cuda.count_streams(self) if self._cuda else 1}
@@ -267,7 +277,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
 
 OPERATIONS = (
     *("warm", "buffers", "load", "match", "weights", "inputs", "call", "release", "block", "slope"),
-    *("statistics", "profile", "empty", "set_mode"),
+    *("statistics", "profile", "observe", "empty", "set_mode"),
 )
 
 

@@ -46,6 +46,18 @@ def plain_tensor_problem(value: Any) -> str | None:
     return None
 
 
+def overlaps(tensor: torch.Tensor) -> bool:
+    """Whether two elements share memory, as in an expanded tensor, which costs nothing to make."""
+    if tensor.numel() == 0:
+        return False
+    reach = 0
+    for stride, size in sorted((st, sz) for st, sz in zip(tensor.stride(), tensor.shape, strict=True) if sz > 1):
+        if stride <= reach:
+            return True
+        reach += stride * (size - 1)
+    return False
+
+
 def _reserve(cursor: int, nbytes: int, lead: int = 0) -> tuple[int, int]:
     start = -(-cursor // ALIGNMENT) * ALIGNMENT + lead
     return start, start + nbytes
