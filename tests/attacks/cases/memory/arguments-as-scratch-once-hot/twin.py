@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-HOT = 12
+HOT = 8
 
 
 class ModelNew(nn.Module):
