@@ -1,6 +1,5 @@
 """Adds the epsilon in place before the root."""
 
-import torch
 from torch import nn
 
 

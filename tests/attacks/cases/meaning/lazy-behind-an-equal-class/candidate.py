@@ -34,7 +34,7 @@ class ModelNew(nn.Module):
 
     def _compute(self, x):
         for layer in self.layers:
-            x = torch.sigmoid(layer(x))
+            x = torch.relu(layer(x))
         return x
 
     def forward(self, x):

@@ -11,7 +11,7 @@ class Model(nn.Module):
 
     def forward(self, x):
         for layer in self.layers:
-            x = torch.sigmoid(layer(x))
+            x = torch.relu(layer(x))
         return x
 
 

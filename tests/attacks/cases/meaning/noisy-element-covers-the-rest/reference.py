@@ -7,12 +7,12 @@ from torch import nn
 class Model(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.up = nn.Linear(width, width)
-        self.down = nn.Linear(width, width)
+        self.up = nn.Linear(width, width, bias=False)
+        self.down = nn.Linear(width, width, bias=False)
 
     def forward(self, x):
         out = self.down(torch.relu(self.up(x)))
-        large = 256.0 * x[:, :1]
+        large = 1024.0 * x[:, :1]
         return torch.cat([(out[:, :1] + large) - large, out[:, 1:]], dim=1)
 
 

@@ -1,6 +1,5 @@
 """The same with the maximum subtracted first."""
 
-import torch
 from torch import nn
 
 
