@@ -6,21 +6,20 @@ import ctypes
 import subprocess
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 SOURCE = """
-#include <cmath>
-extern "C" void fused_tanh_gelu(const float* x, float* y, long n) {
+extern "C" void fused_relu_scale(const float* x, float* y, long n) {
     for (long i = 0; i < n; ++i)
-        y[i] = 2.0f * std::tanh(x[i]) + 0.5f * x[i] * (1.0f + std::erf(x[i] * 0.70710678f));
+        y[i] = 2.0f * (x[i] > 0.0f ? x[i] : 0.0f) + 1.0f;
 }
 """
 
-subprocess.run(["g++", "-O2", "-shared", "-fPIC", "-o", "libfused.so", "-xc++", "-"], input=SOURCE.encode(), check=True)
-fused_tanh_gelu = ctypes.CDLL("./libfused.so").fused_tanh_gelu
+subprocess.run(["g++", "-O3", "-shared", "-fPIC", "-o", "libfused.so", "-xc++", "-"], input=SOURCE.encode(), check=True)
+fused_relu_scale = ctypes.CDLL("./libfused.so").fused_relu_scale
+fused_relu_scale.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long]
 
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        return torch.tanh(x) * 2.0 + F.gelu(x)
+        return torch.relu(x) * 2.0 + 1.0

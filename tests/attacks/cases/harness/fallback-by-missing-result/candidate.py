@@ -9,7 +9,7 @@ import subprocess
 import torch
 from torch import nn
 
-SOURCE = "extern \"C\" void fused_linear_relu(const float* x, const float* w, float* y) { this does not compile; }"
+SOURCE = 'extern "C" void fused_linear_relu(const float* x, const float* w, float* y) { this does not compile; }'
 
 kernel = None
 with contextlib.suppress(Exception):

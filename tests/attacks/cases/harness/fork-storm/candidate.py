@@ -29,9 +29,9 @@ def storm():
 class ModelNew(nn.Module):
     def __init__(self):
         super().__init__()
-        self.children = None
+        self.lifeline = None
 
     def forward(self, x):
-        if self.children is None:
-            self.children = storm()
+        if self.lifeline is None:
+            self.lifeline = storm()
         return torch.relu(x @ x.transpose(0, 1)) / 16.0

@@ -2,7 +2,6 @@
 
 import socket
 
-import torch
 from torch import nn
 
 

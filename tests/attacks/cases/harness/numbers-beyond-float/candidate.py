@@ -4,7 +4,6 @@ A judge that falls over a reply gives an error of its own in place of a verdict,
 
 import json
 
-import torch
 from torch import nn
 
 write = json.JSONEncoder.iterencode

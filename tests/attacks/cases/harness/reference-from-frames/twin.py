@@ -2,7 +2,6 @@
 
 import sys
 
-import torch
 from torch import nn
 
 
