@@ -24,9 +24,10 @@ ALL = [pytest.param(case, id=case.id, marks=[pytest.mark.slow] * case.slow) for 
 
 
 @pytest.fixture(scope="module")
-def evaluator(cache_dir: str) -> Iterator[Evaluator]:
+def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
     limits = Limits(build_s=60.0, first_call_s=10.0, verdict_s=60.0)
-    with Evaluator(EvaluatorSettings(device=DEVICE, cache_dir=cache_dir, limits=limits)) as opened:
+    cache = str(tmp_path_factory.mktemp("cache"))
+    with Evaluator(EvaluatorSettings(device=DEVICE, cache_dir=cache, limits=limits)) as opened:
         yield opened
 
 
