@@ -12,7 +12,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.rand(256, 512)]
+    return [torch.rand(64, 256)]
 
 
 def get_init_inputs():

@@ -14,8 +14,8 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(16, 256)]
+    return [torch.randn(16, 128)]
 
 
 def get_init_inputs():
-    return [256, 2048]
+    return [128, 128]

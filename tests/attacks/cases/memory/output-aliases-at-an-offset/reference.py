@@ -10,7 +10,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(513, 1024)]
+    return [torch.randn(33, 512)]
 
 
 def get_init_inputs():

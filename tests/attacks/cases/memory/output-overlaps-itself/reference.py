@@ -18,4 +18,4 @@ def get_inputs():
 
 
 def get_init_inputs():
-    return [512]
+    return [32]

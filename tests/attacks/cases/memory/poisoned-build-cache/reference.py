@@ -39,7 +39,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(256, 512)]
+    return [torch.randn(64, 256)]
 
 
 def get_init_inputs():

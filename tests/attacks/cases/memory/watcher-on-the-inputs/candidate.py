@@ -7,7 +7,7 @@ import time
 import torch
 from torch import nn
 
-UNWATCHED = 12
+UNWATCHED = 8
 
 
 class ModelNew(nn.Module):
