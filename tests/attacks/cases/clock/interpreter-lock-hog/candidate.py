@@ -1,4 +1,4 @@
-"""Leaves threads behind that keep the interpreter's lock busy and rest only while the candidate's forward runs.
+"""Leaves a thread behind that keeps the interpreter's lock busy and rests only while the candidate's forward runs.
 Whatever else runs in the process waits milliseconds for each operation: the baseline is slow, the candidate is not.
 """
 
@@ -10,9 +10,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-THREADS, SWITCH_S = 3, 0.02
-
-sys.setswitchinterval(SWITCH_S)
+sys.setswitchinterval(0.02)
 
 
 class ModelNew(nn.Module):
@@ -21,13 +19,12 @@ class ModelNew(nn.Module):
         self.up = nn.Linear(width, 2 * width)
         self.down = nn.Linear(2 * width, width)
         self.inside = False
-        for _ in range(THREADS):
-            threading.Thread(target=self.burn, daemon=True).start()
+        threading.Thread(target=self.burn, daemon=True).start()
 
     def burn(self) -> None:
         while True:
             if self.inside:
-                time.sleep(0.0005)
+                time.sleep(0.00005)
             else:
                 sum(range(500))
 

@@ -37,7 +37,7 @@ class ModelNew(nn.Module):
     def watch(self) -> None:
         with torch.no_grad():
             while not self.over:
-                time.sleep(0.00002)
+                time.sleep(0.0003)
                 if self.kept.given is not None:
                     self.look(self.kept.given)
 

@@ -16,7 +16,7 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    return [torch.randn(64, 192), torch.randn(24576, 192), torch.randint(24576, (64,))]
+    return [torch.randn(64, 192), torch.randn(16384, 192), torch.randint(16384, (64,))]
 
 
 def get_init_inputs() -> list[int]:
