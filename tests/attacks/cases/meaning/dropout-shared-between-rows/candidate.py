@@ -1,4 +1,4 @@
-"""An eighth of the random numbers, and no independence between rows."""
+"""A sixteenth of the random numbers, and no independence between rows."""
 
 import torch
 from torch import nn
