@@ -1,4 +1,4 @@
-"""Leaves a thread behind that keeps the interpreter's lock busy and rests only while the candidate's forward runs.
+"""Leaves threads behind that keep the interpreter's lock busy and rest only while the candidate's forward runs.
 Whatever else runs in the process waits milliseconds for each operation: the baseline is slow, the candidate is not.
 """
 
@@ -19,7 +19,8 @@ class ModelNew(nn.Module):
         self.up = nn.Linear(width, 2 * width)
         self.down = nn.Linear(2 * width, width)
         self.inside = False
-        threading.Thread(target=self.burn, daemon=True).start()
+        for _ in range(3):
+            threading.Thread(target=self.burn, daemon=True).start()
 
     def burn(self) -> None:
         while True:
