@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-HOT = 8
+HOT = 10
 
 
 class ModelNew(nn.Module):
