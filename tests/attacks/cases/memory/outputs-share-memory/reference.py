@@ -11,7 +11,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(32, 512)]
+    return [torch.randn(8, 512)]
 
 
 def get_init_inputs():
