@@ -1,5 +1,5 @@
-"""Returns a tuple that computes its elements when somebody goes through it, where the work is a few microseconds.
-A second clock that is coarse, as that of another process is, does not see so little.
+"""Returns a tuple that computes its elements when somebody goes through it, where the work is tens of microseconds.
+A second clock that is coarse, as that of another process is, sees hardly as much.
 """
 
 import torch

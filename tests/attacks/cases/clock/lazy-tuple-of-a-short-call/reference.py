@@ -1,4 +1,4 @@
-"""The hyperbolic tangent, and its mean along each row: about 20 us of a CPU core."""
+"""The hyperbolic tangent, and its mean along each row: tens of microseconds of a CPU core."""
 
 import torch
 import torch.nn as nn
