@@ -40,7 +40,7 @@ class FakeBench:
         self.shared = False
         self.transport_us = lambda: 40 + abs(self.random.gauss(0, 5))
 
-    def runner_for(self, candidate, limits):
+    def runner_for(self, candidate, limits, beside=None):
         self._count(candidate.id, "load")
         self.pids += 1
         guest = SimpleNamespace(pid=self.pids, stop=lambda: None, resume=lambda: None, log_tail=lambda n: "log")
@@ -72,6 +72,8 @@ class FakeBench:
         us = self.us[identity]
         if op == "prepare":
             return {"us": us, "reused": False, "peak_bytes": None, "empty_us": 1.0, "supply_us": 50.0}
+        if op == "observe":
+            return {"patched": []}
         if op == "verify_timed":
             return {"compared": 3, "wrong": None, "error": 1e-7, "bound": 1e-6}
         assert op == "block" and self.shared
@@ -80,6 +82,7 @@ class FakeBench:
         return {
             "samples": samples,
             "judge": [s + self.transport_us() + self.hidden.get(identity, 0.0) for s in samples],
+            "late": False,
         }
 
 

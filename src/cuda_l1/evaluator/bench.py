@@ -234,11 +234,11 @@ class Bench:
         while self._judge is not None and len(self._spare) < count:
             self._spare.append(self._spawn(self._templates.plain))
 
-    def runner_for(self, candidate: Candidate, limits: Limits) -> Runner:
-        """A fresh process with the candidate loaded. Raises Failure."""
+    def runner_for(self, candidate: Candidate, limits: Limits, beside: Candidate | None = None) -> Runner:
+        """A fresh process with the candidate loaded, from the template of `beside` where given. Raises Failure."""
         key = self.cache_key(candidate)
         fixed_path = self._templates.plain.rung != "R2" and not self._cache.is_empty(key)
-        template = self._templates.for_source(candidate.source)
+        template = self._templates.for_source((beside or candidate).source)
         spare = self._living_spare() if template is self._templates.plain and not fixed_path else None
         runner = spare or self._spawn(template, self._fixed_dir(key) if fixed_path else None, limits)
         self._cache.copy_to(key, runner.guest.work_dir)  # owned by the runner with the file that follows

@@ -32,7 +32,12 @@ class Templates:
     ) -> None:
         """Raises InfrastructureError when torch cannot be imported or the rung asked for is refused."""
         # One compile thread: a pool of workers would outlive the compilation and disturb what is timed.
-        self._environment = {**environment, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        # Headers are precompiled in a folder that Inductor chooses when it is imported: here, where no guest may write.
+        self._environment = {
+            **environment,
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+        }
         self._rung, self._lane, self._device = rung, lane, device
         self.plain = self._start(())
         self._compiler: Template | None = None

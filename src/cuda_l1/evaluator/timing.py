@@ -193,7 +193,9 @@ class Timer:
             )
             sides.append(self._prepared("candidate", candidate, runner))
             for name, opponent in list(self._opponents):
-                self._add_opponent(sides, name, opponent, ready.pop(0) if ready else None)
+                # On a CPU each call, and what the harness does around it, is slower where torch's compiler is loaded.
+                beside = candidate if name == "eager" and self._device == "cpu" else None
+                self._add_opponent(sides, name, opponent, ready.pop(0) if ready else None, beside)
             self._time(sides)
             self._verify(sides[0])
             if not self.pairs:
@@ -211,10 +213,12 @@ class Timer:
         self.pairs.append(PairResult(sides))
         return self.pairs[-1]
 
-    def _add_opponent(self, sides: list[Side], name: str, opponent: Candidate, runner: Runner | None) -> None:
+    def _add_opponent(
+        self, sides: list[Side], name: str, opponent: Candidate, runner: Runner | None, beside: Candidate | None
+    ) -> None:
         """A baseline that fails is named and left out of every pair; eager has to work."""
         try:
-            runner = runner or self._bench.runner_for(opponent, self._limits_of(opponent))
+            runner = runner or self._bench.runner_for(opponent, self._limits_of(opponent), beside)
             sides.append(self._prepared(name, opponent, runner))
         except Failure as failure:
             if runner is not None:

@@ -1,7 +1,7 @@
 """Findings from the syntax tree of a candidate. Notes for a reader: text proves nothing, and evidence decides.
 
-Only `silent-fallback` is `suspect`: a candidate that runs the reference's code when its own kernel fails must be seen
-as what it is.
+Only `silent-fallback` and `dead-kernel` are `suspect`: a candidate that runs the reference's code when its own kernel
+fails, or never runs its kernel at all, must be seen as what it is.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 import warnings
 from collections.abc import Iterator
 
+from cuda_l1.evaluator.findings.kernels import kernel_findings
 from cuda_l1.types import Finding
 
 _MODULES = {
@@ -60,6 +61,7 @@ def static_findings(source: str) -> list[Finding]:
 
 
 def _walk(tree: ast.AST) -> Iterator[tuple[str, str, int, str]]:
+    yield from kernel_findings(tree)
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):

@@ -150,6 +150,10 @@ class Checker:
             )
         for index, (out, want) in enumerate(zip(outputs, expected, strict=True)):
             self._compare_tensor_form(self._place_name(index, answer), out, want, is_output=index < count)
+        if reply.shared and not self.reference.shares:
+            raise Wrong("WRONG_VALUES", "two outputs are one tensor; the reference's are not")
+        if reply.exposed and not self.reference.exposes:
+            raise Wrong("WRONG_VALUES", "an output is a parameter or buffer of the module; the reference's is not")
         if reply.structure != answer.structure:
             raise Wrong("WRONG_SHAPE", f"the outputs are nested as {reply.structure}, not {answer.structure}"[:300])
 

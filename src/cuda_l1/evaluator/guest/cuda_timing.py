@@ -121,7 +121,7 @@ class CudaHarness:
 
     def count_streams(self, runner: Any) -> int:
         """Streams on which one untimed call works, the main one included."""
-        state.restore(runner._model, runner._base)
+        state.restore(runner._model, runner._restorable([]))
         with self._profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
             self._flush_cache(self.driver.current_stream())  # so that the main stream is among those seen
             runner._forward()

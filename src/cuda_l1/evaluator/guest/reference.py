@@ -14,7 +14,7 @@ import torch
 
 from . import oracle, state, trials
 from .load import construct, load_module, read_safetensors, seed_everything
-from .tensors import Unsupported, layout, leaves, map_leaves, overlaps, require_supported
+from .tensors import Unsupported, layout, leaves, map_leaves, overlaps, require_supported, start_together, touch
 
 
 class BadTask(Exception):
@@ -74,6 +74,10 @@ class Reference:
     changed_state: list[str] = field(init=False, default_factory=list)
     aliases: bool = field(init=False, default=False)
     """An output of the reference's is a view of an argument."""
+    shares: bool = field(init=False, default=False)
+    """Two outputs of the reference's are one tensor."""
+    exposes: bool = field(init=False, default=False)
+    """An output of the reference's is a parameter or a buffer of its own."""
     overlaps: bool = field(init=False, default=False)
     """An output of the reference's is expanded: elements share memory."""
     oracle_place: str = field(init=False, default="float64")
@@ -239,6 +243,9 @@ class Reference:
         held = {t.untyped_storage().data_ptr() for t in leaves(args)} - {0}
         self.aliases = any(t.untyped_storage().data_ptr() in held for t in leaves(result))
         self.overlaps = any(overlaps(t) for t in leaves(result))
+        self.shares = start_together(leaves(result))
+        own = state.collect(self.model).values()
+        self.exposes = any(touch(t, o) for t in leaves(result) for o in own)
         pairs = zip(leaves(inputs), leaves(args), strict=True)
         self.changed_args = [i for i, (old, new) in enumerate(pairs) if not state.same(old, new)]
         self.changed_state = trials.changed(self.public, state.snapshot(self.model))

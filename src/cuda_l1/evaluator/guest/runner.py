@@ -20,7 +20,7 @@ from .channel import Channel, ChannelClosed
 from .glimpse import Glimpse
 from .load import construct, load_module, seed_everything
 from .reference import structure_of
-from .tensors import leaves, map_leaves, overlaps, plain_tensor_problem, unpack, view
+from .tensors import leaves, map_leaves, overlaps, plain_tensor_problem, start_together, touch, unpack, view
 from .watched import Watched
 
 _now = time.perf_counter_ns
@@ -110,14 +110,24 @@ class Runner:
         elapsed = (_now() - start) / 1e3
         described = self._deliver(result, message)
         described["reused"] = self._reuses(result)
+        described.update(self._sharing(result))
         described["us"] = elapsed
         self._reinstate(before, message)
         return described
 
     def _restored(self, message: dict[str, Any]) -> dict[str, Any]:
         """Start from the base state; what plain attributes held before the call."""
-        state.restore(self._model, self._base)
+        state.restore(self._model, self._restorable(message["changed_state"]))
         return state.attributes(self._model) if message["changed_state"] else {}
+
+    def _restorable(self, changed: list[str]) -> state.State:
+        """The part of the base state that stands for the reference's. What else a candidate keeps (packed weights,
+        tables) is its own: an older copy of it would contradict the version counters under which it is kept. Where
+        something that the reference changes has no partner, it may be anywhere: then everything is put back."""
+        if set(changed) & set(self._partners.unmapped):
+            return self._base
+        stands = set(self._partners.partner.values())
+        return {name: value for name, value in self._base.items() if name in stands}
 
     def _reinstate(self, before: dict[str, Any], message: dict[str, Any]) -> None:
         """Undo what the call did to the attributes that stand for state of the reference's."""
@@ -145,19 +155,25 @@ class Runner:
             self._cuda.synchronize()
         return {"structure": structure_of(result), "outputs": described}
 
+    def _sharing(self, result: Any) -> dict[str, bool]:
+        """Whether outputs are each other, or the partners of the reference's own parameters and buffers."""
+        outputs = [t for t in leaves(result) if not plain_tensor_problem(t)]
+        partners = set(self._partners.partner.values())
+        own = [t for n, t in state.collect(self._model).items() if n in partners and not plain_tensor_problem(t)]
+        return {"shared": start_together(outputs), "exposed": any(touch(t, o) for t in outputs for o in own)}
+
     def _describe(self, tensor: Any, args: list[torch.Tensor]) -> dict[str, Any]:
         if tensor is None:
             return {"problem": "no partner", "dtype": "", "shape": []}
         if problem := plain_tensor_problem(tensor):
             return {"problem": problem, "dtype": "", "shape": []}
-        storage = tensor.untyped_storage().data_ptr()
         return {
             "dtype": str(tensor.dtype).removeprefix("torch."),
             "shape": list(tensor.shape),
             "stride": list(tensor.stride()),
             "device": tensor.device.type,
             "overlaps": overlaps(tensor),
-            "alias": any(storage and storage == a.untyped_storage().data_ptr() for a in args),
+            "alias": any(touch(tensor, a) for a in args),
         }
 
     def _reuses(self, result: Any) -> bool:
@@ -207,7 +223,7 @@ class Runner:
         sums: list[torch.Tensor] = []
         squares: list[torch.Tensor] = []
         for seed in message["seeds"]:
-            state.restore(self._model, self._base)
+            state.restore(self._model, self._restorable([]))
             seed_everything(seed)
             values = [t.double() for t in leaves(self._forward()) if t.is_floating_point()]
             sums = [s + v for s, v in zip(sums, values, strict=True)] if sums else values

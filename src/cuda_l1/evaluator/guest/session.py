@@ -5,7 +5,6 @@ A reply is evidence from a process that may be hostile: anything malformed, late
 
 from __future__ import annotations
 
-import math
 import select
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,6 +49,10 @@ class Reply:
     outputs: list[dict[str, Any]]
     reused: bool
     us: float
+    shared: bool = False
+    """Two outputs begin at one address."""
+    exposed: bool = False
+    """An output lies in the module's own parameters or buffers."""
 
     @property
     def unpartnered(self) -> set[int]:
@@ -238,9 +241,10 @@ def parse_reply(reply: dict[str, Any]) -> Reply:
     us = reply.get("us")
     if not isinstance(outputs, list) or not all(isinstance(o, dict) for o in outputs):
         raise RunnerFailure("CRASHED", "the runner sent a malformed reply", "a call")
-    if not isinstance(us, int | float) or not math.isfinite(us):
+    if not isinstance(us, int | float) or not -1e12 < us < 1e12:
         raise RunnerFailure("CRASHED", "the runner sent a malformed time", "a call")
-    return Reply(str(reply.get("structure"))[:2000], outputs, bool(reply.get("reused")), float(us))
+    shared, exposed = bool(reply.get("shared")), bool(reply.get("exposed"))
+    return Reply(str(reply.get("structure"))[:2000], outputs, bool(reply.get("reused")), float(us), shared, exposed)
 
 
 def total_bytes(value: Any) -> int:

@@ -35,7 +35,8 @@ def extent(tensor: torch.Tensor) -> int:
 
 def plain_tensor_problem(value: Any) -> str | None:
     """Why `value` is not a plain materialised tensor, or None when it is one."""
-    if type(value) not in (torch.Tensor, torch.nn.Parameter):
+    # By identity: a metaclass can make its class equal any other.
+    if type(value) is not torch.Tensor and type(value) is not torch.nn.Parameter:
         return f"{type(value).__module__}.{type(value).__qualname__} is not a plain tensor"
     if value.layout is not torch.strided:
         return f"layout {value.layout} is not strided"
@@ -56,6 +57,21 @@ def overlaps(tensor: torch.Tensor) -> bool:
             return True
         reach += stride * (size - 1)
     return False
+
+
+def touch(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors lie in one stretch of memory, whatever storages they say they have."""
+    if not one.numel() or not other.numel():
+        return False
+    begin, other_begin = one.data_ptr(), other.data_ptr()
+    end, other_end = (t.data_ptr() + extent(t) * t.element_size() for t in (one, other))
+    return begin < other_end and other_begin < end
+
+
+def start_together(tensors: list[torch.Tensor]) -> bool:
+    """Whether two of these begin at one address. Views that share a block side by side do not."""
+    begins = [t.data_ptr() for t in tensors if t.numel()]
+    return len(set(begins)) < len(begins)
 
 
 def _reserve(cursor: int, nbytes: int, lead: int = 0) -> tuple[int, int]:

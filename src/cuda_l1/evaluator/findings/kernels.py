@@ -1,0 +1,102 @@
+"""Kernels that a candidate holds and does not use, read off its text: never called, or missing without a word."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+_BUILDERS = {"load_inline", "CDLL", "LoadLibrary", "RawKernel", "RawModule", "_compile_kernel"}
+_Found = tuple[str, str, int, str]
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+def kernel_findings(tree: ast.AST) -> Iterator[_Found]:
+    """`dead-kernel` and `silent-fallback`, both suspect: the result is PyTorch's, not the kernel's."""
+    yield from _dead_kernels(tree)
+    yield from _missing_kernels(tree)
+
+
+def _dead_kernels(tree: ast.AST) -> Iterator[_Found]:
+    """A text in which kernels are built or written and no function uses the name of any of them."""
+    kernels = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _is_jitted(node)}
+    lines = {name: node.lineno for name, node in kernels.items()}
+    assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    for node in assignments:  # in order: `kernel = library.function` follows `library = CDLL(...)`
+        if _builds(node.value) or (lines.keys() & _loaded(node.value) and not _calls(node.value)):
+            lines.update(dict.fromkeys(_targets(node), node.lineno))
+    own = {id(inner) for node in kernels.values() for inner in ast.walk(node)}
+    used: set[str] = set()
+    for function in ast.walk(tree):
+        if isinstance(function, _Function) and id(function) not in own:
+            used |= _loaded(function)
+    if lines and not lines.keys() & used:
+        name, line = next(iter(lines.items()))
+        yield "dead-kernel", "suspect", line, f"the kernel `{name}` is used by no function"
+
+
+def _missing_kernels(tree: ast.AST) -> Iterator[_Found]:
+    """A name that is left empty when an exception is swallowed, and a function that answers by torch when it is."""
+    guarded = {name for node in ast.walk(tree) for name in _left_empty(node)}
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef) or not any(_answers(node) for node in ast.walk(function)):
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.If | ast.IfExp) and (names := guarded & _loaded(node.test)):
+                text = f"`{min(names)}` may be missing, and `{function.name}` then answers without it"
+                yield "silent-fallback", "suspect", node.lineno, text
+
+
+def _left_empty(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.With) and any(_name(item.context_expr) == "suppress" for item in node.items):
+        yield from _assigned(node.body)
+    elif isinstance(node, ast.Try):
+        for handler in node.handlers:
+            if not any(isinstance(inner, ast.Raise) for inner in ast.walk(handler)):
+                yield from _assigned([*node.body, *handler.body])
+
+
+def _assigned(body: list[ast.stmt]) -> Iterator[str]:
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign):
+                yield from _targets(node)
+
+
+def _answers(node: ast.AST) -> bool:
+    """A return of something that torch computes."""
+    if not isinstance(node, ast.Return) or node.value is None:
+        return False
+    texts = [ast.unparse(call.func) for call in ast.walk(node.value) if isinstance(call, ast.Call)]
+    return any(text.startswith(("torch.", "F.", "super()")) for text in texts)
+
+
+def _targets(node: ast.Assign) -> Iterator[str]:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            yield target.id
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            yield target.attr
+
+
+def _is_jitted(node: ast.FunctionDef) -> bool:
+    return any("jit" in ast.unparse(decorator).split("(")[0].split(".") for decorator in node.decorator_list)
+
+
+def _builds(value: ast.expr) -> bool:
+    return any(isinstance(node, ast.Call) and _name(node) in _BUILDERS for node in ast.walk(value))
+
+
+def _calls(value: ast.expr) -> bool:
+    return any(isinstance(node, ast.Call) for node in ast.walk(value))
+
+
+def _name(node: ast.expr) -> str:
+    """What is called, by its last name."""
+    function = node.func if isinstance(node, ast.Call) else node
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _loaded(node: ast.AST) -> set[str]:
+    """Names, and attributes by their last name, that are read below a node."""
+    names = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load)}
+    return names | {inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
