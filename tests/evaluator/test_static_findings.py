@@ -98,3 +98,54 @@ def test_the_line_is_named_and_each_check_is_reported_once():
 )
 def test_text_that_is_odd_or_deep_does_no_harm(source):
     assert isinstance(static_findings(source), list)
+
+
+AUTOTUNER = """
+import torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        best = float("inf")
+        for variant in self.variants:
+            try:
+                took = self.clock(variant, x)
+            except RuntimeError:
+                continue
+            if took < best:
+                best, self.chosen = took, variant
+        return torch.relu(self.chosen(x))
+"""
+MISSING = """
+import contextlib, torch
+kernel = None
+with contextlib.suppress(Exception):
+    kernel = build()
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        if kernel is None:
+            return torch.relu(x)
+        return kernel(x)
+"""
+DEAD = """
+import ctypes, torch
+kernel = ctypes.CDLL("k.so").relu
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (AUTOTUNER, set()),
+        (MISSING, {"silent-fallback"}),
+        (DEAD, {"dead-kernel"}),
+        (DEAD.replace("torch.relu(x)", "kernel(x)"), set()),
+    ],
+    ids=["autotuner", "missing", "dead", "used"],
+)
+def test_kernels_that_are_missing_or_never_used(source: str, expected: set[str]) -> None:
+    assert {f.check for f in static_findings(source) if f.severity == "suspect"} == expected

@@ -41,9 +41,23 @@ def _missing_kernels(tree: ast.AST) -> Iterator[_Found]:
         if not isinstance(function, ast.FunctionDef) or not any(_answers(node) for node in ast.walk(function)):
             continue
         for node in ast.walk(function):
-            if isinstance(node, ast.If | ast.IfExp) and (names := guarded & _loaded(node.test)):
+            if isinstance(node, ast.If | ast.IfExp) and (names := guarded & set(_looked_for(node.test))):
                 text = f"`{min(names)}` may be missing, and `{function.name}` then answers without it"
                 yield "silent-fallback", "suspect", node.lineno, text
+
+
+def _looked_for(test: ast.expr) -> Iterator[str]:
+    """Names that a condition asks whether they are there; comparing a value that was computed is another matter."""
+    match test:
+        case ast.BoolOp(values=values):
+            for value in values:
+                yield from _looked_for(value)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from _looked_for(operand)
+        case ast.Compare(left=left, comparators=[ast.Constant(value=None)]):
+            yield from _looked_for(left)
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            yield name
 
 
 def _left_empty(node: ast.AST) -> Iterator[str]:
