@@ -185,6 +185,41 @@ class ReviewerSettings(Frozen):
     """How long one opinion may take, further attempts included; a search gives it no more than its budget can spare."""
 
 
+class SamplerSettings(Frozen):
+    """Which earlier variants of a task a prompt shows."""
+
+    kind: Literal["bucket", "island", "random", "top", "none", "bucket-shuffled-scores", "bucket-hidden-scores"] = (
+        "bucket"
+    )
+    """The two last are controls: the scores stand beside the wrong variants, or are left out."""
+    count: int = Field(2, ge=0, le=16)
+    """Exemplars in a prompt; CUDA-L1's N."""
+    bucket_width: float = Field(0.1, gt=0)
+    """Width of a score bucket, in log speed-up."""
+    temperature: float = Field(0.5, gt=0)
+    """tau of P(bucket) ~ exp((mean score - mu) / tau), in units of the scores' standard deviation."""
+    islands: int = Field(4, ge=1)
+    """Populations of the sampler `island`."""
+
+
+class PromptSettings(Frozen):
+    """What a prompt holds beside the task and its exemplars."""
+
+    kind: Literal["contrastive", "one-shot"] = "contrastive"
+    language: Literal["auto", "cuda", "triton", "cpp", "pytorch"] = "auto"
+    """What the model is asked to write; auto: CUDA C++ or Triton on a GPU, C++ on a CPU."""
+    device_facts: bool = True
+    roofline: bool = True
+    profile: bool = False
+    """A profiler's summary of the best variant."""
+    failures: int = Field(2, ge=0, le=8)
+    """Failed attempts shown with what the compiler or the check said."""
+    exemplar_tokens: int = Field(6000, ge=200)
+    """A longer exemplar is shortened, whole lines at a time."""
+    max_tokens: int | None = Field(None, ge=1000)
+    """A longer prompt loses exemplars, the last first, and then is an error; default: no limit but the model's own."""
+
+
 class SearchSettings(Frozen):
     """One `optimize` run; its digest names the run directory, by which the same settings find their run again."""
 

@@ -393,6 +393,71 @@ class HackCase(Frozen):
         return digest(self.source)
 
 
+# ── Language models ───────────────────────────────────────────────────────────────────────────────
+
+
+class Exemplar(Frozen):
+    """An earlier variant of a task's module, as a prompt shows it."""
+
+    candidate_id: str
+    source: str
+    language: Language
+    label: str
+    """Who wrote it, in a few words."""
+    score: float | None
+    """Its reward: how many times faster than eager. None: withheld from the model, the control of an experiment."""
+    bucket: int | None = None
+    """Which score bucket it was drawn from, where the sampler has buckets."""
+
+
+class Prompt(Frozen):
+    """What a language model is asked: rendered text, and what it was rendered from."""
+
+    system: str
+    user: str
+    template: str
+    """Name and hash of the template files, e.g. `contrastive@1f3a9c20`."""
+    exemplars: tuple[str, ...] = ()
+    """Ids of the candidates shown, in the order in which they stand."""
+
+    @property
+    def sha(self) -> str:
+        return digest(self.system, self.user)
+
+
+ReplyProblem = Literal[
+    "cut-off", "no-code", "several-blocks", "wrong-sections", "refusal", "no-model-new", "syntax-error", "empty"
+]
+
+
+class Reply(Frozen):
+    """One answer of a language model, paid for whether or not it holds a candidate."""
+
+    run: str
+    task_sha: str
+    model: str
+    endpoint: str
+    """Host and port; never a key."""
+    prompt_sha: str
+    number: int
+    """Which of the run's samples for this prompt and model, from 0."""
+    time: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    text: str
+    """The answer, without the part that a reasoning model thinks aloud."""
+    finish_reason: str = ""
+    problem: ReplyProblem | None = None
+    """Why it holds no candidate."""
+    detail: str = ""
+    """The problem in one line."""
+    candidate_id: str | None = None
+    cost: Cost = Cost()
+
+    @property
+    def id(self) -> str:
+        """What it was asked, not what came back: the same question of a run is never paid for twice."""
+        return digest(self.run, self.model, self.endpoint, self.prompt_sha, str(self.number))
+
+
 class Verification(Frozen):
     """Whether a candidate is right on a task, from a verdict's trials alone: nothing is timed, nothing is recorded."""
 
