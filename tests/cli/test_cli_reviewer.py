@@ -13,9 +13,10 @@ from typer.testing import Result
 
 import cuda_l1
 import cuda_l1.api.proposers as registry
-from chat_server import NEVER, Reply, opinion, serving
 from cuda_l1.config import ReviewerSettings
 from cuda_l1.types import Candidate, Evaluation, Task
+from llm_server import NEVER, Reply, serving
+from opinions import opinion
 
 Run = Callable[..., Result]
 

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from chat_server import NEVER, SLOWLY, Reply, serving
 from cuda_l1.endpoint import Endpoint, one_line
 from cuda_l1.errors import EndpointError
+from llm_server import DRIP, NEVER, Reply, serving
 
 FORM = {"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"]}
 
@@ -48,7 +48,7 @@ def test_among_several_models_one_must_be_named(models: tuple[str, ...], says: s
 
 def test_a_server_without_schemas_is_asked_without_one() -> None:
     with serving("fine") as server:
-        server.knows_schemas = False
+        server.script.knows_schemas = False
         assert ask(server.url) == "fine"
         assert "response_format" not in server.requests[-1] and "temperature" not in server.requests[-1]
 
@@ -83,7 +83,7 @@ def test_a_passing_failure_is_tried_again() -> None:
         assert len(server.requests) == 3
 
 
-@pytest.mark.parametrize("reply", [NEVER, SLOWLY])
+@pytest.mark.parametrize("reply", [NEVER, DRIP])
 def test_a_slow_server_is_left_in_time(reply: Reply) -> None:
     began = time.monotonic()
     with serving(reply) as server, pytest.raises(EndpointError, match=r"no answer within 0\.5 s") as caught:

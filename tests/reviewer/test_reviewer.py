@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from chat_server import NEVER, Reply, Request, fence_of, opinion, serving
 from cuda_l1.config import ReviewerSettings
 from cuda_l1.prompts.review import CANDIDATE_CHARACTERS, parse_review, render_review
 from cuda_l1.reviewer import NO_OPINION, REVIEW, Reviewer
@@ -25,6 +24,8 @@ from cuda_l1.types import (
     Timing,
     Trial,
 )
+from llm_server import NEVER, Reply, Request, serving
+from opinions import fence_of, opinion
 
 TASK = Task(suite="file", name="toy", source="class Model: ...  # the task's text")
 SOURCE = "class ModelNew(Model):\n    def forward(self, x):\n        return _last  # [/b] \x1b[31m stale\n"
