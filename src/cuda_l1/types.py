@@ -91,7 +91,8 @@ class Cost(Frozen):
 
     tokens_in: int = 0
     tokens_out: int = 0
-    usd: float = 0.0
+    usd: float | None = 0.0
+    """None: the price is unknown."""
     wall_s: float = 0.0
 
 
@@ -104,6 +105,8 @@ class Origin(Frozen):
     model: str | None = None
     parents: tuple[str, ...] = ()
     prompt_sha: str | None = None
+    template: str | None = None
+    """Name and hash of the prompt's template files."""
     seed: int | None = None
     cost: Cost = Cost()
 
@@ -439,6 +442,12 @@ class Reply(Frozen):
     endpoint: str
     """Host and port; never a key."""
     prompt_sha: str
+    template: str = ""
+    """Name and hash of the prompt's template files."""
+    exemplars: tuple[str, ...] = ()
+    """Ids of the candidates that the prompt showed."""
+    repairs: str | None = None
+    """Id of the reply whose candidate it was asked to repair."""
     number: int
     """Which of the run's samples for this prompt and model, from 0."""
     time: datetime = Field(default_factory=lambda: datetime.now(UTC))
