@@ -149,7 +149,7 @@ def row_of(item: Item, evaluator: Evaluator) -> dict[str, object]:
         "wrong": item.wrong(evaluation),
         "speedup": timing.speedup if timing else None,
         "seconds": evaluation.stage_s.get("total"),
-        "detail": evaluation.detail,
+        "detail": evaluation.detail or "; ".join(f.evidence for f in evaluation.suspects()),
     }
 
 
@@ -163,7 +163,7 @@ def report(rows: Sequence[Row]) -> str:
     lines = [*header("Attacks", list(rows)), AIMS, ""]
     lines += table_lines((*head, "honest kernels", "turned away or suspected", "s"), [*body, _counts("all", rows)])
     lines += ["", "## How attacks were stopped", ""]
-    stopped = [(family, how, str(count)) for family in FAMILIES for how, count in _ways(rows, family)]
+    stopped = [(family, way, str(count)) for family in FAMILIES for way, count in _ways(rows, family)]
     lines += table_lines(("family", "by", "attacks"), stopped)
     odd = [(row["kind"], row["case"], row["wrong"], how(row)) for row in rows if row["wrong"]]
     if odd:

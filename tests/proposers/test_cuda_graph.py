@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -233,11 +234,13 @@ def test_on_a_gpu_aot_inductor_computes_what_eager_does(name: str, tmp_path: Pat
     (baseline,) = [one for one in baselines(CAPTURED[name], "cuda") if one.label == "aot-inductor"]
     source = tmp_path / "baseline.py"
     source.write_text(baseline.source)
-    # In a process of its own: loading the library crashes the process in torch 2.11 with CUDA 13.
+    # In a process of its own: loading the library may crash it.
     code = "import captures, pathlib, sys; captures.hold_to_reference(pathlib.Path(sys.argv[1]).read_text(), 5e-3)"
     done = subprocess.run(
         [sys.executable, "-c", code, str(source)], cwd=Path(__file__).parent, capture_output=True, text=True
     )
+    if done.returncode == -signal.SIGSEGV and torch.__version__.startswith("2.11"):
+        pytest.xfail("torch 2.11 with CUDA 13: any library of AOTInductor's crashes its process when it is loaded")
     assert done.returncode == 0, done.stderr[-2000:]
 
 
@@ -255,9 +258,9 @@ def test_on_a_gpu_modes_with_graphs_replay_and_fail_where_graphs_are_skipped(lab
         for _ in range(5):
             x = torch.randn(4, 8, device="cuda")
             torch.testing.assert_close(new(x).clone(), reference(x), rtol=5e-3, atol=5e-3)
-    skipped = make_task("return x + y.to(x.device)", f"{ROW}, torch.randn(4, 8)", args="x, y")
+    skipped = make_task("x.mul_(2)\nreturn x + 1", ROW)
     found = {one.label: one for one in baselines(skipped, "cuda")}
     fallen_back = namespace(found[label].source)["ModelNew"]()
     with pytest.raises(RuntimeError, match="baseline fell back"), torch.no_grad():
         for _ in range(3):
-            fallen_back(torch.randn(4, 8, device="cuda"), torch.randn(4, 8))
+            fallen_back(torch.randn(4, 8, device="cuda"))

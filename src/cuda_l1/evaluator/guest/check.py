@@ -33,6 +33,8 @@ class Checker:
     evidence: Evidence = field(default_factory=Evidence)
     _weights: Any = None
     _last: Case | None = None
+    _ordinary: Sequence[float] = ()
+    """Root mean square of each tensor of truth in the first trial."""
 
     def __post_init__(self) -> None:
         self.form = Form(self.reference)
@@ -82,6 +84,7 @@ class Checker:
         self._compare_inputs(case)
         self._compare_values(answer, case)
         if plan.kind == "base":
+            self._ordinary = [float(oracle.rms_of(t)) for t in case.truth.tensors]
             compare_held(self.session, self.reference, answer.tensors[: self.form.output_count(answer)])
         self._last = case
 
@@ -108,7 +111,7 @@ class Checker:
         if plan.factor != 1.0 and not touched:
             return None
         weights = other if plan.other_weights else self.reference.public
-        case = Case(self.reference, plan, inputs, weights, trials.secret_seed(), self.facts.jumpy)
+        case = Case(self.reference, plan, inputs, weights, trials.secret_seed(), self.facts.jumpy, self._ordinary)
         if plan.factor != 1.0 and not case.sound:
             return None
         return case
@@ -143,7 +146,7 @@ class Checker:
                 "kind": case.plan.kind if not self._is_repeat(case) else "repeat",
                 "error": worst if math.isfinite(worst) else None,
                 "reference_error": case.reference_error if math.isfinite(case.reference_error) else None,
-                "bound": reported(case.bounds(self._yardstick(case))),
+                "bound": reported(self._bounds(case)),
                 "passed_class": passed,
             }
         )
@@ -152,6 +155,13 @@ class Checker:
 
     def _is_repeat(self, case: Case) -> bool:
         return case is self._last
+
+    def _bounds(self, case: Case) -> list[float]:
+        """What an element may err by, for people."""
+        before = self._class_so_far()
+        if case.plan in trials.RANGE_PLANS and before not in ("tf32", None):
+            return case.range_bounds()
+        return case.bounds(self._yardstick(case))
 
     def _yardstick(self, case: Case) -> str:
         return self.facts.task_class if self.facts.task_class != "relaxed" else case.own
@@ -169,7 +179,7 @@ class Checker:
         return Wrong("WRONG_VALUES", text)
 
     def _what_is_wrong(self, errors: Errors, case: Case) -> str:
-        worst, bounds = errors.worst, case.bounds(self._yardstick(case))
+        worst, bounds = errors.worst, self._bounds(case)
         index = max(range(len(worst)), key=lambda i: math.inf if worst[i] == math.inf else worst[i] - bounds[i])
         name, own = self.form.place_name(index, case.noise), case.noise_errors[index]
         if worst[index] > bounds[index]:

@@ -1,0 +1,15 @@
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(x)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.randn(64, 256)]
+
+
+def get_init_inputs() -> list[int]:
+    return []
