@@ -8,8 +8,8 @@ from collections.abc import Generator
 
 import pytest
 
-PROVIDED = ("compiler", "g++", "interpreter", "/dev/full", "needs make", "needs git", "chromium")
-"""Words in the reasons for skipping what `.ci/run` provides. GPUs, sandbox rungs and servers it does not."""
+PROVIDED = ("compiler", "g++", "interpreter", "/dev/full", "needs make", "needs git", "chromium", "needs transformers")
+"""Words in the reasons for skipping what `.ci/run` provides. GPUs, sandbox rungs and database servers it does not."""
 
 
 # A shell starts what runs in the background with SIGINT ignored, and commands under test would inherit that.
