@@ -66,6 +66,8 @@ MODULES = (
     "cuda_l1.tasks",
     "cuda_l1.archive",
     "cuda_l1.endpoint",
+    "cuda_l1.prompts.build",
+    "cuda_l1.prompts.reply",
     "cuda_l1.prompts.review",
     "cuda_l1.proposers",
     "cuda_l1.proposers.baselines",

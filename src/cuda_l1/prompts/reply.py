@@ -1,0 +1,172 @@
+"""From a model's reply to one complete Python file, or to the reason why there is none.
+
+Nothing that a model thought aloud is ever taken for its answer, and nothing is guessed: where two files could be meant
+there is none. What a fence says of its language decides nothing; what counts is that the text is complete Python and
+defines `ModelNew`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from cuda_l1.endpoint import one_line
+from cuda_l1.prompts.fences import Block, blocks_of
+from cuda_l1.prompts.python_text import defines_model_new, syntax_problem
+from cuda_l1.prompts.sections import ANALYSIS, CODE, DESIGN, NAMES, Section, sections_of
+from cuda_l1.prompts.thinking import GAP, without_thinking
+from cuda_l1.types import ReplyProblem
+
+ReplyKind = Literal["contrastive", "one-shot", "repair"]
+CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
+"""What a server calls an answer that met its limit."""
+REFUSED = frozenset({"content_filter", "refusal"})
+DETAIL_CHARACTERS = 300
+NOT_CLOSED = "the last code block is not closed"
+
+
+class ParsedReply(NamedTuple):
+    """What a reply holds. Either `source` or `problem` is None, never both."""
+
+    analysis: str
+    """The section *Performance Analysis*; empty where there is none."""
+    design: str
+    """The section *Algorithm Design*."""
+    source: str | None
+    """One complete Python file."""
+    problem: ReplyProblem | None
+    detail: str
+    """The problem in one line; empty without one."""
+    missing: tuple[str, ...] = ()
+    """Sections that were asked for and are not there, or are empty; a reply may be used without them."""
+
+
+def parse_reply(text: str, *, kind: ReplyKind = "contrastive", finish_reason: str = "") -> ParsedReply:
+    """What a reply to a prompt of this kind holds. Never raises for what a model wrote.
+
+    `finish_reason` is the server's word on why the text ends; empty where it says nothing.
+    """
+    visible, thinking = without_thinking(_normal(text))
+    lines = visible.split("\n")
+    blocks = blocks_of(lines)
+    sections = sections_of(lines, blocks) if kind == "contrastive" else []
+    found = _answer(visible, blocks, sections, finish_reason, thinking)
+    texts = {name: "\n\n".join(s.text for s in sections if s.name == name).replace(GAP, "") for name in NAMES}
+    asked = NAMES if kind == "contrastive" else ()
+    return ParsedReply(texts[ANALYSIS], texts[DESIGN], *found, tuple(name for name in asked if not texts[name].strip()))
+
+
+Found = tuple[str | None, ReplyProblem | None, str]
+
+
+def _answer(
+    visible: str, blocks: Sequence[Block], sections: Sequence[Section], finish_reason: str, thinking: bool
+) -> Found:
+    here = _in_code(blocks, sections)
+    if any(_is_cut(block) for block in here):
+        return None, "cut-off", NOT_CLOSED
+    files = list(dict.fromkeys(_as_file(block.text) for block in here if _is_file(block)))
+    if len(files) == 1:
+        return files[0], None, ""
+    if files:
+        return None, "several-blocks", f"{len(files)} different code blocks are complete files with ModelNew"
+    if bare := _unfenced(visible, blocks, sections, finish_reason):
+        return bare, None, ""
+    return None, *_reason(visible, blocks, here, sections, finish_reason, thinking)
+
+
+def _in_code(blocks: Sequence[Block], sections: Sequence[Section]) -> list[Block]:
+    """The blocks that may be the answer: those of the section for code; all of a reply without any sections."""
+    if not sections:
+        return list(blocks)
+    spans = [(s.first, s.last) for s in sections if s.name == CODE]
+    return [block for block in blocks if any(first < block.first <= last for first, last in spans)]
+
+
+def _is_file(block: Block) -> bool:
+    return block.closed and GAP not in block.text and defines_model_new(_as_file(block.text))
+
+
+def _is_cut(block: Block) -> bool:
+    """Whether a block goes on to the end of the reply; one that holds nothing is a fence too many."""
+    return not block.closed and bool(block.text.replace(GAP, "").strip())
+
+
+def _as_file(text: str) -> str:
+    return text.strip("\n") + "\n"
+
+
+def _unfenced(visible: str, blocks: Sequence[Block], sections: Sequence[Section], finish_reason: str) -> str | None:
+    """A file that stands there without a fence. It has no end mark, so the server must say that the model ended it."""
+    if blocks or finish_reason != "stop":
+        return None
+    codes = [section.text for section in sections if section.name == CODE] if sections else [visible]
+    if len(codes) != 1 or GAP in codes[0].strip(f"\n{GAP}"):
+        return None
+    text = _as_file(codes[0].strip(f"\n{GAP}"))
+    return text if defines_model_new(text) else None
+
+
+def _reason(
+    visible: str,
+    blocks: Sequence[Block],
+    here: Sequence[Block],
+    sections: Sequence[Section],
+    finish_reason: str,
+    thinking: bool,
+) -> tuple[ReplyProblem, str]:
+    """Why a reply holds no file."""
+    if finish_reason in REFUSED:
+        return "refusal", f"the server ended it: {finish_reason}"
+    if finish_reason in CUT_OFF:
+        return "cut-off", "the reply met its token limit"
+    if not visible.replace(GAP, "").strip():
+        return ("cut-off", "it ends while the model still thinks") if thinking else ("empty", "there is no text")
+    if any(_is_cut(block) for block in blocks):
+        return "cut-off", NOT_CLOSED
+    if elsewhere := next((block for block in blocks if block not in here and _is_file(block)), None):
+        section = next((s.name for s in reversed(sections) if s.first < elsewhere.first), None)
+        return (
+            "wrong-sections",
+            f"the file stands {f'in {section}' if section else 'before the sections'}, not in {CODE}",
+        )
+    if sections and not any(section.name == CODE for section in sections):
+        return "wrong-sections", f"there is no section {CODE}"
+    if thinking:
+        return "cut-off", "it ends while the model still thinks"
+    if here:
+        return _no_file(here)
+    if refusal := _REFUSAL.search(visible[:REFUSAL_CHARACTERS]):
+        return "refusal", one_line(visible[refusal.start() :], DETAIL_CHARACTERS)
+    return "no-code", "there is no code block"
+
+
+def _no_file(blocks: Sequence[Block]) -> tuple[ReplyProblem, str]:
+    """Why none of some blocks is a file: the fault of the one that is most like one."""
+    block = max(blocks, key=lambda b: ("ModelNew" in b.text, b.label.lower().startswith("py"), len(b.text)))
+    if GAP in block.text:
+        return "no-code", "the model thought aloud in the midst of its code"
+    if not block.text.strip():
+        return "no-code", "the code block is empty"
+    problem = syntax_problem(_as_file(block.text))
+    if problem and ("ModelNew" in block.text or block.label.lower().startswith("py")):
+        return "syntax-error", one_line(problem, DETAIL_CHARACTERS)
+    return "no-model-new", f"none of the code blocks ({len(blocks)}) is a Python file that defines ModelNew"
+
+
+def _normal(text: str) -> str:
+    """Line ends as Python has them, no byte-order mark, nothing that cannot be written as UTF-8, no GAP."""
+    text = text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace(GAP, "").removeprefix("\ufeff")
+
+
+REFUSAL_CHARACTERS = 400
+"""A refusal stands at the beginning."""
+_REFUSAL = re.compile(
+    r"\bI(?: am|['’]m)? (?:really |very |so )?sorry\b"
+    r"|\b(?:I|we)(?: can(?:not|['’]t| not)| won['’]t| will not| must decline)\b"
+    r"|\b(?:I|we)(?: am| are|['’]m|['’]re) (?:unable|not able)\b"
+    r"|\bas an AI\b|\bagainst (?:my|our) (?:policy|policies|guidelines)\b",
+    re.IGNORECASE,
+)

@@ -1,0 +1,54 @@
+"""The three sections that the contrastive prompt asks for, however a model marks their headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cuda_l1.prompts.fences import Block
+
+ANALYSIS, DESIGN, CODE = "Performance Analysis", "Algorithm Design", "Code Implementation"
+NAMES = (ANALYSIS, DESIGN, CODE)
+
+_HEADING = re.compile(
+    r"[\s>#*_=-]*(?:(?:section|part|step)\s+)?(?:\(?\d{1,2}[.):]*|[IVX]{1,3}[.):]+)?[\s*_:.–—-]*"
+    rf"(?P<name>{'|'.join(name.replace(' ', '[ _]') for name in NAMES)})\b(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(r"[\s*_:#=.–—-]*")
+_COLON = re.compile(r"[*_]*\s*[:–—]")
+
+
+class Section(NamedTuple):
+    """One section; `first` is the line of its heading, `last` its last line, counted from 0."""
+
+    name: str
+    first: int
+    last: int
+    text: str
+    """Without the heading."""
+
+
+def sections_of(lines: Sequence[str], blocks: Sequence[Block]) -> list[Section]:
+    """The sections of a reply, in their order; one may occur twice. What is in a block is no heading."""
+    inside = {line for block in blocks for line in range(block.first, block.last + 1)}
+    heads = [(n, *head) for n, line in enumerate(lines) if n not in inside and (head := _heading(line))]
+    ends = [*(n - 1 for n, _, _ in heads[1:]), len(lines) - 1]
+    return [
+        Section(name, first, last, "\n".join([rest, *lines[first + 1 : last + 1]]).strip())
+        for (first, name, rest), last in zip(heads, ends, strict=False)
+    ]
+
+
+def _heading(line: str) -> tuple[str, str] | None:
+    """The section whose heading a line is, and what else it says; a sentence that begins so is none."""
+    found = _HEADING.fullmatch(line)
+    if not found:
+        return None
+    bare, rest = line.strip(), found["rest"]
+    marked = bare.startswith("#") or (bare[:2] in ("**", "__") and bare[-2:] == bare[:2])
+    if not (marked or _NOTHING.fullmatch(rest) or _COLON.match(rest)):
+        return None
+    name = next(each for each in NAMES if each.lower() == found["name"].lower().replace("_", " "))
+    return name, rest.strip(" \t*_:#=–—")

@@ -1,0 +1,117 @@
+"""Template files: loading, the hash that versions them, and one clear line for each mistake in a user's own."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cuda_l1.errors import UsageError
+from cuda_l1.types import digest
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+SYSTEM = "system.j2"
+BUILT_IN = {"contrastive": "contrastive.j2", "one-shot": "oneshot.j2", "repair": "repair.j2"}
+KNOWN = (
+    "task", "language", "device", "facts", "roofline", "profile", "exemplars", "scores", "failures", "cases", "data",
+)  # fmt: skip
+"""Variables of a template."""
+
+
+class PromptTemplate(NamedTuple):
+    """The two messages of a prompt as Jinja texts."""
+
+    name: str
+    user: str
+
+    @property
+    def version(self) -> str:
+        """Name and hash of all the texts that it is made of, e.g. `contrastive@1f3a9c20`."""
+        return f"{self.name}@{digest(*_parts(self.user), *_parts(_built_in(SYSTEM)))[:8]}"
+
+    def render(self, values: dict[str, Any]) -> tuple[str, str]:
+        """System and user message. Raises UsageError."""
+        return _rendered("system", _built_in(SYSTEM), values), _rendered(self.name, self.user, values)
+
+
+def built_in_template(kind: str) -> PromptTemplate:
+    """The template of `contrastive`, `one-shot` or `repair`."""
+    return PromptTemplate(kind, _built_in(BUILT_IN[kind]))
+
+
+def load_template(path: Path) -> PromptTemplate:
+    """A user's own template of the user message.
+
+    Raises UsageError: it cannot be read, is no template, or names a variable that no prompt has.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"--template {path}: cannot be read ({getattr(error, 'strerror', None) or 'no UTF-8'})"
+        ) from None
+    _check(str(path), text)
+    return PromptTemplate(path.stem, text)
+
+
+def _check(name: str, text: str) -> None:
+    from jinja2 import TemplateSyntaxError, meta, nodes
+
+    try:
+        tree = _environment().parse(text)
+    except TemplateSyntaxError as error:
+        raise UsageError(f"template {name}, line {error.lineno}: {error.message}") from error
+    unknown = meta.find_undeclared_variables(tree) - set(KNOWN)
+    if unknown:
+        found = next(node for node in tree.find_all(nodes.Name) if node.name in unknown)
+        raise UsageError(
+            f"template {name}, line {found.lineno}: unknown variable `{found.name}`; known are {', '.join(KNOWN)}"
+        )
+
+
+def _rendered(name: str, text: str, values: dict[str, Any]) -> str:
+    from jinja2 import TemplateError
+
+    try:
+        return _environment().from_string(text).render(values).strip() + "\n"
+    except (
+        TemplateError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        LookupError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        raise UsageError(f"template {name}: {' '.join(str(error).split())}") from error
+
+
+def _parts(text: str) -> list[str]:
+    """A text and, in order, all that it includes."""
+    from jinja2 import meta
+
+    found = [text]
+    for name in meta.find_referenced_templates(_environment().parse(text)):
+        found += _parts(_built_in(name)) if name else []
+    return found
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import FunctionLoader, StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    return ImmutableSandboxedEnvironment(
+        loader=FunctionLoader(_built_in),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+
+
+def _built_in(name: str) -> str:
+    return files("cuda_l1.prompts").joinpath(name).read_text("utf-8")

@@ -1,0 +1,50 @@
+"""Taking out of a reply what a reasoning model thought aloud, where the server has not done so."""
+
+from __future__ import annotations
+
+import re
+
+GAP = "\0"
+"""Stands alone on a line where something was taken out, so that a text with a hole is never taken for a whole one."""
+
+_NAMES = "think|thinking|thought|thoughts|reasoning|reasoning_content"
+_TAG = re.compile(
+    rf"<\s*(?P<close>/?)\s*(?:[a-z]+:)?(?:{_NAMES})(?:\s[^<>\n]{{0,80}})?>"
+    r"|\[(?P<bracket>/?)THINK\]"
+    r"|◁(?P<triangle>/?)think▷"
+    r"|<\|(?P<edge>begin|end|start)_?(?:of)?_?(?:thinking|thought|think)\|>"
+    r"|<\|channel\|>\s*(?P<channel>\w+)",
+    re.IGNORECASE,
+)
+"""How the families of reasoning models mark their thoughts; of channels, all but `final` are thoughts."""
+
+
+def without_thinking(text: str) -> tuple[str, bool]:
+    """What remains outside of all thoughts, and whether the last one was never closed.
+
+    Thoughts nest. An end without a beginning ends one that began before the reply did, in the prompt's own last line,
+    so all before it is thought. `text` holds no GAP.
+    """
+    kept: list[str] = []
+    depth = at = 0
+    for tag in _TAG.finditer(text):
+        if depth == 0:
+            kept.append(text[at : tag.start()])
+        if _opens(tag):
+            depth += 1
+        elif depth == 0:
+            kept.clear()
+        else:
+            depth = 0 if tag["channel"] else depth - 1
+        at = tag.end()
+    if depth == 0:
+        kept.append(text[at:])
+    return f"\n{GAP}\n".join(kept), depth > 0
+
+
+def _opens(tag: re.Match[str]) -> bool:
+    if tag["channel"]:
+        return tag["channel"].lower() != "final"
+    if tag["edge"]:
+        return tag["edge"].lower() != "end"
+    return "/" not in (tag["close"] or tag["bracket"] or tag["triangle"] or "")
