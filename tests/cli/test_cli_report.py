@@ -49,6 +49,15 @@ def test_json_is_one_object_a_line_with_the_summary_last(run: Run, judged: str) 
     assert lines(run("report", "--format", "json"))[-1] == summary
 
 
+def test_one_table_alone(run: Run, judged: str) -> None:
+    (found,) = csv.DictReader(io.StringIO(run("report", judged, "--table", "headline", "--format", "csv").stdout))
+    assert found["method"] == "file" and float(found["geometric mean"]) == 2.5
+    *tables, summary = lines(run("report", judged, "--table", "headline", "--json"))
+    assert [table["name"] for table in tables] == ["headline"] and summary["tasks"] == 1
+    wrong = run("report", "--table", "nothing")
+    assert (wrong.exit_code, wrong.stdout) == (2, "") and "headline" in wrong.stderr
+
+
 def test_one_protocol_alone(run: Run, judged: str) -> None:
     objects = lines(run("report", "--json", "--protocol", "screen"))
     assert objects[-1]["sections"] == ["test cpu, screen, call clock"]

@@ -61,6 +61,10 @@ def report(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="DIR", help="Write pages there that open from disk, one a task.")
     ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only the tables of this name, e.g. techniques; csv has its rows."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> int:
     """Statistics and tables over records. Exit code 1 where there are none.
@@ -84,7 +88,7 @@ def report(
     if html is not None:
         _write_pages(made, archive, html)
     if html is None or out is not None or json or format is not FormatChoice.terminal:
-        _write(made, FormatChoice.json if json else format, out)
+        _write(made, FormatChoice.json if json else format, out, table)
     return 0
 
 
@@ -154,16 +158,20 @@ def _left_out(selection: Selection) -> str:
     return ", ".join(f"{count} under `{protocol}`" for protocol, count in sorted(selection.left_out.items()))
 
 
-def _write(made: Report, format: FormatChoice, out: Path | None) -> None:
+def _write(made: Report, format: FormatChoice, out: Path | None, table: str | None) -> None:
     from cuda_l1.report import formats
+    from cuda_l1.report.build import only
 
+    summary = _summary(made)
+    made = only(made, table) if table else made
     if format is FormatChoice.terminal:
         _show(made, out)
         return
     if format is FormatChoice.json:
-        text = "".join(f"{to_json(fields)}\n" for fields in [*formats.as_objects(made), _summary(made)])
+        text = "".join(f"{to_json(fields)}\n" for fields in [*formats.as_objects(made), summary])
     else:
-        text = formats.as_markdown(made) if format is FormatChoice.markdown else formats.as_csv(made)
+        rows = formats.table_as_csv(made, table) if table else formats.as_csv(made)
+        text = formats.as_markdown(made) if format is FormatChoice.markdown else rows
     if out is None:
         typer.echo(text, nl=False)
     else:

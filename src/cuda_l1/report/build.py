@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from cuda_l1.config import Precision
+from cuda_l1.errors import UsageError
 from cuda_l1.report.cells import Table
 from cuda_l1.report.entries import HEADLINE_PROTOCOLS, Entry
 from cuda_l1.report.literature import published
 from cuda_l1.report.sections import DEFAULT, Question, Section, sections
-from cuda_l1.report.tables import evidence, headline, kernelbench, spread
+from cuda_l1.report.tables import evidence, headline, kernelbench, spread, techniques
 from cuda_l1.report.tables.tasks import tasks
 
 CLASSES: tuple[Precision, ...] = ("default", "fp32", "tf32")
@@ -53,6 +54,15 @@ def build(
     return Report(tuple(found), tuple(blocks))
 
 
+def only(report: Report, name: str) -> Report:
+    """The tables of that name alone, and no task rows. Raises UsageError that names the tables that there are."""
+    known = dict.fromkeys(table.name for block in report.blocks for table in block.tables)
+    if name not in known:
+        raise UsageError(f"--table {name}: this report has no such table; it has {', '.join(known)}")
+    kept = (replace(block, tables=tuple(t for t in block.tables if t.name == name)) for block in report.blocks)
+    return Report((), tuple(block for block in kept if block.tables))
+
+
 def _side_by_side(found: Sequence[Section]) -> list[Block]:
     """Places next to each other, one table for each protocol that several of them have."""
     groups = [[section for section in found if section.protocol == protocol] for protocol in HEADLINE_PROTOCOLS]
@@ -68,6 +78,8 @@ def _tables(section: Section, by_precision: dict[Precision, Section]) -> list[Ta
         headline.precisions(by_precision),
         kernelbench.fast(section),
         kernelbench.samples(section),
+        techniques.techniques(section),
+        techniques.pairs(section),
         evidence.coverage(section),
         evidence.classes(section),
         evidence.findings(section),

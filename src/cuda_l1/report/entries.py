@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
+from cuda_l1.report.technique_rules import tags
 from cuda_l1.types import Candidate, Evaluation, Origin, Record, Task
 
 EAGER = "eager"
@@ -39,6 +40,10 @@ class Entry:
     """Several proposers may have written the same text."""
     evaluation: Evaluation
     """Without raw samples and log."""
+    techniques: tuple[str, ...] = ()
+    """What it is made with: by name where our own techniques wrote it, else by rule from its text and as labelled."""
+    tagged: bool = False
+    """By rule."""
 
     @property
     def is_baseline(self) -> bool:
@@ -61,7 +66,18 @@ def entry_of(record: Record, task: Task) -> Entry:
         label=record.candidate.label,
         methods=methods_of(record.candidate),
         evaluation=lean,
+        **_techniques(record.candidate, task),
     )
+
+
+def _techniques(candidate: Candidate, task: Task) -> dict[str, Any]:
+    named = [origin for origin in candidate.origins if origin.proposer == "techniques"]
+    if named:
+        return {"techniques": named[0].techniques}
+    if candidate.is_baseline:
+        return {}
+    labels = (name for origin in candidate.origins if origin.proposer != RELEASE for name in origin.techniques)
+    return {"techniques": tuple(dict.fromkeys((*tags(candidate.source, task.source), *labels))), "tagged": True}
 
 
 def methods_of(candidate: Candidate) -> tuple[Method, ...]:

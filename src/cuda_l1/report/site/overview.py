@@ -12,6 +12,8 @@ from cuda_l1.report.cells import Cell, Ratio, Table
 from cuda_l1.report.entries import EAGER
 from cuda_l1.report.sections import Section
 from cuda_l1.report.site import plots
+from cuda_l1.report.tables.techniques import WRITERS, tried
+from cuda_l1.report.technique_effects import technique_effects
 from cuda_l1.report.versus import Standing, against, against_best, standing, standings
 
 COLUMNS = ("task", "level", "method", "technique", "outcome", "class", "vs eager", "vs best baseline", "best baseline",
@@ -88,6 +90,9 @@ def section_plots(section: Section) -> tuple[Markup, ...]:
     curves = {method.name: _speedups(section, standings(section, method, section.sound))
               for method in (*section.systems, *section.baselines) if method.name != EAGER}  # fmt: skip
     made.append(plots.fast_p_curves(curves, "fast_p against eager"))
+    for kind, writer in WRITERS.items():
+        often = {effect.technique: effect.tried for effect in technique_effects(tried(section, kind))[:25]}
+        made.append(plots.bars(often, f"how often each technique was tried, candidates ({writer})"))
     return tuple(plot for plot in made if plot)
 
 
