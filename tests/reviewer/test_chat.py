@@ -49,6 +49,7 @@ def test_what_is_not_asked_for_is_not_sent() -> None:
         Said(text=None, refusal="I would rather not"),
         Said(text="x", usage="none"),
         Said(text="x", usage={"prompt_tokens": "many", "completion_tokens": -1}),
+        Said(text="x", usage={"prompt_tokens": 10**400, "completion_tokens": 1e9}),
         Said(text="half a pair \ud800 and a zero \0"),
     ],
 )
@@ -81,6 +82,19 @@ def test_one_that_always_breaks_off_is_one_line() -> None:
 
 def test_an_endless_answer_is_left() -> None:
     with serving(Said(fault="flood")) as server, pytest.raises(EndpointError, match="longer than 16 MiB"):
+        ask(server.url)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("status", [400, 500])
+def test_so_is_an_endless_failure(status: int) -> None:
+    with serving(Said(status=status, fault="flood")) as server, pytest.raises(EndpointError, match=f"HTTP {status}"):
+        ask(server.url)
+
+
+def test_words_of_a_server_made_with_fastapi_are_told() -> None:
+    said = Said(status=400, body=b'{"detail": "it serves another model"}')
+    with serving(said) as server, pytest.raises(EndpointError, match="HTTP 400: it serves another model"):
         ask(server.url)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from cuda_l1.endpoint.bounded import bounded_client
 from cuda_l1.endpoint.faults import explained, one_line
 from cuda_l1.errors import EndpointError
 
@@ -95,7 +96,13 @@ class Chat:
             from openai import AsyncOpenAI, Timeout
 
             times = Timeout(self._timeout_s, connect=min(CONNECT_S, self._timeout_s))
-            self._opened = AsyncOpenAI(base_url=self._url, api_key=self._key, timeout=times, max_retries=self._retries)
+            self._opened = AsyncOpenAI(
+                base_url=self._url,
+                api_key=self._key,
+                timeout=times,
+                max_retries=self._retries,
+                http_client=bounded_client(),
+            )
         return self._opened
 
     async def _bounded(self, asking: Any) -> bytes:
@@ -180,7 +187,8 @@ def _text(value: object) -> str:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """A number of tokens that an answer can have; a database has no place for any integer."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31 else None
 
 
 def _only(names: list[str]) -> str:

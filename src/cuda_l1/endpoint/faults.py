@@ -44,9 +44,9 @@ def _why(error: BaseException, key: str) -> str:
 
 
 def _said(error: Any) -> object:
-    """The server's own words, where it has any."""
+    """The server's own words, where it has any; `detail` is FastAPI's name for them."""
     body = error.body
-    text = body.get("message") if isinstance(body, dict) else body
+    text = (body.get("message") or body.get("detail")) if isinstance(body, dict) else body
     return text or error.response.reason_phrase
 
 
