@@ -14,15 +14,21 @@ warnings.filterwarnings("ignore", module=_NAME)
 
 
 def syntax_problem(text: str) -> str | None:
-    """Why a text is no Python, in one line with its line number; None where it is."""
+    """Why a text is no Python, with its line number where there is one; None where it is."""
     found = _parsed(text)
     return found if isinstance(found, str) else None
 
 
+def tree_of(text: str) -> ast.Module | None:
+    """The syntax tree of a text, not to be changed; None where it is no Python."""
+    found = _parsed(text)
+    return None if isinstance(found, str) else found
+
+
 def defines_model_new(text: str) -> bool:
     """Whether a text is Python whose own level defines a class, or another name, `ModelNew`."""
-    found = _parsed(text)
-    return not isinstance(found, str) and "ModelNew" in set(_defined(found.body))
+    tree = tree_of(text)
+    return tree is not None and "ModelNew" in set(_defined(tree.body))
 
 
 @lru_cache(maxsize=16)

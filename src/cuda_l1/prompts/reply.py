@@ -57,6 +57,11 @@ def parse_reply(text: str, *, kind: ReplyKind = "contrastive", finish_reason: st
     return ParsedReply(texts[ANALYSIS], texts[DESIGN], *found, tuple(name for name in asked if not texts[name].strip()))
 
 
+def spoken(text: str) -> str:
+    """A reply without what the model thought aloud."""
+    return without_thinking(_normal(text))[0].replace(f"\n{GAP}\n", "\n").strip()
+
+
 Found = tuple[str | None, ReplyProblem | None, str]
 
 

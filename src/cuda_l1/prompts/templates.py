@@ -110,6 +110,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
+        keep_trailing_newline=True,
     )
 
 

@@ -1,0 +1,83 @@
+"""A summary of the best variant for a prompt: what its verdict measured, and what its text shows. Nothing is run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from cuda_l1.prompts.python_text import tree_of
+from cuda_l1.types import Candidate, Evaluation, Record
+
+MOST_NAMES = 12
+_KERNEL = re.compile(
+    r"__global__\s+(?:__launch_bounds__\([^)]*\)\s*)?\w+\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\("
+)
+_SIGNS = {
+    "uses shared memory": r"__shared__",
+    "exchanges values within a warp": r"__shfl\w*_sync|__reduce_\w+_sync",
+    "copies to shared memory asynchronously": r"cp\.async|cp_async|__pipeline_memcpy_async|cuda::memcpy_async",
+    "uses tensor cores": r"\bwmma\b|mma\.sync|wgmma|\btl\.dot\b",
+    "reads or writes several values at once": r"\b(?:float|half|int|uint|bfloat16)[248]\b|\bulonglong2\b",
+    "uses atomic operations": r"\batomic(?:Add|Max|Min|CAS)\b|\btl\.atomic_\w+",
+    "is tuned when first called": r"triton\.autotune",
+    "works on several threads": r"#\s*pragma\s+omp\s+parallel|std::thread|at::parallel_for",
+    "has vector instructions by name": r"\b_mm(?:256|512)?_\w+|vector_size|#\s*pragma\s+omp\s+simd",
+    "replays a CUDA graph": r"\bCUDAGraph\b",
+    "is compiled by torch.compile": r"\btorch\.compile\b",
+}
+"""What a text shows, by patterns that may be wrong: a comment can hold one, too."""
+
+
+def profile_of(record: Record) -> str:
+    """Lines about an accepted candidate: times, memory and precision as its verdict has them, kernels as its text."""
+    return "\n".join([*_measured(record.evaluation), *_written(record.candidate)])
+
+
+def _measured(found: Evaluation) -> Iterator[str]:
+    for timing in found.timings:
+        if timing.opponent == "eager":
+            yield (
+                f"measured: {timing.candidate_us:.2f} us of {timing.clock} time a call; "
+                f"the original {timing.opponent_us:.2f} us"
+            )
+    device, call = found.timing(clock="device"), found.timing(clock="call")
+    if device and call and call.candidate_us > 2 * device.candidate_us:
+        yield "measured: most of a call is spent outside the device's work: launches and Python"
+    if found.peak_bytes and found.reference_peak_bytes:
+        mib, theirs = found.peak_bytes / 2**20, found.reference_peak_bytes / 2**20
+        yield f"measured: {mib:.1f} MiB at its peak; the original {theirs:.1f} MiB"
+    if found.precision_class:
+        yield f"measured: exact to class {found.precision_class}"
+    yield from (f"noted: {finding.check}: {finding.evidence}" for finding in found.findings)
+
+
+def _written(candidate: Candidate) -> Iterator[str]:
+    text, tree = candidate.source, tree_of(candidate.source)
+    yield f"read from its text: {candidate.language}, {len(text.splitlines())} lines"
+    kernels = [*dict.fromkeys([*_KERNEL.findall(text), *(_jitted(tree) if tree else ())])]
+    if kernels:
+        yield f"read from its text: kernels {_names(kernels)}"
+    yield from (f"read from its text: {what}" for what, sign in _SIGNS.items() if re.search(sign, text))
+    calls = [*dict.fromkeys(_calls_in_forward(tree))] if tree else []
+    if calls:
+        yield f"read from its text: forward calls {_names(calls)}"
+
+
+def _jitted(tree: ast.Module) -> list[str]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return [f.name for f in functions if any("jit" in ast.unparse(each) for each in f.decorator_list)]
+
+
+def _calls_in_forward(tree: ast.Module) -> Iterator[str]:
+    for model in ast.walk(tree):
+        if isinstance(model, ast.ClassDef) and model.name == "ModelNew":
+            for function in model.body:
+                if isinstance(function, ast.FunctionDef) and function.name == "forward":
+                    calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+                    yield from (ast.unparse(call.func) for call in calls if not isinstance(call.func, ast.Call))
+
+
+def _names(names: list[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,109 @@
+"""Prompts and replies of one search: what stays the same between questions, put together once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from cuda_l1 import scoring
+from cuda_l1.config import PromptSettings
+from cuda_l1.prompts.build import render, render_repair
+from cuda_l1.prompts.facts import DeviceFacts, FailedAttempt, Roofline
+from cuda_l1.prompts.profile import profile_of
+from cuda_l1.prompts.reply import ParsedReply, ReplyKind, parse_reply, spoken
+from cuda_l1.prompts.templates import PromptTemplate
+from cuda_l1.prompts.tokens import ESTIMATE, TokenCounter
+from cuda_l1.types import Clock, Exemplar, HackCase, Prompt, Record, Task
+
+
+class Failed(Protocol):
+    """An attempt that did not work out; `FailedAttempt` is one."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def detail(self) -> str: ...
+    @property
+    def log(self) -> str: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompting:
+    """Writes the questions of a search and reads the answers."""
+
+    settings: PromptSettings
+    facts: DeviceFacts | None = None
+    roofline_us: float | None = None
+    """`TaskAudit.roofline_us`, where there is one."""
+    clock: Clock | None = None
+    """The objective; None: the device's default."""
+    cases: Callable[[str], Sequence[HackCase]] = lambda text: ()
+    """The known attacks most like a text."""
+    template: PromptTemplate | None = None
+    counter: TokenCounter = ESTIMATE
+
+    def render(self, task: Task, exemplars: Sequence[Exemplar], history: Sequence[Record]) -> Prompt:
+        """The question for a faster version of `task`; `history` are its records in this place, oldest first.
+
+        Its latest failures are shown, and what its best variant is told by. Raises UsageError as `build.render` does.
+        """
+        best = self._best(history)
+        return render(
+            task,
+            exemplars=exemplars,
+            failures=_failures(history, self.settings.failures),
+            facts=self.facts,
+            roofline=self._roofline(best),
+            profile=profile_of(best) if best and self.settings.profile else None,
+            cases=self.cases("\n".join(each.source for each in exemplars) or task.source),
+            settings=self.settings,
+            template=self.template,
+            counter=self.counter,
+        )
+
+    def repair(self, task: Task, failed: Failed) -> Prompt:
+        """The question to put right what failed. Raises UsageError as `build.render_repair` does."""
+        attempt = FailedAttempt(source=failed.source, outcome=failed.outcome, detail=failed.detail, log=failed.log)
+        return render_repair(task, attempt, facts=self.facts, settings=self.settings, counter=self.counter)
+
+    def parse(self, text: str, finish_reason: str = "", kind: ReplyKind | None = None) -> ParsedReply:
+        """What a reply holds; sections are looked for where the prompt's kind asks for them. Never raises."""
+        return parse_reply(text, kind=kind or self.settings.kind, finish_reason=finish_reason)
+
+    def spoken(self, text: str) -> str:
+        """A reply without what the model thought aloud."""
+        return spoken(text)
+
+    def _best(self, history: Sequence[Record]) -> Record | None:
+        rated = [
+            (figure, record)
+            for record in history
+            if scoring.counts(record.evaluation)
+            and not record.candidate.is_baseline
+            and (figure := scoring.speedup(record.evaluation, self.clock)) is not None
+        ]
+        return max(rated, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+    def _roofline(self, best: Record | None) -> Roofline | None:
+        if self.roofline_us is None:
+            return None
+        timing = best.evaluation.timing("eager", "device") if best else None
+        return Roofline(
+            least_us=self.roofline_us,
+            reference_us=timing.opponent_us if timing else None,
+            best_us=timing.candidate_us if timing else None,
+        )
+
+
+def _failures(history: Sequence[Record], most: int) -> list[FailedAttempt]:
+    """The latest failed attempts that failed in different ways, latest first."""
+    found: dict[tuple[str, str], FailedAttempt] = {}
+    for record in reversed(history):
+        if len(found) >= most:
+            break
+        if not record.evaluation.accepted and not record.candidate.is_baseline:
+            found.setdefault((record.evaluation.outcome, record.evaluation.detail), FailedAttempt.of(record))
+    return list(found.values())

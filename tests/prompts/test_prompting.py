@@ -1,0 +1,81 @@
+"""A search's history in its prompts: the latest failures, the best variant, the attacks most like what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from prompt_fakes import FILE, GPU_PLACE, TASK, record
+
+from cuda_l1.config import PromptSettings
+from cuda_l1.prompts.facts import DeviceFacts, FailedAttempt
+from cuda_l1.prompts.profile import profile_of
+from cuda_l1.prompts.prompting import Prompting
+from cuda_l1.types import Exemplar, HackCase
+
+GPU = DeviceFacts(device="cuda", name="Test GPU")
+KERNEL = '''import torch
+CUDA = """
+__global__ void __launch_bounds__(256) add_rows(const float4* x) { __shared__ float part[32]; }
+"""
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return launch(x.contiguous())
+'''
+
+
+def test_the_latest_failures_that_differ_are_shown() -> None:
+    history = [
+        record("one = 1\n", None, detail="first fault"),
+        record("two = 2\n", None, detail="second fault"),
+        record("three = 3\n", None, detail="second fault"),
+        record("four = 4\n", None, detail="third fault", proposer="baselines"),
+        record(FILE, 2.0),
+    ]
+    text = Prompting(settings=PromptSettings(failures=2)).render(TASK, [], history).user
+    assert text.index("three = 3") < text.index("one = 1") and text.count("second fault") == 1
+    assert "two = 2" not in text and "third fault" not in text
+    only = Prompting(settings=PromptSettings(failures=1)).render(TASK, [], history).user
+    assert "three = 3" in only and "one = 1" not in only
+
+
+def test_the_roofline_and_the_profile_are_those_of_the_best_variant() -> None:
+    history = [record(KERNEL, 4.0, environment=GPU_PLACE), record(FILE, 2.0, environment=GPU_PLACE)]
+    prompting = Prompting(settings=PromptSettings(profile=True), facts=GPU, roofline_us=5.0)
+    text = prompting.render(TASK, [], history).user
+    assert (
+        "the original takes 40.00 us, 8.0 times that; the best variant so far takes 10.00 us, 2.0 times that." in text
+    )
+    assert "kernels add_rows" in text and "uses shared memory" in text
+    before = prompting.render(TASK, [], []).user
+    assert "takes 5.00 us here." in before and "best variant so far" not in before
+
+
+def test_a_profile_says_what_was_measured_and_what_was_only_read() -> None:
+    lines = profile_of(record(KERNEL, 4.0, environment=GPU_PLACE)).splitlines()
+    assert "measured: 10.00 us of device time a call; the original 40.00 us" in lines
+    assert "measured: most of a call is spent outside the device's work: launches and Python" in lines
+    assert "read from its text: reads or writes several values at once" in lines
+    assert "read from its text: forward calls launch, x.contiguous" in lines
+    assert not any("tensor cores" in line for line in lines)
+
+
+def test_attacks_like_the_exemplars_are_asked_for() -> None:
+    asked: list[str] = []
+
+    def similar(text: str) -> Sequence[HackCase]:
+        asked.append(text)
+        return [HackCase(name="memory/kept", source="KEPT = {}", why="it remembers")]
+
+    shown = Exemplar(candidate_id="a", source="variant one\n", language="cpp", label="x", score=2.0)
+    text = Prompting(settings=PromptSettings(), cases=similar).render(TASK, [shown], []).user
+    assert asked == ["variant one\n"] and "it remembers" in text
+
+
+def test_a_repair_and_its_reply() -> None:
+    prompting = Prompting(settings=PromptSettings(), facts=GPU)
+    prompt = prompting.repair(TASK, FailedAttempt(source="x = = 1", outcome="syntax-error", detail="line 1"))
+    assert prompt.template.startswith("repair@") and "x = = 1" in prompt.user
+    assert prompting.parse(f"```python\n{FILE}```", kind="repair").missing == ()
+    assert prompting.spoken("<think>a</think>\nb") == "b"
