@@ -220,6 +220,45 @@ class PromptSettings(Frozen):
     """A longer prompt loses exemplars, the last first, and then is an error; default: no limit but the model's own."""
 
 
+class ModelSettings(Frozen):
+    """A language model that proposes, and how it is asked."""
+
+    name: str = Field(min_length=1)
+    """As its endpoint calls it."""
+    url: str
+    """Base URL of an OpenAI-compatible endpoint, e.g. `http://localhost:8000/v1`."""
+    temperature: float | None = Field(None, ge=0)
+    """None: the endpoint's own."""
+    max_tokens: int | None = Field(None, ge=1)
+    """Of one answer, what a model thinks aloud included; None: the endpoint's own limit."""
+    concurrency: int = Field(4, ge=1, le=1024)
+    """Questions under way, and answers that wait to be evaluated, at a time."""
+    timeout_s: float = Field(600.0, gt=0)
+    """For one answer, further attempts and the pauses between them included."""
+    retries: int = Field(5, ge=0, le=100)
+    """Further attempts after a fault that may pass, with growing pauses, or those that the endpoint asks for."""
+    key_file: str | None = None
+    """A file whose first line is the key; None: $OPENAI_API_KEY."""
+
+
+class LlmSettings(Frozen):
+    """The proposer `llm`: who is asked what, and how much it may cost."""
+
+    models: tuple[ModelSettings, ...] = Field(min_length=1)
+    prompt: PromptSettings = PromptSettings()
+    sampler: SamplerSettings = SamplerSettings()
+    repair: bool = True
+    """A candidate that fails is handed back once, with what the compiler or the check said."""
+    max_usd: float | None = Field(None, gt=0)
+    """All questions of a run together; needs the models' prices."""
+    max_tokens: int | None = Field(None, ge=1)
+    """All questions and answers of a run together."""
+    prices: str | None = None
+    """A file of prices; None: `prices.toml` in `config_home()`, where there is one."""
+    seed: int = 0
+    """Of the draws of exemplars."""
+
+
 class SearchSettings(Frozen):
     """One `optimize` run; its digest names the run directory, by which the same settings find their run again."""
 
@@ -239,6 +278,8 @@ class SearchSettings(Frozen):
     limits: Limits = Limits()
     reviewer: ReviewerSettings | None = None
     """Who gives a second opinion on a jump in speed-up; None: nobody."""
+    llm: LlmSettings | None = None
+    """What the proposer `llm` is made of."""
 
 
 class BenchSettings(Frozen):
@@ -263,6 +304,13 @@ class BenchSettings(Frozen):
     proposers: tuple[str, ...] = ("techniques",)
     final_budget_s: float = Field(60.0, gt=0)
     limits: Limits = Limits()
+    llm: LlmSettings | None = None
+    """What the proposer `llm` of the searches is made of."""
+
+
+def config_home() -> Path:
+    """`cuda-l1` under $XDG_CONFIG_HOME (default `~/.config`): what a person has written. Raises UsageError."""
+    return _home("XDG_CONFIG_HOME", ".config") / "cuda-l1"
 
 
 def data_home() -> Path:

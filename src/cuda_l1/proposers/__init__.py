@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from enum import Enum
+from typing import Final, Protocol
 
 from cuda_l1.types import Candidate, Record, Task
+
+
+class NotYet(Enum):
+    """The type of `NOT_YET`."""
+
+    NOT_YET = "not yet"
+
+
+NOT_YET: Final = NotYet.NOT_YET
+"""What a proposer says while its next candidate is being written elsewhere: others may go on, and it is asked again."""
 
 
 class Proposer(Protocol):
@@ -19,8 +30,10 @@ class Proposer(Protocol):
         """What it could not write so far, one line each, for people."""
         ...
 
-    def propose(self, task: Task, history: Sequence[Record], until: float) -> Candidate | None:
+    def propose(self, task: Task, history: Sequence[Record], until: float) -> Candidate | NotYet | None:
         """The next candidate for `task`, never one it has offered before; None when there is nothing more to offer.
+
+        Never waits for anything that takes no work of this machine's, a model's answer say: that is `NOT_YET`.
 
         `history` holds the records of this task so far, of all proposers, oldest first. `until` is a
         `time.monotonic()`: nothing new is begun after it, and None then says no more than that the time is up.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Sequence
 
-from cuda_l1.proposers import Proposer
+from cuda_l1.proposers import NOT_YET, Proposer
 from cuda_l1.types import Candidate, Record, Task
 
 REPEATS = 20
 """A proposer leaves after this many proposals in a row that had been made before."""
+PAUSE_S = 0.02
+"""Between two looks at proposers of whom each says that it has nothing yet. Nothing is timed meanwhile."""
 
 
 class Schedule:
@@ -21,11 +24,24 @@ class Schedule:
         self._offered = {candidate.id for candidate in offered}
 
     def propose(self, history: Sequence[Record], until: float) -> Candidate | None:
-        """The next proposal, possibly one made before; None when every proposer is exhausted or `until` has come."""
+        """The next proposal, possibly one made before; None when every proposer is exhausted or `until` has come.
+
+        Who has nothing yet keeps nobody waiting; only where that is all of them it is waited.
+        """
+        without = 0
         while self._waiting:
+            if without == len(self._waiting):
+                if time.monotonic() > until:
+                    return None
+                time.sleep(PAUSE_S)
+                without = 0
             proposer, repeats = self._waiting.popleft()
             candidate = proposer.propose(self._task, history, until)
             if candidate is None:
+                continue
+            if candidate is NOT_YET:
+                self._waiting.append((proposer, repeats))
+                without += 1
                 continue
             repeats = repeats + 1 if candidate.id in self._offered else 0
             self._offered.add(candidate.id)
