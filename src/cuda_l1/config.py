@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from cuda_l1.errors import UsageError
 from cuda_l1.types import Clock, Frozen
@@ -194,12 +195,19 @@ class SamplerSettings(Frozen):
     """The two last are controls: the scores stand beside the wrong variants, or are left out."""
     count: int = Field(2, ge=0, le=16)
     """Exemplars in a prompt; CUDA-L1's N."""
-    bucket_width: float = Field(0.1, gt=0)
-    """Width of a score bucket, in log speed-up."""
+    bucket_width: float = Field(0.1, ge=0.01, le=10.0)
+    """Width of a score bucket, in log speed-up; a multiple of 0.01."""
     temperature: float = Field(0.5, gt=0)
-    """tau of P(bucket) ~ exp((mean score - mu) / tau), in units of the scores' standard deviation."""
-    islands: int = Field(4, ge=1)
-    """Populations of the sampler `island`."""
+    """tau of P(bucket) ~ exp((mean score - mu) / tau), in units of the standard deviation of the buckets' means."""
+    islands: int = Field(4, ge=1, le=16)
+    """Populations of the sampler `island`; equally large for a power of two."""
+
+    @field_validator("bucket_width")
+    @classmethod
+    def _multiple_of_a_bin(cls, width: float) -> float:
+        if not math.isclose(width, round(width, 2), rel_tol=1e-9):
+            raise ValueError("give a multiple of 0.01")
+        return round(width, 2)
 
 
 class PromptSettings(Frozen):

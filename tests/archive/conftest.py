@@ -11,6 +11,7 @@ import pytest
 from cuda_l1.types import (
     Candidate,
     Correctness,
+    Cost,
     Environment,
     Evaluation,
     Finding,
@@ -18,6 +19,7 @@ from cuda_l1.types import (
     Outcome,
     Pair,
     Record,
+    Reply,
     Task,
     Timing,
     Trial,
@@ -89,6 +91,28 @@ def make_record() -> Callable[..., Record]:
             candidate=candidate,
             evaluation=make_evaluation(candidate, **evaluation),
         )
+
+    return make
+
+
+@pytest.fixture
+def make_reply() -> Callable[..., Reply]:
+    """Makes a reply; keyword arguments replace its fields."""
+
+    def make(number: int = 0, **fields: Any) -> Reply:
+        known: dict[str, Any] = {
+            "run": "run",
+            "task_sha": TASK.sha,
+            "model": "large",
+            "endpoint": "localhost:8000",
+            "prompt_sha": "p" * 64,
+            "number": number,
+            "time": START + timedelta(seconds=number),
+            "text": "größer\x00",
+            "candidate_id": "c" * 64,
+            "cost": Cost(tokens_in=100, tokens_out=10, usd=0.5),
+        }
+        return Reply.model_validate(known | fields)
 
     return make
 

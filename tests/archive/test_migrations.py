@@ -11,8 +11,9 @@ from sqlalchemy import Engine, create_engine, inspect, text
 
 from cuda_l1.archive import Archive, migrations
 from cuda_l1.archive.tables import metadata
+from cuda_l1.config import SamplerSettings
 from cuda_l1.errors import ArchiveError, UsageError
-from cuda_l1.types import HackCase, Record, Task
+from cuda_l1.types import HackCase, Record, Reply, Task
 
 Make = Callable[..., Record]
 
@@ -84,6 +85,8 @@ def test_an_archive_of_version_1_is_brought_up_to_date(tmp_path: Path, make_reco
             (1, "m001_initial"),
             (2, "m002_log_speedup"),
             (3, "m003_hack_cases"),
+            (4, "m004_replies"),
+            (5, "m005_variants"),
         ]
         assert connection.execute("SELECT round(log_speedup, 3) FROM records").fetchall() == [(0.693,), (0.693,)]
 
@@ -99,6 +102,25 @@ def test_an_archive_of_version_2_learns_to_keep_hack_cases(tmp_path: Path, make_
         assert archive.hacks.add([HackCase(name="a", source="text", why="cheats")]) == 1
     with Archive.open(path) as archive:
         assert [case.why for case in archive.hacks.all()] == ["cheats"]
+        assert list(archive.records()) == [record]
+
+
+def test_an_archive_of_version_3_learns_replies_and_exemplars(
+    tmp_path: Path, make_record: Make, make_reply: Callable[..., Reply], task: Task
+) -> None:
+    record, path = make_record(speedup=2.0), tmp_path / "old.sqlite"
+    write_version_1(path, record, task)
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        migrations.upgrade(connection, migrations.MIGRATIONS[:3])
+    engine.dispose()
+    place = record.evaluation.environment.key
+    with Archive.open(path) as archive:
+        drawn = archive.exemplars.draw(task.sha, SamplerSettings(), seed=0, environment_key=place)
+        assert [(e.candidate_id, round(e.score or 0, 6)) for e in drawn] == [(record.candidate.id, 2.0)]
+        assert archive.replies.append(make_reply())
+    with Archive.open(path) as archive:
+        assert list(archive.replies.all()) == [make_reply()]
         assert list(archive.records()) == [record]
 
 
@@ -122,7 +144,7 @@ def test_a_newer_version_is_refused(tmp_path: Path) -> None:
     Archive.open(path).close()
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO cuda_l1_schema VALUES (99, 'm099_future', '2099')")
-    with pytest.raises(ArchiveError, match=r"version 99, this cuda-l1 knows up to 3; upgrade cuda-l1$") as caught:
+    with pytest.raises(ArchiveError, match=r"version 99, this cuda-l1 knows up to 5; upgrade cuda-l1$") as caught:
         Archive.open(path)
     assert "\n" not in str(caught.value)
 

@@ -14,8 +14,10 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from cuda_l1.archive import Archive
+from cuda_l1.archive.tables import metadata
+from cuda_l1.config import SamplerSettings
 from cuda_l1.errors import ArchiveError
-from cuda_l1.types import Record, Task
+from cuda_l1.types import Record, Reply, Task
 
 Make = Callable[..., Record]
 URL = os.environ.get("CUDA_L1_TEST_DATABASE", "")
@@ -32,8 +34,8 @@ def archive() -> Iterator[Archive]:
 def drop_tables() -> None:
     engine = create_engine(URL)
     with engine.begin() as connection:
-        for table in ("records", "candidates", "tasks", "cuda_l1_schema"):
-            connection.execute(text(f"DROP TABLE {table}"))
+        for table in (*metadata.tables, "cuda_l1_schema"):
+            connection.execute(text(f"DROP TABLE IF EXISTS {table} CASCADE"))
     engine.dispose()
 
 
@@ -64,6 +66,35 @@ def test_look_ups_and_merge(archive: Archive, tmp_path: Path, make_record: Make,
     assert [record.sequence for record in archive.records(limit=2)] == [120, 121]
     assert archive.next_sequence("run") == 122
     assert archive.rebuild_index() == 0
+
+
+def test_exemplars_and_replies_are_those_of_a_file(
+    archive: Archive, tmp_path: Path, make_record: Make, make_reply: Callable[..., Reply], task: Task
+) -> None:
+    with Archive.open(tmp_path / "archive.sqlite") as file:
+        for number in range(120):
+            file.append(make_record(f"{number}", sequence=number + 2, speedup=0.5 + number / 20), task)
+            file.replies.append(make_reply(number))
+        archive.merge(file)
+        assert archive.replies.totals() == file.replies.totals()
+        assert list(archive.replies.of_run("run")) == list(file.replies.of_run("run"))
+        place = make_record().evaluation.environment.key
+        for kind in ("bucket", "island", "random", "top"):
+            settings = SamplerSettings.model_validate({"kind": kind, "count": 4})
+            drawn = [a.exemplars.draw(task.sha, settings, seed=1, environment_key=place) for a in (archive, file)]
+            assert drawn[0] == drawn[1]
+            assert len(drawn[0]) == 4
+
+
+def test_writers_at_once_lose_no_count(archive: Archive, make_record: Make, task: Task) -> None:
+    def work(thread: int) -> None:
+        with Archive.open(URL) as mine:
+            for number in range(20):
+                mine.append(make_record(f"{thread} {number}", sequence=thread * 100 + number, speedup=2.0), task)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert archive.exemplars.count(task.sha, make_record().evaluation.environment.key) == 80
 
 
 def test_opening_and_appending_the_same_at_once(archive: Archive, make_record: Make, task: Task) -> None:

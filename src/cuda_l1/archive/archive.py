@@ -8,13 +8,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import ColumnElement, Engine, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Engine, func, or_, select
 
 from cuda_l1 import scoring
-from cuda_l1.archive import database
+from cuda_l1.archive import database, variants
+from cuda_l1.archive.exemplars import Exemplars
 from cuda_l1.archive.faults import database_faults
 from cuda_l1.archive.hacks import HackCases
 from cuda_l1.archive.rebuild import batches, fill_log_speedup, parse_record
+from cuda_l1.archive.replies import Replies
 from cuda_l1.archive.tables import candidates, log_speedup, records, tasks
 from cuda_l1.errors import ArchiveError
 from cuda_l1.types import Candidate, Clock, Outcome, Record, Task
@@ -35,6 +37,10 @@ class Archive:
         """How messages name it: `archive PATH`, or the URL without its password."""
         self.hacks = HackCases(engine, name)
         """Confirmed attacks, for a reviewer."""
+        self.replies = Replies(engine, name)
+        """What language models answered."""
+        self.exemplars = Exemplars(engine, name)
+        """Earlier variants, for a prompt."""
 
     @classmethod
     def open(cls, where: str | Path | None = None, *, create: bool = True, timeout_s: float = 30.0) -> Self:
@@ -68,18 +74,20 @@ class Archive:
             raise ValueError(f"the record is of task {record.candidate.task_id}, not of {task.id}")
         row = _record_row(record)
         with database_faults(self.name), database.writing(self._engine).begin() as connection:
+            variants.lock(connection)
             database.insert_new(connection, tasks, tasks.c.sha, _task_row(task))
-            database.insert_new(connection, candidates, candidates.c.id, _candidate_row(record.candidate))
-            database.insert_new(connection, records, records.c.id, row)
+            _insert(connection, record, row)
         return str(row["id"])
 
     def merge(self, other: Archive) -> int:
-        """Adds what `other` holds and this one lacks, hack cases too; returns how many records were new. Idempotent.
+        """Adds what `other` holds and this one lacks, hack cases and replies too; returns how many records were new.
 
-        Interrupted, it keeps the batches already added; running it again adds the rest.
+        Doing it twice changes nothing. Interrupted, it keeps the batches already added; running it again adds the rest.
         """
         added = self._append_all([], list(other.tasks()))
         self.hacks.add(other.hacks.all())
+        for found in batches(other.replies.all()):
+            self.replies.add(found)
         for ids in batches(other._ids()):
             present = set(self._ids(records.c.id.in_(ids)))
             added += self._append_all(other._documents([i for i in ids if i not in present]), [])
@@ -88,7 +96,10 @@ class Archive:
     def rebuild_index(self) -> int:
         """Computes every index figure anew from the evaluations; returns how many records differed."""
         with database_faults(self.name), database.writing(self._engine).begin() as connection:
-            return fill_log_speedup(connection)
+            variants.lock(connection)
+            changed = fill_log_speedup(connection)
+            variants.fill_variants(connection)
+            return changed
 
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────
 
@@ -192,11 +203,10 @@ class Archive:
 
     def _append_all(self, found: list[Record], known_tasks: list[Task]) -> int:
         with database_faults(self.name), database.writing(self._engine).begin() as connection:
+            variants.lock(connection)
             for task in known_tasks:
                 database.insert_new(connection, tasks, tasks.c.sha, _task_row(task))
-            for record in found:
-                database.insert_new(connection, candidates, candidates.c.id, _candidate_row(record.candidate))
-            return sum(database.insert_new(connection, records, records.c.id, _record_row(record)) for record in found)
+            return sum(_insert(connection, record, _record_row(record)) for record in found)
 
     def _ids(self, *conditions: ColumnElement[bool]) -> list[str]:
         with database_faults(self.name), self._engine.connect() as connection:
@@ -227,6 +237,15 @@ class Archive:
         with database_faults(self.name), self._engine.connect() as connection:
             documents = list(connection.scalars(query))
         return (Task.model_validate_json(document) for document in documents)
+
+
+def _insert(connection: Connection, record: Record, row: dict[str, Any]) -> bool:
+    """The record and all that follows from it; False where it is there already."""
+    database.insert_new(connection, candidates, candidates.c.id, _candidate_row(record.candidate))
+    new = database.insert_new(connection, records, records.c.id, row)
+    if new:
+        variants.enter(connection, record)
+    return new
 
 
 def _task_row(task: Task) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from sqlalchemy import (
     Column,
     Connection,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -27,6 +28,7 @@ from sqlalchemy import (
 
 from cuda_l1.archive.rebuild import fill_log_speedup
 from cuda_l1.archive.tables import schema_versions
+from cuda_l1.archive.variants import fill_variants
 
 Migration = Callable[[Connection], None]
 
@@ -90,7 +92,58 @@ def m003_hack_cases(connection: Connection) -> None:
     metadata.create_all(connection, checkfirst=False)
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_log_speedup, m003_hack_cases)
+def m004_replies(connection: Connection) -> None:
+    """What language models answered, paid for whether or not it holds a candidate."""
+    metadata = MetaData()
+    Table(
+        "replies",
+        metadata,
+        Column("id", String(64), primary_key=True),
+        Column("run", Text, nullable=False),
+        Column("task_sha", String(64), nullable=False),
+        Column("model", Text, nullable=False),
+        Column("time", String(32), nullable=False),
+        Column("problem", String(32)),
+        Column("tokens_in", Integer, nullable=False),
+        Column("tokens_out", Integer, nullable=False),
+        Column("usd", Double, nullable=False),
+        Column("document", Text, nullable=False),
+        Index("replies_by_run", "run", "time"),
+        Index("replies_by_task", "task_sha", "model"),
+    )
+    metadata.create_all(connection, checkfirst=False)
+
+
+def m005_variants(connection: Connection) -> None:
+    """What may be shown as an exemplar, one row a candidate and place, and how many there are by score."""
+    metadata = MetaData()
+    Table("candidates", metadata, Column("id", String(64), primary_key=True))
+    variants = Table(
+        "variants",
+        metadata,
+        Column("environment_key", String(64), primary_key=True),
+        Column("candidate_id", String(64), ForeignKey("candidates.id"), primary_key=True),
+        Column("task_sha", String(64), nullable=False),
+        Column("bin", Integer, nullable=False),
+        Column("slot", Integer, nullable=False),
+        Column("log_reward", Double, nullable=False),
+        Index("variants_by_score", "task_sha", "environment_key", "bin", "log_reward", "candidate_id"),
+    )
+    counts = Table(
+        "variant_counts",
+        metadata,
+        Column("task_sha", String(64), primary_key=True),
+        Column("environment_key", String(64), primary_key=True),
+        Column("bin", Integer, primary_key=True, autoincrement=False),
+        Column("slot", Integer, primary_key=True, autoincrement=False),
+        Column("count", Integer, nullable=False),
+        Column("total", Double, nullable=False),
+    )
+    metadata.create_all(connection, tables=[variants, counts], checkfirst=False)
+    fill_variants(connection)
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_log_speedup, m003_hack_cases, m004_replies, m005_variants)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

@@ -68,6 +68,46 @@ hack_cases = Table(
     Column("document", Text, nullable=False),
 )
 
+replies = Table(
+    "replies",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("run", Text, nullable=False),
+    Column("task_sha", String(64), nullable=False),
+    Column("model", Text, nullable=False),
+    Column("time", String(32), nullable=False),
+    Column("problem", String(32)),
+    Column("tokens_in", Integer, nullable=False),
+    Column("tokens_out", Integer, nullable=False),
+    Column("usd", Double, nullable=False),
+    Column("document", Text, nullable=False),
+    Index("replies_by_run", "run", "time"),
+    Index("replies_by_task", "task_sha", "model"),
+)
+
+variants = Table(
+    "variants",
+    metadata,
+    Column("environment_key", String(64), primary_key=True),
+    Column("candidate_id", String(64), ForeignKey("candidates.id"), primary_key=True),
+    Column("task_sha", String(64), nullable=False),
+    Column("bin", Integer, nullable=False),
+    Column("slot", Integer, nullable=False),
+    Column("log_reward", Double, nullable=False),
+    Index("variants_by_score", "task_sha", "environment_key", "bin", "log_reward", "candidate_id"),
+)
+
+variant_counts = Table(
+    "variant_counts",
+    metadata,
+    Column("task_sha", String(64), primary_key=True),
+    Column("environment_key", String(64), primary_key=True),
+    Column("bin", Integer, primary_key=True, autoincrement=False),
+    Column("slot", Integer, primary_key=True, autoincrement=False),
+    Column("count", Integer, nullable=False),
+    Column("total", Double, nullable=False),
+)
+
 
 def log_speedup(evaluation: Evaluation) -> float | None:
     """The column of that name: log of the speed-up against eager on the device's objective clock, when ACCEPTED by a

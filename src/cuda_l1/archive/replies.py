@@ -1,0 +1,112 @@
+"""What language models answered: each reply that was ever paid for, with what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from sqlalchemy import ColumnElement, Engine, case, func, select
+
+from cuda_l1.archive import database
+from cuda_l1.archive.faults import database_faults
+from cuda_l1.archive.rebuild import batches
+from cuda_l1.archive.tables import replies
+from cuda_l1.errors import ArchiveError
+from cuda_l1.types import Reply
+
+
+class ReplyTotals(NamedTuple):
+    """What a model's replies about a task came to."""
+
+    model: str
+    task_sha: str
+    replies: int
+    candidates: int
+    """Replies that held a candidate."""
+    tokens_in: int
+    tokens_out: int
+    usd: float
+
+
+class Replies:
+    """The replies of one archive; append-only, as records are.
+
+    All methods raise ArchiveError and, where they write, InfrastructureError, as those of `Archive` do.
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine = engine
+        self._name = name
+
+    def append(self, reply: Reply) -> bool:
+        """Stores a reply durably; False, and nothing changes, where the same question has an answer already."""
+        return self.add([reply]) == 1
+
+    def add(self, found: Iterable[Reply]) -> int:
+        """Stores those that are not there yet; returns how many were new."""
+        with database_faults(self._name), database.writing(self._engine).begin() as connection:
+            return sum(database.insert_new(connection, replies, replies.c.id, _row(reply)) for reply in found)
+
+    def find(self, reply_id: str) -> Reply | None:
+        """The answer to that question, or None."""
+        return next(self._read(replies.c.id == reply_id), None)
+
+    def of_run(self, run: str, task_sha: str | None = None) -> Iterator[Reply]:
+        """The replies of a run (about one task), oldest first."""
+        return self._read(replies.c.run == run, *([] if task_sha is None else [replies.c.task_sha == task_sha]))
+
+    def all(self) -> Iterator[Reply]:
+        """Every reply, oldest first."""
+        return self._read()
+
+    def totals(self, run: str | None = None) -> list[ReplyTotals]:
+        """What was paid, of a run or in all, one line for each model and task, by model."""
+        held = func.sum(case((replies.c.problem.is_(None), 1), else_=0))
+        sums = [func.sum(column) for column in (replies.c.tokens_in, replies.c.tokens_out, replies.c.usd)]
+        query = select(replies.c.model, replies.c.task_sha, func.count(), held, *sums)
+        query = query.where(*([] if run is None else [replies.c.run == run]))
+        grouped = query.group_by(replies.c.model, replies.c.task_sha).order_by(replies.c.model, replies.c.task_sha)
+        with database_faults(self._name), self._engine.connect() as connection:
+            return [
+                ReplyTotals(model, sha, int(n), int(good), int(tokens_in), int(tokens_out), float(usd))
+                for model, sha, n, good, tokens_in, tokens_out, usd in connection.execute(grouped)
+            ]
+
+    def _read(self, *conditions: ColumnElement[bool]) -> Iterator[Reply]:
+        oldest_first = select(replies.c.id).where(*conditions).order_by(replies.c.time, replies.c.id)
+        with database_faults(self._name), self._engine.connect() as connection:
+            ids = list(connection.scalars(oldest_first))
+        return (reply for batch in batches(ids) for reply in self._documents(batch))
+
+    def _documents(self, ids: list[str]) -> list[Reply]:
+        with database_faults(self._name), self._engine.connect() as connection:
+            rows = connection.execute(select(replies.c.id, replies.c.document).where(replies.c.id.in_(ids)))
+            found = {str(reply_id): str(document) for reply_id, document in rows}
+        return [_parse(reply_id, found[reply_id]) for reply_id in ids]
+
+
+def _parse(reply_id: str, document: str) -> Reply:
+    try:
+        return Reply.model_validate_json(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ArchiveError(f"reply {reply_id[:12]} cannot be read: {place}: {first['msg']}") from error
+
+
+def _row(reply: Reply) -> dict[str, Any]:
+    return {
+        "id": reply.id,
+        "run": reply.run,
+        "task_sha": reply.task_sha,
+        "model": reply.model,
+        # Fixed width and one zone, so that text sorts as time does.
+        "time": reply.time.astimezone(UTC).isoformat(timespec="microseconds"),
+        "problem": reply.problem,
+        "tokens_in": reply.cost.tokens_in,
+        "tokens_out": reply.cost.tokens_out,
+        "usd": reply.cost.usd,
+        "document": reply.model_dump_json(),
+    }

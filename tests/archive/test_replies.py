@@ -1,0 +1,66 @@
+"""What was paid for is kept: found again, counted, merged."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cuda_l1.archive import Archive
+from cuda_l1.errors import ArchiveError
+from cuda_l1.types import Reply
+
+Make = Callable[..., Reply]
+
+
+def test_an_answer_is_found_by_its_question_and_kept_once(tmp_path: Path, make_reply: Make) -> None:
+    first = make_reply()
+    with Archive.open(tmp_path / "a.sqlite") as archive:
+        assert archive.replies.append(first)
+        assert not archive.replies.append(make_reply(text="another answer to the same question"))
+        assert archive.replies.find(first.id) == first
+        assert archive.replies.find("0" * 64) is None
+    with Archive.open(tmp_path / "a.sqlite") as archive:
+        assert list(archive.replies.of_run("run")) == [first]
+
+
+def test_a_run_is_read_in_order_and_by_task(tmp_path: Path, make_reply: Make) -> None:
+    with Archive.open(tmp_path / "a.sqlite") as archive:
+        for number in (2, 0, 1):
+            archive.replies.append(make_reply(number))
+        archive.replies.append(make_reply(3, task_sha="other"))
+        archive.replies.append(make_reply(0, run="another"))
+        assert [reply.number for reply in archive.replies.of_run("run")] == [0, 1, 2, 3]
+        assert [reply.number for reply in archive.replies.of_run("run", "other")] == [3]
+
+
+def test_totals_are_by_model_and_task(tmp_path: Path, make_reply: Make) -> None:
+    with Archive.open(tmp_path / "a.sqlite") as archive:
+        archive.replies.append(make_reply(0))
+        archive.replies.append(make_reply(1, problem="no-code", candidate_id=None))
+        archive.replies.append(make_reply(0, model="small", run="another"))
+        sha = make_reply().task_sha
+        assert archive.replies.totals() == [("large", sha, 2, 1, 200, 20, 1.0), ("small", sha, 1, 1, 100, 10, 0.5)]
+        assert [total.model for total in archive.replies.totals("another")] == ["small"]
+        assert archive.replies.totals("nothing") == []
+
+
+def test_merge_unites_replies(tmp_path: Path, make_reply: Make) -> None:
+    with Archive.open(tmp_path / "a.sqlite") as one, Archive.open(tmp_path / "b.sqlite") as two:
+        one.replies.add([make_reply(0), make_reply(1)])
+        two.replies.add([make_reply(1), *(make_reply(number) for number in range(2, 250))])
+        assert one.merge(two) == 0
+        assert one.merge(two) == 0
+        assert [reply.number for reply in one.replies.all()] == list(range(250))
+
+
+def test_a_damaged_reply_is_named(tmp_path: Path, make_reply: Make) -> None:
+    path = tmp_path / "a.sqlite"
+    with Archive.open(path) as archive:
+        archive.replies.append(make_reply())
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE replies SET document = '{}'")
+        with pytest.raises(ArchiveError, match=f"reply {make_reply().id[:12]} cannot be read"):
+            archive.replies.find(make_reply().id)
