@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import openai
 import pytest
@@ -115,6 +117,9 @@ def test_questions_at_a_time_are_counted_and_limited() -> None:
         names = asyncio.run(many(server, 5))
         assert sorted(names) == ["ChatCompletion"] * 3 + ["RateLimitError"] * 2
         assert 4 <= server.most_in_flight <= 5
+        with urlopen(f"{server.url.removesuffix('/v1')}/stats") as answer:
+            stats = json.load(answer)
+        assert stats["questions"] == 5 and stats["most_in_flight"] == server.most_in_flight and stats["held_s"] > 1.5
 
 
 def test_it_is_a_proxy_for_any_address(monkeypatch: pytest.MonkeyPatch) -> None:

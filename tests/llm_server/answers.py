@@ -34,6 +34,8 @@ class Answer:
     """Sent in place of a completion or error."""
     content_type: str = "application/json"
     delay_s: float = 0.0
+    spread_s: float = 0.0
+    """Up to so much later, evenly spread."""
     fault: Literal["", "never", "drip", "flood", "cut", "drop"] = ""
     """never: no answer; drip: a byte every 50 ms without end; flood: bytes without end, as fast as they are taken;
     cut: the connection closes half-way through the body; drop: it closes at once."""

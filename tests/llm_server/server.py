@@ -6,6 +6,7 @@ import asyncio
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -14,6 +15,9 @@ from urllib.parse import urlsplit
 from llm_server.answers import Answer, Reply, Request
 from llm_server.http import Asked, head, read_request
 from llm_server.script import Script
+
+GOLDEN = 0.618034
+"""Its multiples, less whole numbers, are spread evenly."""
 
 
 class LlmServer:
@@ -28,6 +32,22 @@ class LlmServer:
         self.connections = 0
         """Connections opened so far."""
         self.url = ""
+        self._held_s, self._changed = 0.0, time.monotonic()
+
+    @property
+    def stats(self) -> dict[str, float]:
+        """What `/stats` tells: `held_s` sums the seconds for which it held each question, `cpu_s` is this process's."""
+        self._count(0)
+        told = {"questions": len(self.asked), "connections": self.connections, "most_in_flight": self.most_in_flight}
+        return {**told, "at_s": self._changed, "held_s": self._held_s, "cpu_s": time.process_time()}
+
+    def _count(self, more: int) -> None:
+        """So many more questions are held from now on."""
+        now = time.monotonic()
+        self._held_s += self.in_flight * (now - self._changed)
+        self._changed = now
+        self.in_flight += more
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -70,19 +90,20 @@ class LlmServer:
         if asked.path.endswith("/models") and asked.method == "GET":
             listed = json.dumps({"object": "list", "data": [{"id": name} for name in self.script.models]})
             return await _send(writer, self._unknown_key(asked) or Answer(body=listed.encode()), {})
+        if asked.path == "/stats":
+            return await _send(writer, Answer(body=json.dumps(self.stats).encode()), {})
         return await _send(writer, Answer(status=404, error=f"no such address: {asked.path}"), {})
 
     async def _question(self, asked: Asked, writer: asyncio.StreamWriter) -> bool:
         self.asked.append(asked)
-        self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        self._count(1)
         try:
             request = json.loads(asked.body)
             answer = self._unknown_key(asked) or self._answer(request)
-            await asyncio.sleep(answer.delay_s)
+            await asyncio.sleep(answer.delay_s + answer.spread_s * (len(self.asked) * GOLDEN % 1))
             return await _send(writer, answer, request)
         finally:
-            self.in_flight -= 1
+            self._count(-1)
 
     def _answer(self, request: Request) -> Answer:
         try:
