@@ -43,7 +43,10 @@ def _parsed(text: str) -> ast.Module | str:
 
 
 def _defined(body: list[ast.stmt]) -> Iterator[str]:
-    for node in body:
+    """Names that statements define; without recursion, since each `elif` lies one level deeper."""
+    left: list[ast.stmt] = list(body)
+    while left:
+        node = left.pop()
         if isinstance(node, ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Assign):
@@ -52,4 +55,4 @@ def _defined(body: list[ast.stmt]) -> Iterator[str]:
             yield node.target.id
         elif isinstance(node, ast.If | ast.Try | ast.With):
             for part in ("body", "orelse", "finalbody"):
-                yield from _defined(getattr(node, part, []))
+                left.extend(getattr(node, part, []))

@@ -12,10 +12,11 @@ ANALYSIS, DESIGN, CODE = "Performance Analysis", "Algorithm Design", "Code Imple
 NAMES = (ANALYSIS, DESIGN, CODE)
 
 _HEADING = re.compile(
-    r"[\s>#*_=-]*(?:(?:section|part|step)\s+)?(?:\(?\d{1,2}[.):]*|[IVX]{1,3}[.):]+)?[\s*_:.–—-]*"
+    r"[\s>#*_=-]*+(?:(?:section|part|step)\s+)?(?:\(?\d{1,2}[.):]*|[IVX]{1,3}[.):]+)?[\s*_:.–—-]*+"
     rf"(?P<name>{'|'.join(name.replace(' ', '[ _]') for name in NAMES)})\b(?P<rest>.*)",
     re.IGNORECASE,
 )
+"""No quantifier gives back what it took: a model that repeats blanks without end must not cost their number squared."""
 _NOTHING = re.compile(r"[\s*_:#=.–—-]*")
 _COLON = re.compile(r"[*_]*\s*[:–—]")
 

@@ -9,7 +9,7 @@ GAP = "\0"
 
 _NAMES = "think|thinking|thought|thoughts|reasoning|reasoning_content"
 _TAG = re.compile(
-    rf"<\s*(?P<close>/?)\s*(?:[a-z]+:)?(?:{_NAMES})(?:\s[^<>\n]{{0,80}})?>"
+    rf"<\s*+(?P<close>/?)\s*+(?:[a-z]+:)?(?:{_NAMES})(?:\s[^<>\n]{{0,80}})?>"
     r"|\[(?P<bracket>/?)THINK\]"
     r"|◁(?P<triangle>/?)think▷"
     r"|<\|(?P<edge>begin|end|start)_?(?:of)?_?(?:thinking|thought|think)\|>"

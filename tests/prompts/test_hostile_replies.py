@@ -1,0 +1,37 @@
+"""Replies of models that repeat themselves without end, and of servers that wish us ill: read in moments all the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuda_l1.prompts.reply import parse_reply
+
+MANY = 200_000
+FENCE = "```"
+ENDLESS = {
+    "blanks": " " * MANY,
+    "a tag that never ends": "<" + " " * MANY,
+    "two halves of a tag": "<" + " " * (MANY // 2) + "/" + " " * (MANY // 2),
+    "tags": "<think>" * (MANY // 7),
+    "ends of thoughts": "</think>" * (MANY // 8),
+    "marks of a heading": "#" * MANY,
+    "blanks before a heading": " " * MANY + "## Code Implementation",
+    "blanks in a heading": "## Code Implementation" + " " * MANY + "x",
+    "headings": "## Code Implementation\n" * (MANY // 23),
+    "quotations": "> " * (MANY // 2),
+    "line ends": "\n" * MANY,
+    "a block without an end": f"{FENCE}python\n" + "x = 1\n" * (MANY // 6),
+    "branches": f"{FENCE}python\nif a: pass\n" + "elif a: pass\n" * (MANY // 13) + FENCE,
+    "brackets": f"{FENCE}python\n" + "(" * MANY + f"\n{FENCE}",
+    "signs": f"{FENCE}python\nx = " + "-" * MANY + f"1\n{FENCE}",
+    "attributes": f"{FENCE}python\nx = a" + ".a" * (MANY // 2) + f"\n{FENCE}",
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["contrastive", "one-shot"])
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_reply_that_repeats_itself_is_read_at_once(name: str, kind: str) -> None:
+    found = parse_reply(ENDLESS[name], kind=kind, finish_reason="stop")  # type: ignore[arg-type]
+    assert found.source is None and found.problem is not None
+    assert len(found.detail) < 400
