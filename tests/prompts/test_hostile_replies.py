@@ -1,4 +1,4 @@
-"""Replies of models that repeat themselves without end, and of servers that wish us ill: read in moments all the same."""
+"""Replies of models that repeat themselves without end, and of servers that wish us ill, are read in moments."""
 
 from __future__ import annotations
 
