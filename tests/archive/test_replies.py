@@ -45,6 +45,10 @@ def test_totals_are_by_model_and_task(tmp_path: Path, make_reply: Make) -> None:
         assert archive.replies.totals() == [("large", sha, 2, 1, 200, 20, 1.0), ("small", sha, 1, 1, 100, 10, 0.5)]
         assert [total.model for total in archive.replies.totals("another")] == ["small"]
         assert archive.replies.totals("nothing") == []
+        free = make_reply()
+        unpriced = free.model_copy(update={"number": 77, "cost": free.cost.model_copy(update={"usd": None})})
+        assert archive.replies.append(unpriced) and archive.replies.find(unpriced.id) == unpriced
+        assert None in {total.usd for total in archive.replies.totals()}
 
 
 def test_merge_unites_replies(tmp_path: Path, make_reply: Make) -> None:

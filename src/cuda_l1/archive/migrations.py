@@ -106,7 +106,7 @@ def m004_replies(connection: Connection) -> None:
         Column("problem", String(32)),
         Column("tokens_in", Integer, nullable=False),
         Column("tokens_out", Integer, nullable=False),
-        Column("usd", Double, nullable=False),
+        Column("usd", Double),
         Column("document", Text, nullable=False),
         Index("replies_by_run", "run", "time"),
         Index("replies_by_task", "task_sha", "model"),

@@ -27,7 +27,8 @@ class ReplyTotals(NamedTuple):
     """Replies that held a candidate."""
     tokens_in: int
     tokens_out: int
-    usd: float
+    usd: float | None
+    """None: the price of some reply is unknown."""
 
 
 class Replies:
@@ -65,13 +66,14 @@ class Replies:
         """What was paid, of a run or in all, one line for each model and task, by model."""
         held = func.sum(case((replies.c.problem.is_(None), 1), else_=0))
         sums = [func.sum(column) for column in (replies.c.tokens_in, replies.c.tokens_out, replies.c.usd)]
-        query = select(replies.c.model, replies.c.task_sha, func.count(), held, *sums)
+        unpriced = func.count() - func.count(replies.c.usd)
+        query = select(replies.c.model, replies.c.task_sha, func.count(), held, *sums, unpriced)
         query = query.where(*([] if run is None else [replies.c.run == run]))
         grouped = query.group_by(replies.c.model, replies.c.task_sha).order_by(replies.c.model, replies.c.task_sha)
         with database_faults(self._name), self._engine.connect() as connection:
             return [
-                ReplyTotals(model, sha, int(n), int(good), int(tokens_in), int(tokens_out), float(usd))
-                for model, sha, n, good, tokens_in, tokens_out, usd in connection.execute(grouped)
+                ReplyTotals(model, sha, int(n), int(good), int(tokens_in), int(tokens_out), None if unknown else usd)
+                for model, sha, n, good, tokens_in, tokens_out, usd, unknown in connection.execute(grouped)
             ]
 
     def _read(self, *conditions: ColumnElement[bool]) -> Iterator[Reply]:
