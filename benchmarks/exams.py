@@ -123,7 +123,7 @@ def row_of(sample: Sample, evaluator: Evaluator) -> dict[str, object]:
         "findings": " ".join(f"{f.check}({f.severity})" for f in evaluation.findings),
         "speedup": timing.speedup if timing else None,
         "seconds": evaluation.stage_s.get("total"),
-        "detail": evaluation.detail,
+        "detail": evaluation.detail or "; ".join(evaluation.task_flags),
     }
 
 

@@ -126,6 +126,13 @@ def test_half_precision_tasks_are_of_their_own_class(look):
     assert facts.task_class == "bf16" and facts.flags == []
 
 
+def test_a_half_precision_task_that_names_its_dtype_is_not_ill_conditioned(look):
+    """In float32 and float64 such casts are lifted alike: rounding to the task's own dtype is no bad condition."""
+    forward = "y = (x + x.flip(0)).float(); y = y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-5); "
+    facts = look(task(f"{forward}return x[0] * y.to(torch.bfloat16)", "[torch.randn(16, 512).bfloat16()]"))
+    assert facts.task_class == "bf16" and facts.flags == []
+
+
 def test_complex_numbers_are_judged(look):
     body = task(
         "return torch.view_as_real(x * self.phase)",

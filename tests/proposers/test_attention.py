@@ -5,7 +5,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from graphs import applies, check, make_task
+import torch
+from captures import hold_to_reference
+from graphs import applies, check, make_task, namespace
+
+from cuda_l1.proposers.techniques import build
 
 QKV = "torch.randn(2, 3, 5, 4), torch.randn(2, 3, 7, 4), torch.randn(2, 3, 7, 6)"
 SCORES = [
@@ -105,3 +109,43 @@ def test_near_misses(forward: str) -> None:
 def test_batches_that_broadcast_stay() -> None:
     inputs = "torch.randn(2, 3, 5, 4), torch.randn(2, 1, 7, 4), torch.randn(2, 1, 7, 6)"
     assert not applies("attention", make_task("return torch.softmax(q @ k.mT, -1) @ v", inputs, args="q, k, v"))
+
+
+# ── inputs at any address (the fused kernels of a GPU load 16 bytes at a time) ────────────────────
+
+WRITTEN = "return torch.softmax(q @ k.mT / 2, -1) @ v"
+
+
+def test_inputs_of_forward_are_aligned_and_results_are_not_looked_at() -> None:
+    built = build(make_task(WRITTEN, QKV, args="q, k, v"), ["attention"], "cuda")
+    assert built is not None and built.source.count("aligned(") == 1 + 3
+    projected = "q, k, v = self.l(x).chunk(3, -1)\n" + WRITTEN
+    task = make_task(projected, "torch.randn(2, 3, 5, 4)", "self.l = nn.Linear(4, 12)")
+    inside = build(task, ["attention"], "cuda")
+    assert inside is not None and "aligned" not in inside.source
+    on_cpu = build(make_task(WRITTEN, QKV, args="q, k, v"), ["attention"], "cpu")
+    assert on_cpu is not None and "aligned" not in on_cpu.source
+
+
+def test_what_begins_elsewhere_is_copied() -> None:
+    built = build(make_task(WRITTEN, QKV, args="q, k, v"), ["attention"], "cuda")
+    assert built is not None
+    aligned = namespace(built.source)["aligned"]
+    memory = torch.randn(65)
+    there, beside = memory[:64].view(8, 8).t(), memory[1:].view(8, 8).t()
+    assert aligned(there) is there
+    copied = aligned(beside)
+    assert copied.data_ptr() % 16 == 0 and copied.stride() == beside.stride() and torch.equal(copied, beside)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
+@pytest.mark.parametrize("mask", ["s", "s + self.bias"])
+@pytest.mark.parametrize("offset", [1, 3])
+def test_on_a_gpu_inputs_may_begin_anywhere(mask: str, offset: int) -> None:
+    inputs = "torch.randn(2, 4, 64, 64), torch.randn(2, 4, 64, 64), torch.randn(2, 4, 64, 64)"
+    forward = f"s = q @ k.mT / 8\nreturn torch.softmax({mask}, -1) @ v"
+    task = make_task(forward, inputs, "self.bias = nn.Parameter(torch.randn(4, 64, 64))", args="q, k, v")
+    built = build(task, ["attention"], "cuda")
+    assert built is not None
+    hold_to_reference(built.source, tolerance=1e-3, offset=offset)

@@ -18,21 +18,28 @@ from torch.overrides import TorchFunctionMode
 
 from .tensors import leaves, map_leaves
 
-_LOW = (torch.float32, torch.float16, torch.bfloat16)
-_TO_FLOAT = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
+_LOWER = {
+    torch.float64: (torch.float32, torch.float16, torch.bfloat16),
+    torch.float32: (torch.float16, torch.bfloat16),
+}
+_CASTS = {torch.Tensor.float: torch.float32, torch.Tensor.half: torch.float16, torch.Tensor.bfloat16: torch.bfloat16}
 
 
-class _InFloat64(TorchFunctionMode):
-    """Casts to a lower floating type that the reference spells out become casts to float64."""
+class _Lifted(TorchFunctionMode):
+    """Casts to a lower floating type that the reference spells out become casts to `dtype`."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self._dtype, self._lower = dtype, _LOWER[dtype]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        if func in _TO_FLOAT:
-            return args[0].double()
-        if kwargs.get("dtype") in _LOW:
-            kwargs["dtype"] = torch.float64
+        if _CASTS.get(func) in self._lower:
+            return args[0].to(self._dtype)
+        if kwargs.get("dtype") in self._lower:
+            kwargs["dtype"] = self._dtype
         if func in (torch.Tensor.to, torch.Tensor.type):
-            args = tuple(torch.float64 if a in _LOW and isinstance(a, torch.dtype) else a for a in args)
+            args = tuple(self._dtype if a in self._lower and isinstance(a, torch.dtype) else a for a in args)
         return func(*args, **kwargs)
 
 
@@ -111,15 +118,20 @@ def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
     return twin
 
 
-def run_float64(model: torch.nn.Module, args: Sequence[Any]) -> Any:
-    """The output of a float64 model on inputs cast to float64, casts inside it lifted to float64 too."""
+def run_lifted(model: torch.nn.Module, args: Sequence[Any], dtype: torch.dtype) -> Any:
+    """The output of a model cast to `dtype` (float64 or float32) on inputs cast to it, casts inside it lifted too."""
     default = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
+    torch.set_default_dtype(dtype)
     try:
-        with torch.no_grad(), exact_arithmetic(), _InFloat64():
+        with torch.no_grad(), exact_arithmetic(), _Lifted(dtype):
             return model(*args)
     finally:
         torch.set_default_dtype(default)
+
+
+def run_float64(model: torch.nn.Module, args: Sequence[Any]) -> Any:
+    """`run_lifted` to float64: truth."""
+    return run_lifted(model, args, torch.float64)
 
 
 def run_plain(model: torch.nn.Module, args: Sequence[Any]) -> Any:

@@ -177,7 +177,7 @@ class Reference:
         runs: dict[str, Callable[[Any, Any], Any]] = {
             "shipped": lambda m, a: _no_grad_call(m, a),
             "plain": oracle.run_plain,
-            "fp32": oracle.run_plain,
+            "fp32": lambda m, a: oracle.run_lifted(m, a, torch.float32),
             "tf32": lambda m, a: oracle.run_tf32(m, a, self.device),
             "autocast": lambda m, a: oracle.run_autocast(m, a, self.device),
         }

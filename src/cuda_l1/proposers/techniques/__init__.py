@@ -118,6 +118,8 @@ def compose(task: Task, techniques: Sequence[str], device: Device) -> Candidate 
             draft.techniques += (technique.name,)
             applied.append(technique)
     hoist(draft)
+    for change in draft.last:
+        change(draft)
     return candidate(draft, _rationale(applied)) if applied else None
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from cuda_l1.proposers.techniques.alignment import align_inputs
 from cuda_l1.proposers.techniques.attention_parts import AttentionParts, Mask, attention_parts
 from cuda_l1.proposers.techniques.derived import mark
+from cuda_l1.proposers.techniques.draft import Draft
 from cuda_l1.proposers.techniques.literals import literal_value
 from cuda_l1.proposers.techniques.matching import call_nodes, emit, shape, tensor
 from cuda_l1.proposers.techniques.rewrite import Rewrite
@@ -15,6 +18,8 @@ from cuda_l1.proposers.techniques.rewrite import Rewrite
 if TYPE_CHECKING:
     import torch
     from torch.fx import Graph, Node
+
+FUSED = "aten.scaled_dot_product_attention.default"
 
 
 class Attention(Rewrite):
@@ -24,6 +29,10 @@ class Attention(Rewrite):
     """
 
     name = "attention"
+
+    def apply(self, draft: Draft) -> None:
+        super().apply(draft)
+        draft.last.append(functools.partial(align_inputs, operations=(FUSED,)))
 
     def sites(self, graph: Graph) -> Iterator[Node]:
         for node in call_nodes(graph, "aten.matmul.default", "aten.bmm.default", "aten.einsum.default"):
@@ -40,8 +49,7 @@ class Attention(Rewrite):
         query, key, value = (_lifted(graph, node, lift) for node in (parts.query, key, parts.value))
         if mask is not None and len(shape(mask)) > 2:
             mask = _lifted(graph, mask, lift)
-        name = "scaled_dot_product_attention.default"
-        result = emit(graph, name, query, key, value, mask, 0.0, causal, scale=parts.scale)
+        result = emit(graph, FUSED.removeprefix("aten."), query, key, value, mask, 0.0, causal, scale=parts.scale)
         return emit(graph, "reshape.default", result, list(shape(site))) if lift else result
 
 

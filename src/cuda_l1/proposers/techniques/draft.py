@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -44,6 +45,8 @@ class Draft:
     derived_from: tuple[str, ...] = ()
     """Weights whose derived values are kept between calls: what is captured once must be captured anew when the
     version counter of one of them changes."""
+    last: list[Callable[[Draft], None]] = field(default_factory=list)
+    """Changes to the graph that only make sense once every technique has been applied."""
     techniques: tuple[str, ...] = ()
     """What was applied so far, in order."""
 
