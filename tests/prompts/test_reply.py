@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import time
+from typing import get_args
 
-from cuda_l1.prompts.reply import parse_reply
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from labelled_replies import Labelled, labelled_replies
+from reply_mutations import DAMAGES, SIGNS, damaged
+
+from cuda_l1.prompts.reply import ReplyKind, parse_reply
+from cuda_l1.types import ReplyProblem
 
 FILE = "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
 SECTIONS = "## Performance Analysis\nThe second is faster.\n\n## Algorithm Design\nFuse.\n\n## Code Implementation\n"
@@ -65,3 +73,59 @@ def test_the_one_file_is_found(reply: str) -> None:
 def test_fences_inside_the_file_do_not_end_it() -> None:
     file = 'CUDA = """\n```cuda\n__global__ void f() {}\n```\n"""\n' + FILE
     assert parse_reply(SECTIONS + fenced(file)).source == file
+
+
+LABELLED = labelled_replies()
+
+
+@pytest.mark.parametrize("reply", LABELLED, ids=lambda reply: reply.name)
+def test_labelled_replies(reply: Labelled) -> None:
+    found = parse_reply(reply.text, kind=reply.kind, finish_reason=reply.finish_reason)
+    assert (found.source, found.problem) == (reply.source, reply.problem), found.detail
+
+
+def test_there_are_two_hundred() -> None:
+    assert len({reply.text + reply.finish_reason + reply.kind for reply in LABELLED}) == len(LABELLED) >= 200
+    assert {reply.problem for reply in LABELLED} == {None, *get_args(ReplyProblem)}
+
+
+def test_damaged_replies_are_never_mistaken() -> None:
+    """A few hundred; benchmarks/reply_mutations.py has ten thousand."""
+    for each in damaged(LABELLED, 3 * len(LABELLED) * len(DAMAGES) // 5, seed=1):
+        found = parse_reply(each.text, kind=each.kind, finish_reason=each.finish_reason)
+        assert each.wrong(found) is None, (each.of, each.damage, each.wrong(found), each.text, found)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(), st.sampled_from(get_args(ReplyKind)), st.sampled_from(["", "stop", "length", "content_filter"]))
+def test_any_text_has_a_file_or_a_reason(text: str, kind: ReplyKind, finish_reason: str) -> None:
+    found = parse_reply(text, kind=kind, finish_reason=finish_reason)
+    assert (found.source is None) != (found.problem is None) and "\n" not in found.detail
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from([*SIGNS, FILE, "x = 1", "</think>", "<thinking>", ""]), max_size=12))
+def test_any_order_of_signs_has_a_file_or_a_reason(parts: list[str]) -> None:
+    found = parse_reply("\n".join(parts))
+    assert (found.source is None) != (found.problem is None)
+    assert found.source in (None, FILE)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(alphabet=st.characters(exclude_characters="`~<>[]◁▷|", exclude_categories=["Cs"])), st.booleans())
+def test_what_is_thought_is_never_taken(words: str, closed: bool) -> None:
+    thought = f"<think>\n{words}\n{fenced(FILE)}{words}\n" + ("</think>\n" if closed else "")
+    assert parse_reply(thought + words.replace("\r", ""), kind="one-shot").source is None
+    answer = parse_reply(thought + SECTIONS + fenced(FILE.replace("return x", "return 3")))
+    assert (answer.source is not None) == closed and "return x" not in (answer.source or "")
+
+
+@pytest.mark.parametrize(
+    "text", ["```python\n" + "(" * 50_000, "`" * 100_000, "> " * 50_000 + "```", "<think>" * 20_000, "```\n" * 20_000,
+             "```python\n" + "-" * 100_000 + "1\nModelNew\n```", "```python\nModelNew = " + "9" * 20_000 + "\n```",
+             " " * 200_000 + "#", "#" * 100_000 + " Performance", "I " * 100_000, "</s>" * 30_000]
+)  # fmt: skip
+def test_monstrous_replies_take_no_time(text: str) -> None:
+    before = time.process_time()
+    assert parse_reply(text).source is None
+    assert time.process_time() - before < 10

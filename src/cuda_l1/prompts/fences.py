@@ -1,7 +1,7 @@
 """The fenced code blocks of a reply, as CommonMark has them, save for one thing.
 
 A file may hold fences of its own, in a text of kernels or a docstring, and CommonMark ends the block at the first of
-them. So a block of Python ends at the first closing fence at which its text is complete Python, and where there is no
+them. So a block ends at the first closing fence at which its text is complete Python, and where there is no
 such fence at the first one. Inside a string nothing is complete, so no fence of the file's own ends it.
 """
 
@@ -49,25 +49,38 @@ def blocks_of(lines: Sequence[str]) -> list[Block]:
 
 
 def _block(lines: Sequence[str], at: int, opening: re.Match[str]) -> Block:
-    label, lead = opening["label"].strip(), opening["lead"]
-    inner = [_without_lead(line, lead) for line in lines[at + 1 :]]
-    ends = _ends(inner, opening["mark"])
-    first = next(ends, None)
-    if first is None:
-        return Block(label, "\n".join(inner), at, len(lines) - 1, closed=False)
-    end = first
-    if _may_be_python(label) and syntax_problem("\n".join(inner[:first])):
-        end = next((n for n in ends if not syntax_problem("\n".join(inner[:n]))), first)
-    return Block(label, "\n".join(inner[:end]), at, at + 1 + end, closed=True)
+    label, texts = opening["label"].strip(), _texts(lines, at, opening)
+    first = text = next(texts)
+    while text.closed and syntax_problem(text.text):
+        longer = next(texts, None)
+        if longer is None or not longer.closed:
+            text = first
+            break
+        text = longer
+    return Block(label, text.text, at, text.last, text.closed)
 
 
-def _ends(inner: Sequence[str], mark: str) -> Iterator[int]:
+class _Text(NamedTuple):
+    text: str
+    last: int
+    closed: bool
+
+
+def _texts(lines: Sequence[str], at: int, opening: re.Match[str]) -> Iterator[_Text]:
+    """What a block may hold: up to its first closing fence, up to its second, and so on; at last all that follows."""
+    lead, mark = opening["lead"], opening["mark"]
     closing = re.compile(rf"[ \t]{{0,{SLACK}}}{re.escape(mark[0])}{{{len(mark)},}}[ \t]*")
-    number = 0
-    for index, line in enumerate(inner):
-        if number < MOST_ENDS and closing.fullmatch(line):
-            number += 1
-            yield index
+    inner: list[str] = []
+    ends = 0
+    for number in range(at + 1, len(lines)):
+        line = _without_lead(lines[number], lead)
+        if closing.fullmatch(line):
+            yield _Text("\n".join(inner), number, closed=True)
+            ends += 1
+            if ends == MOST_ENDS:
+                return
+        inner.append(line)
+    yield _Text("\n".join(inner), len(lines) - 1, closed=False)
 
 
 def _without_lead(line: str, lead: str) -> str:
@@ -77,7 +90,3 @@ def _without_lead(line: str, lead: str) -> str:
         return line[quoted.end() :] if quoted else line
     blank = len(line) - len(line.lstrip(" \t"))
     return line[min(blank, len(lead)) :]
-
-
-def _may_be_python(label: str) -> bool:
-    return not label or label.lower().lstrip("{.").startswith("py")

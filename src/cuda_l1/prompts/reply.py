@@ -72,9 +72,11 @@ def _answer(
     if any(_is_cut(block) for block in here):
         return None, "cut-off", NOT_CLOSED
     files = list(dict.fromkeys(_as_file(block.text) for block in here if _is_file(block)))
+    if files and finish_reason in CUT_OFF and not sections:
+        return None, "cut-off", "the reply met its token limit, and what it holds may be a thought"
     if len(files) == 1:
         return files[0], None, ""
-    if files:
+    if len(files) > 1:
         return None, "several-blocks", f"{len(files)} different code blocks are complete files with ModelNew"
     if bare := _unfenced(visible, blocks, sections, finish_reason):
         return bare, None, ""
@@ -142,7 +144,7 @@ def _reason(
         return "cut-off", "it ends while the model still thinks"
     if here:
         return _no_file(here)
-    if refusal := _REFUSAL.search(visible[:REFUSAL_CHARACTERS]):
+    if not sections and (refusal := _REFUSAL.search(visible[:REFUSAL_CHARACTERS])):
         return "refusal", one_line(visible[refusal.start() :], DETAIL_CHARACTERS)
     return "no-code", "there is no code block"
 
@@ -163,11 +165,19 @@ def _no_file(blocks: Sequence[Block]) -> tuple[ReplyProblem, str]:
 def _normal(text: str) -> str:
     """Line ends as Python has them, no byte-order mark, nothing that cannot be written as UTF-8, no GAP."""
     text = text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
-    return text.replace(GAP, "").removeprefix("\ufeff")
+    return _without_stops(text.replace(GAP, "").removeprefix("\ufeff"))
 
 
+def _without_stops(text: str) -> str:
+    """A text without the tokens that end a message, which some servers leave in it."""
+    while stop := _STOP.search(text := text.rstrip(), max(0, len(text) - 60)):
+        text = text[: stop.start()]
+    return text
+
+
+_STOP = re.compile(r"(?:<\|\w{1,40}\|>|</s>|<eos>|<end_of_turn>)\Z")
 REFUSAL_CHARACTERS = 400
-"""A refusal stands at the beginning."""
+"""A refusal stands at the beginning, and has no sections."""
 _REFUSAL = re.compile(
     r"\bI(?: am|['’]m)? (?:really |very |so )?sorry\b"
     r"|\b(?:I|we)(?: can(?:not|['’]t| not)| won['’]t| will not| must decline)\b"

@@ -13,12 +13,14 @@ NAMES = (ANALYSIS, DESIGN, CODE)
 
 _HEADING = re.compile(
     r"[\s>#*_=-]*+(?:(?:section|part|step)\s+)?(?:\(?\d{1,2}[.):]*|[IVX]{1,3}[.):]+)?[\s*_:.–—-]*+"
-    rf"(?P<name>{'|'.join(name.replace(' ', '[ _]') for name in NAMES)})\b(?P<rest>.*)",
+    rf"(?P<name>{'|'.join(name.replace(' ', '[ _]') for name in NAMES)})\b",
     re.IGNORECASE,
 )
 """No quantifier gives back what it took: a model that repeats blanks without end must not cost their number squared."""
+HEADING_CHARACTERS = 120
+"""Within so many a line shows that it is one."""
 _NOTHING = re.compile(r"[\s*_:#=.–—-]*")
-_COLON = re.compile(r"[*_]*\s*[:–—]")
+_COLON = re.compile(r"[*_]*+\s*+[:–—]")
 
 
 class Section(NamedTuple):
@@ -44,10 +46,11 @@ def sections_of(lines: Sequence[str], blocks: Sequence[Block]) -> list[Section]:
 
 def _heading(line: str) -> tuple[str, str] | None:
     """The section whose heading a line is, and what else it says; a sentence that begins so is none."""
-    found = _HEADING.fullmatch(line)
+    bare = line.strip()
+    found = _HEADING.match(bare[:HEADING_CHARACTERS])
     if not found:
         return None
-    bare, rest = line.strip(), found["rest"]
+    rest = bare[found.end() :]
     marked = bare.startswith("#") or (bare[:2] in ("**", "__") and bare[-2:] == bare[:2])
     if not (marked or _NOTHING.fullmatch(rest) or _COLON.match(rest)):
         return None
