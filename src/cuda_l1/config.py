@@ -258,9 +258,9 @@ class LlmSettings(Frozen):
     repair: bool = True
     """A candidate that fails is handed back once, with what the compiler or the check said."""
     max_usd: float | None = Field(None, gt=0)
-    """All questions of a run together; needs the models' prices."""
+    """All questions of a search together; needs the models' prices."""
     max_tokens: int | None = Field(None, ge=1)
-    """All questions and answers of a run together."""
+    """All questions and answers of a search together."""
     prices: str | None = None
     """A file of prices; None: `prices.toml` in `config_home()`, where there is one."""
     seed: int = 0

@@ -13,6 +13,8 @@ A *bad candidate* is never an exception: it is an `Outcome` (see `types.py`).
 
 from __future__ import annotations
 
+from typing import Literal
+
 
 class CudaL1Error(Exception):
     """Root of everything this package raises on purpose; printed as one line without a traceback."""
@@ -41,10 +43,14 @@ class ArchiveError(CudaL1Error):
 class EndpointError(CudaL1Error):
     """A language model cannot be asked, or gave no answer that means anything."""
 
-    def __init__(self, message: str, *, lasting: bool = False) -> None:
+    def __init__(
+        self, message: str, *, lasting: bool = False, kind: Literal["", "unreachable", "refused", "unknown"] = ""
+    ) -> None:
         super().__init__(message)
         self.lasting = lasting
         """Whether asking again soon would fail the same way: unreachable, refused, too slow."""
+        self.kind = kind
+        """`refused`: the key; `unknown`: the address or the model."""
 
 
 class InfrastructureError(CudaL1Error):

@@ -87,8 +87,8 @@ def test_what_could_not_be_built_is_told(run: Run, reference: Path, propose: Cal
     failures = [f"fusion + t{i}: Unsupported: a [sort] of i8" for i in range(7)]
     propose("# speedup 2.0", failures=failures)
     told = run("optimize", reference, "--device", "cpu").stdout.splitlines()
-    assert [line for line in told if "fusion" in line] == [f"could not be built: {line}" for line in failures[:5]]
-    assert "and 2 more that could not be built; --json lists all" in told
+    assert [line for line in told if "fusion" in line] == [f"could not be proposed: {line}" for line in failures[:5]]
+    assert "and 2 more that could not be proposed; --json lists all" in told
     assert lines(run("optimize", reference, "--device", "cpu", "--json"))[-1]["failures"] == failures
 
 

@@ -61,8 +61,8 @@ class FakeReplies:
         assert reply.id not in {other.id for other in self.stored}
         self.stored.append(reply)
 
-    def of_run(self, run: str) -> Iterable[Reply]:
-        return [reply for reply in self.stored if reply.run == run]
+    def of_run(self, run: str, task_sha: str) -> Iterable[Reply]:
+        return [reply for reply in self.stored if (reply.run, reply.task_sha) == (run, task_sha)]
 
 
 def model(url: str, name: str = "m", **more: Any) -> ModelSettings:

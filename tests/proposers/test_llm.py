@@ -202,8 +202,9 @@ def test_tokens_that_no_server_counts_are_estimated() -> None:
 def test_a_refusing_endpoint_is_asked_once(status: int) -> None:
     with asking((status, "no"), make=alone) as (llm, server):
         assert step(llm) is None
-        assert len(server.asked) == 1 and llm.is_unheard
-        assert f"HTTP {status}: no" in llm.failures[0]
+        assert len(server.asked) == 1 and llm.fault is not None
+        assert llm.fault.kind == {401: "refused", 404: "unknown"}[status]
+        assert f"HTTP {status}: no" in str(llm.fault) == llm.failures[0]
 
 
 def test_three_faults_in_a_row_end_it_and_fewer_do_not() -> None:
@@ -211,7 +212,7 @@ def test_three_faults_in_a_row_end_it_and_fewer_do_not() -> None:
     with asking(too_long, too_long, "code 1", too_long, make=alone) as (llm, server):
         assert step(llm) is not None
         assert step(llm) is None
-        assert len(server.asked) == 6 and not llm.is_unheard
+        assert len(server.asked) == 6 and llm.fault is None
         assert "maximum context length" in llm.failures[0]
 
 
@@ -221,7 +222,7 @@ def test_one_model_that_fails_leaves_the_other() -> None:
         candidate = step(llm)
         llm.close()
         assert candidate is not None and candidate.label == "b"
-        assert not llm.is_unheard
+        assert llm.fault is None
 
 
 def test_nothing_is_asked_when_the_time_is_up() -> None:

@@ -14,6 +14,7 @@ from cuda_l1.config import (
     COMPAT,
     EvaluatorSettings,
     Limits,
+    LlmSettings,
     Precision,
     ProtocolName,
     ReviewerSettings,
@@ -47,6 +48,7 @@ def optimize(
     final_budget: str = "60s",
     limits: Limits | None = None,
     reviewer: ReviewerSettings | None = None,
+    llm: LlmSettings | None = None,
     archive: str | Path | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> OptimizedModule:
@@ -55,13 +57,16 @@ def optimize(
     `example_inputs`: the positional arguments of `forward` as a tuple or list, or a single tensor. `budget`: `60s`,
     `5m`, or a number of evaluations. `final_budget`: a time for the pairs of the final beyond its first five. `limits`:
     deadlines and caps of an evaluation. `reviewer`: a language model that is asked about a jump in speed-up; the task's
-    and candidates' text is sent there. The module and its weights are judged in other processes; the result holds the
-    very same Parameter objects. Its `report` says what was measured, and `report["fallbacks"]` counts calls that ran
-    the original. Forward only: use it under `torch.no_grad()`.
+    and candidates' text is sent there. `llm`: what the proposer `llm` is made of, where it is among `proposers`; the
+    task's and candidates' text is sent to its models. The module and its weights are judged in other processes; the
+    result holds the very same Parameter objects. Its `report` says what was measured, and `report["fallbacks"]` counts
+    calls that ran the original. Forward only: use it under `torch.no_grad()`.
 
     Raises UsageError (TaskError for a module that cannot be written down as source), InfrastructureError (also at
-    sandbox rung R0), ArchiveError.
+    sandbox rung R0), ArchiveError, EndpointError (nobody answers at a model's address).
     """
+    from cuda_l1.api.llm import patience
+    from cuda_l1.api.proposers import check_proposers
     from cuda_l1.api.searching import run_search
     from cuda_l1.archive import Archive
     from cuda_l1.evaluator import Evaluator
@@ -85,8 +90,11 @@ def optimize(
         proposers=tuple(proposers),
         final_budget_s=parse_final_budget(final_budget),
         limits=limits or Limits(),
+        patience=patience(llm),
         reviewer=reviewer,
+        llm=llm,
     )
+    check_proposers(settings)
     with (
         Archive.open(archive) as opened,
         Evaluator(EvaluatorSettings(device=device, limits=settings.limits)) as evaluator,

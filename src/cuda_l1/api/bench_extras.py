@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from cuda_l1.api.bench_run import BenchRun
+from cuda_l1.api.llm import patience
 from cuda_l1.api.searching import run_search
 from cuda_l1.archive import Archive
 from cuda_l1.config import BenchSettings, SearchSettings
@@ -91,7 +92,9 @@ def _search_settings(task: Task, settings: BenchSettings, device: str) -> Search
         budget_evaluations=settings.budget_evaluations,
         proposers=settings.proposers,
         final_budget_s=settings.final_budget_s,
+        patience=patience(settings.llm),
         limits=settings.limits,
+        llm=settings.llm,
     )
 
 

@@ -3,33 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cuda_l1.config import SearchSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers import Proposer
+from cuda_l1.types import Environment, Reply
+
+if TYPE_CHECKING:
+    from cuda_l1.archive import Archive
 
 
-def _techniques(chosen: Sequence[str], settings: SearchSettings) -> Proposer:
+@dataclass(frozen=True)
+class Sources:
+    """What a proposer may be given of a search."""
+
+    archive: Archive
+    run: str
+    environment: Environment
+    roofline_us: float | None = None
+    on_reply: Callable[[Reply], None] = lambda reply: None
+    """Hears of each reply of a language model."""
+
+
+def _techniques(chosen: Sequence[str], settings: SearchSettings, sources: Sources | None) -> Proposer:
     from cuda_l1.proposers.techniques.proposer import TechniqueProposer
 
     return TechniqueProposer(settings.device, settings.precision, chosen or None, settings.clock)
 
 
-PROPOSERS: dict[str, Callable[[Sequence[str], SearchSettings], Proposer]] = {"techniques": _techniques}
+def _llm(chosen: Sequence[str], settings: SearchSettings, sources: Sources | None) -> Proposer | None:
+    from cuda_l1.api.llm import check_llm, llm_proposer
+
+    if chosen:
+        raise UsageError(f"--proposer llm:{'+'.join(chosen)}: models are named with --model NAME")
+    if settings.llm is None:
+        raise UsageError("--proposer llm: name a model, e.g. --model NAME, as its endpoint calls it")
+    if sources is None:
+        check_llm(settings.llm)
+        return None
+    return llm_proposer(
+        settings.llm,
+        settings,
+        archive=sources.archive,
+        run=sources.run,
+        environment=sources.environment,
+        roofline_us=sources.roofline_us,
+        on_reply=sources.on_reply,
+    )
 
 
-def make_proposers(settings: SearchSettings) -> list[Proposer]:
-    """The proposers of `settings`: `techniques`, or `techniques:NAME+NAME` for some of them.
+PROPOSERS: dict[str, Callable[[Sequence[str], SearchSettings, Sources | None], Proposer | None]] = {
+    "techniques": _techniques,
+    "llm": _llm,
+}
+"""Name -> what makes it, or without sources checks that it could be made."""
+
+
+def check_proposers(settings: SearchSettings) -> None:
+    """Whether the proposers of `settings` can be made, before anything else begins.
+
+    Raises UsageError that names the known ones, and what their own checks raise: EndpointError, say.
+    """
+    _made(settings, None)
+
+
+def make_proposers(settings: SearchSettings, sources: Sources) -> list[Proposer]:
+    """The proposers of `settings`: `techniques`, or `techniques:NAME+NAME` for some of them; `llm`.
 
     Raises UsageError that names the known ones.
     """
+    return [proposer for proposer in _made(settings, sources) if proposer is not None]
+
+
+def _made(settings: SearchSettings, sources: Sources | None) -> list[Proposer | None]:
     if not settings.proposers:
         raise UsageError(f"no proposer is named; known are {', '.join(PROPOSERS)}")
-    return [_make(text, settings) for text in settings.proposers]
+    return [_make(text, settings, sources) for text in settings.proposers]
 
 
-def _make(text: str, settings: SearchSettings) -> Proposer:
+def _make(text: str, settings: SearchSettings, sources: Sources | None) -> Proposer | None:
     name, _, chosen = text.partition(":")
     if name not in PROPOSERS:
         raise UsageError(f"unknown proposer `{name}`; known are {', '.join(PROPOSERS)}")
-    return PROPOSERS[name]([part for part in chosen.split("+") if part], settings)
+    return PROPOSERS[name]([part for part in chosen.split("+") if part], settings, sources)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
+from cuda_l1.api.addresses import check_address
 from cuda_l1.api.searching import roofline_us
 from cuda_l1.archive import Archive
 from cuda_l1.config import ReviewerSettings
@@ -24,15 +24,7 @@ def parse_reviewer(url: str | None, model: str | None = None) -> ReviewerSetting
                 f"--reviewer-model {model}: say where it is served, e.g. --reviewer http://localhost:8000/v1"
             )
         return None
-    try:
-        parts = urlsplit(url)
-        complete = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
-    except ValueError:
-        complete = False
-    if not complete:
-        raise UsageError(f"--reviewer {url}: is not the address of an endpoint; give e.g. http://localhost:8000/v1")
-    if "@" in parts.netloc or parts.query:
-        raise UsageError("--reviewer: leave keys out of the address, it is kept in records; $OPENAI_API_KEY is sent")
+    check_address("--reviewer", url)
     return ReviewerSettings(url=url, model=model)
 
 

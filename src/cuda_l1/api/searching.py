@@ -5,24 +5,27 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cuda_l1 import scoring
+from cuda_l1.api.llm import as_exit
 from cuda_l1.api.places import UNCONFINED
-from cuda_l1.api.proposers import make_proposers
+from cuda_l1.api.proposers import Sources, make_proposers
 from cuda_l1.archive import Archive, RunDirectory
 from cuda_l1.archive.runs import resolve, settings_digest
 from cuda_l1.config import SCREEN, SearchSettings
 from cuda_l1.errors import CandidateError, InfrastructureError, TaskError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.export.dropin import dropin_candidate
+from cuda_l1.proposers import Proposer
 from cuda_l1.proposers.baselines import baselines
+from cuda_l1.proposers.llm.proposer import LlmProposer
 from cuda_l1.reviewer import Reviewer
 from cuda_l1.search import Result
 from cuda_l1.search import optimize as search
-from cuda_l1.search.events import Event
-from cuda_l1.types import Candidate, Clock, Record, Task
+from cuda_l1.search.events import Event, Replied
+from cuda_l1.types import Candidate, Clock, Record, Reply, Task
 
 REUSED_OUTPUT = "reused-output"
 """The finding that a later call overwrites what a candidate returned."""
@@ -51,31 +54,52 @@ def run_search(
 
     The run's directory under `runs` is found again by the settings as long as the run has not ended, so the same call
     after an interruption goes on where it stopped. Raises what `search.optimize` raises, and InfrastructureError at
-    sandbox rung R0, where nothing could win.
+    sandbox rung R0, where nothing could win; where only models propose and none ever replies, EndpointError, or
+    UsageError for a key or a name that is refused.
     """
     if not scoring.is_confined(evaluator.environment):
         raise InfrastructureError(UNCONFINED)
-    proposers = make_proposers(settings)
     run = _run_directory(runs, settings)
+    least_us = roofline_us(task, settings.clock, evaluator)
+    sources = Sources(archive, run.name, evaluator.environment, least_us, lambda reply: on_event(_replied(reply)))
     on = settings.device.partition(":")[0]
-    run.log("started", task=task.id)
-    result = search(
-        task,
-        proposers,
-        settings=settings,
-        archive=archive,
-        evaluator=Narrated(evaluator, tell),
-        run=run.name,
-        baselines=baselines(task, on, settings.precision),
-        export=lambda candidate: _dropin(task, candidate, archive, evaluator),
-        reviewer=Reviewer(settings.reviewer) if settings.reviewer else None,
-        on_event=on_event,
-        roofline_us=roofline_us(task, settings.clock, evaluator),
-        started=time.monotonic() if started is None else started,
-    )
+    with _made(settings, sources) as proposers:
+        run.log("started", task=task.id)
+        result = search(
+            task,
+            proposers,
+            settings=settings,
+            archive=archive,
+            evaluator=Narrated(evaluator, tell),
+            run=run.name,
+            baselines=baselines(task, on, settings.precision),
+            export=lambda candidate: _dropin(task, candidate, archive, evaluator),
+            reviewer=Reviewer(settings.reviewer) if settings.reviewer else None,
+            on_event=on_event,
+            roofline_us=least_us,
+            started=time.monotonic() if started is None else started,
+        )
+        faults = [proposer.fault if isinstance(proposer, LlmProposer) else None for proposer in proposers]
+    if faults[0] is not None and all(faults):
+        raise as_exit(faults[0])  # nobody but models was asked, and none has ever replied
     if result.stop_reason != "interrupted":
         run.log("ended", reason=result.stop_reason, evaluations=result.evaluations)
     return result
+
+
+@contextlib.contextmanager
+def _made(settings: SearchSettings, sources: Sources) -> Iterator[list[Proposer]]:
+    """The proposers, whose questions to models end with the search."""
+    proposers = make_proposers(settings, sources)
+    with contextlib.ExitStack() as stack:
+        for proposer in proposers:
+            if isinstance(proposer, LlmProposer):
+                stack.callback(proposer.close)
+        yield proposers
+
+
+def _replied(reply: Reply) -> Replied:
+    return Replied(reply.model, reply.problem, reply.detail, reply.cost.tokens_in, reply.cost.tokens_out)
 
 
 def roofline_us(task: Task, clock: Clock | None, evaluator: Evaluator) -> float | None:

@@ -65,6 +65,16 @@ def bench(
     dtype: o.Dtype = None,
     limits: o.LimitsOption = None,
     final_budget: o.FinalBudget = "60s",
+    model: o.ModelOption = None,
+    base_url: o.BaseUrl = None,
+    key_file: o.KeyFile = None,
+    max_usd: o.MaxUsd = None,
+    max_tokens: o.MaxTokens = None,
+    prices: o.PricesOption = None,
+    sampler: o.SamplerOption = "bucket",
+    prompt: o.PromptOption = "contrastive",
+    repair: o.Repair = True,
+    seed: o.Seed = 0,
     archive: o.ArchiveOption = None,
     json: o.Json = False,
 ) -> int:
@@ -77,12 +87,18 @@ def bench(
     from cuda_l1.api.bench_extras import check_bundle
     from cuda_l1.api.budget import parse_budget
     from cuda_l1.api.limits import parse_final_budget, parse_limits
+    from cuda_l1.api.llm import LlmOptions, parse_llm, unpriced
     from cuda_l1.api.places import check_clock, resolve_device
     from cuda_l1.config import BenchSettings, SearchSettings
     from cuda_l1.tasks import load_tasks, suite_problems
     from cuda_l1.types import digest
 
     seconds, evaluations = parse_budget(budget)
+    proposers = tuple(name.strip() for name in proposer.split(",") if name.strip())
+    options = LlmOptions(
+        model or (), base_url, key_file, max_usd, max_tokens, prices, sampler, prompt, repair=repair, seed=seed
+    )
+    llm = parse_llm(options, proposers) if optimize else None
     place = resolve_device(device)
     check_clock(clock, place)
     if bundle is not None:
@@ -102,14 +118,17 @@ def bench(
         optimize=optimize,
         budget_s=seconds if optimize else None,
         budget_evaluations=evaluations if optimize else None,
-        proposers=tuple(name.strip() for name in proposer.split(",") if name.strip()),
+        proposers=proposers,
         final_budget_s=parse_final_budget(final_budget),
         limits=parse_limits(limits),
+        llm=llm,
     )
     if optimize:
-        from cuda_l1.api.proposers import make_proposers
+        from cuda_l1.api.proposers import check_proposers
 
-        make_proposers(SearchSettings(task_sha="", device=place, proposers=settings.proposers))
+        check_proposers(SearchSettings(task_sha="", device=place, proposers=proposers, llm=llm))
+        if llm and (line := unpriced(llm)):
+            Output.say(line)
     return _run(mine, settings, place, resume, archive, bundle, Output(as_json=json))
 
 

@@ -17,6 +17,7 @@ from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
     from cuda_l1.config import SearchSettings
+    from cuda_l1.report.ledger import ModelUse
     from cuda_l1.search import Result
     from cuda_l1.types import Record, Task
 
@@ -28,7 +29,7 @@ def optimize(
     budget: Annotated[str, typer.Option(help="A time (60s, 5m, 1h) or a number of evaluations (20).")] = "60s",
     clock: Annotated[o.ClockChoice | None, typer.Option(help="The objective; default: device on a GPU.")] = None,
     proposer: Annotated[
-        str, typer.Option(help="Who proposes, separated by commas: techniques, techniques:NAME+NAME.")
+        str, typer.Option(help="Who proposes, separated by commas: techniques, techniques:NAME+NAME, llm.")
     ] = "techniques",
     precision: o.PrecisionOption = o.PrecisionChoice.default,
     out: Annotated[
@@ -40,6 +41,16 @@ def optimize(
     dtype: o.Dtype = None,
     limits: o.LimitsOption = None,
     final_budget: o.FinalBudget = "60s",
+    model: o.ModelOption = None,
+    base_url: o.BaseUrl = None,
+    key_file: o.KeyFile = None,
+    max_usd: o.MaxUsd = None,
+    max_tokens: o.MaxTokens = None,
+    prices: o.PricesOption = None,
+    sampler: o.SamplerOption = "bucket",
+    prompt: o.PromptOption = "contrastive",
+    repair: o.Repair = True,
+    seed: o.Seed = 0,
     reviewer: o.ReviewerOption = None,
     reviewer_model: o.ReviewerModel = None,
     archive: o.ArchiveOption = None,
@@ -50,9 +61,12 @@ def optimize(
     Example: cuda-l1 optimize diagonal_matmul --budget 60s
 
     Example: cuda-l1 optimize model.py::Block --inputs 'randn(8,128,4096):bf16' --init 4096
+
+    Example: cuda-l1 optimize model.py --proposer techniques,llm --model qwen3 --base-url http://localhost:8000/v1
     """
     from cuda_l1.api.budget import parse_budget
     from cuda_l1.api.limits import parse_final_budget, parse_limits
+    from cuda_l1.api.llm import LlmOptions, parse_llm, patience
     from cuda_l1.api.places import check_clock, resolve_device
     from cuda_l1.api.reviewing import parse_reviewer
     from cuda_l1.config import SearchSettings
@@ -61,6 +75,11 @@ def optimize(
     seconds, evaluations = parse_budget(budget)
     final_s, allowed = parse_final_budget(final_budget), parse_limits(limits)
     asked = parse_reviewer(reviewer, reviewer_model)
+    proposers = tuple(name.strip() for name in proposer.split(",") if name.strip())
+    options = LlmOptions(
+        model or (), base_url, key_file, max_usd, max_tokens, prices, sampler, prompt, repair=repair, seed=seed
+    )
+    llm = parse_llm(options, proposers)
     place = resolve_device(device)
     check_clock(clock, place)
     loaded = load_task(task, device=place, dtype=dtype, inputs=inputs, init=init, weights=weights)
@@ -73,25 +92,31 @@ def optimize(
         precision=precision.value,
         budget_s=seconds,
         budget_evaluations=evaluations,
-        proposers=tuple(name.strip() for name in proposer.split(",") if name.strip()),
+        proposers=proposers,
         final_budget_s=final_s,
+        patience=patience(llm),
         limits=allowed,
         reviewer=asked,
+        llm=llm,
     )
     return _run(loaded, settings, archive, target, Output(as_json=json))
 
 
 def _run(task: Task, settings: SearchSettings, archive: str | None, target: Path, output: Output) -> int:
     started = time.monotonic()
+    from cuda_l1.api.llm import unpriced
     from cuda_l1.api.places import data_folder
-    from cuda_l1.api.proposers import make_proposers
+    from cuda_l1.api.proposers import check_proposers
     from cuda_l1.api.searching import run_search
     from cuda_l1.archive import Archive
     from cuda_l1.cli.progress import SearchDisplay
     from cuda_l1.config import EvaluatorSettings
     from cuda_l1.evaluator import Evaluator
+    from cuda_l1.report.ledger import model_uses
 
-    make_proposers(settings)  # an unknown name is said before anything starts
+    check_proposers(settings)  # an unknown name, or an endpoint that is not there, is said before anything starts
+    if settings.llm and (line := unpriced(settings.llm)):
+        output.say(line)
     with (
         Archive.open(archive) as opened,
         Evaluator(EvaluatorSettings(device=settings.device, limits=settings.limits)) as evaluator,
@@ -107,13 +132,20 @@ def _run(task: Task, settings: SearchSettings, archive: str | None, target: Path
             tell=display.tell,
             started=started,
         )
-        records = list(opened.records(task_sha=task.sha, run=result.run)) if output.as_json else []
+        records = list(opened.records(task_sha=task.sha, run=result.run))
+        uses = model_uses(opened.replies.of_run(result.run, task.sha), records, result.clock)
     asked = settings.reviewer.url if settings.reviewer else None
-    return _finish(task, result, target, output, records, asked)
+    return _finish(task, result, target, output, records, uses, asked)
 
 
 def _finish(
-    task: Task, result: Result, target: Path, output: Output, records: list[Record], reviewer: str | None
+    task: Task,
+    result: Result,
+    target: Path,
+    output: Output,
+    records: list[Record],
+    uses: list[ModelUse],
+    reviewer: str | None,
 ) -> int:
     from cuda_l1.api.searching import guard_us
     from cuda_l1.cli.results import show_result
@@ -128,7 +160,7 @@ def _finish(
         cost = guard_us(task, result.final)
         write_atomically(target, add_header(result.final.candidate.source, result.final, task, guard_us=cost))
     path = str(target) if result.final else None
-    show_result(output, result, path, cost)
+    show_result(output, result, path, cost, uses)
     final = result.final.evaluation if result.final else None
     output.summary(
         task_id=task.id,
@@ -150,6 +182,7 @@ def _finish(
         evaluations=result.evaluations,
         duplicates=result.duplicates,
         failures=result.failures,
+        models=[use.model_dump(mode="json") for use in uses],
         wall_s=round(result.wall_s, 2),
     )
     return 0 if result.final else NOTHING_ACCEPTED

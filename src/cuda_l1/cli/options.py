@@ -54,6 +54,55 @@ ReviewerModel = Annotated[
     str | None,
     typer.Option("--reviewer-model", metavar="NAME", help="Its model; default: the only one that it serves."),
 ]
+ModelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="For --proposer llm: a model as its endpoint calls it, once for each; with settings behind it: "
+        "'NAME,temperature=0.7,max_tokens=16000,concurrency=8,url=http://host:8000/v1'.",
+    ),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option("--base-url", metavar="URL", help="Where models are served; default $OPENAI_BASE_URL."),
+]
+KeyFile = Annotated[
+    str | None,
+    typer.Option("--key-file", metavar="FILE", help="Its first line is the key; default: $OPENAI_API_KEY."),
+]
+MaxUsd = Annotated[
+    float | None,
+    typer.Option("--max-usd", metavar="X", help="What all models together may cost in a search, by --prices."),
+]
+MaxTokens = Annotated[
+    int | None, typer.Option("--max-tokens", metavar="N", help="Tokens of all questions and answers of a search.")
+]
+PricesOption = Annotated[
+    str | None,
+    typer.Option("--prices", metavar="FILE", help="What models cost; default ~/.config/cuda-l1/prices.toml."),
+]
+SamplerOption = Annotated[
+    str,
+    typer.Option(
+        "--sampler",
+        metavar="KIND",
+        help="Which earlier variants a model is shown: bucket, island, random, top or none, e.g. 'bucket,count=2'.",
+    ),
+]
+PromptOption = Annotated[
+    str,
+    typer.Option(
+        "--prompt",
+        metavar="KIND",
+        help="contrastive or one-shot, e.g. 'contrastive,language=triton,max_tokens=16000'.",
+    ),
+]
+Repair = Annotated[
+    bool, typer.Option("--repair/--no-repair", help="Hand what fails back once, with what was said about it.")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the draws of earlier variants.")]
+
 Shapes = Annotated[
     str | None,
     typer.Option(

@@ -55,6 +55,11 @@ class SearchDisplay:
                 known = " (known)" if event.known else ""
                 row = (event.label, outcome(event.outcome) + known, times(event.speedup), times(event.best_so_far))
                 self._add(row, event.detail)
+            case events.Waiting():
+                self._doing = f"waiting for {', '.join(event.proposers)}"
+                self._redraw()
+            case events.Replied():
+                self._say(reply_line(event))
             case events.Reviewed():
                 self._say(review_line(event, event.label))
             case events.Stopped():
@@ -103,6 +108,12 @@ class SearchDisplay:
 def outcome(value: Outcome | None) -> str:
     """The outcome's name; a baseline that there was no time for has none."""
     return str(value) if value else "not measured"
+
+
+def reply_line(event: events.Replied) -> str:
+    """What came of a question to a language model."""
+    what = f"{event.problem} ({event.detail})" if event.problem else "a candidate"
+    return f"{event.model} replied: {what}, {event.tokens_in} tokens in, {event.tokens_out} out"
 
 
 def review_line(event: events.Reviewed, label: str) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from rich.console import Group
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cuda_l1.cli.output import Output
+from cuda_l1.report.ledger import ModelUse
 from cuda_l1.report.terminal import MISSING, microseconds, table, times, with_interval
 from cuda_l1.reviewer import OPINIONS
 from cuda_l1.search import Result
@@ -21,8 +24,10 @@ FAILURES = 5
 """So many are shown; a technique that cannot be built fails in each combination again."""
 
 
-def show_result(output: Output, result: Result, path: str | None, guard_us: float | None) -> None:
-    """The table that ends `optimize`, and where the file is."""
+def show_result(
+    output: Output, result: Result, path: str | None, guard_us: float | None, uses: Sequence[ModelUse] = ()
+) -> None:
+    """The tables that end `optimize`, and where the file is."""
     baselines = [
         (b.name, str(b.outcome) if b.outcome else "not measured", times(b.speedup), b.detail) for b in result.baselines
     ]
@@ -48,7 +53,29 @@ def show_result(output: Output, result: Result, path: str | None, guard_us: floa
     output.show(
         table(("baseline", "outcome", "vs eager (screen)", ""), baselines),
         table(columns, [row]),
+        *_ledger(uses),
         Group(*(Text(line) for line in _closing(result, path, guard_us))),
+    )
+
+
+def _ledger(uses: Sequence[ModelUse]) -> list[RenderableType]:
+    """What the models cost, where any was asked."""
+    if not uses:
+        return []
+    columns = ("model", "replies", "candidates", "accepted", "faster", "best (screen)", "tokens in", "out", "USD", "")
+    return [table(columns, [_use(use) for use in uses])]
+
+
+def _use(use: ModelUse) -> tuple[str, ...]:
+    counts = (use.replies, use.candidates, use.accepted, use.gains)
+    return (
+        f"{use.model} at {use.endpoint}",
+        *map(str, counts),
+        times(use.best_speedup),
+        f"{use.tokens_in:,}",
+        f"{use.tokens_out:,}",
+        "no price" if use.usd is None else f"{use.usd:.4f}",
+        ", ".join(f"{number} {problem}" for problem, number in use.problems.items()),
     )
 
 
@@ -60,9 +87,9 @@ def _closing(result: Result, path: str | None, guard_us: float | None) -> list[s
     if result.shrinkage is not None:
         held = f"{1 - result.shrinkage:.0%}"
         lines.append(f"the search saw {times(result.screen_speedup)}; the new measurement confirmed {held} of it")
-    lines += [f"could not be built: {failure}" for failure in result.failures[:FAILURES]]
+    lines += [f"could not be proposed: {failure}" for failure in result.failures[:FAILURES]]
     if len(result.failures) > FAILURES:
-        lines.append(f"and {len(result.failures) - FAILURES} more that could not be built; --json lists all")
+        lines.append(f"and {len(result.failures) - FAILURES} more that could not be proposed; --json lists all")
     records = [record for record in (result.winner, result.final) if record is not None]
     lines += [f"second opinion: {f.evidence}" for r in records for f in r.evaluation.findings if f.check in OPINIONS]
     if guard_us is not None:

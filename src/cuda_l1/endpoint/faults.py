@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from cuda_l1.endpoint.keys import KEY_VARIABLE, without_key
 from cuda_l1.errors import EndpointError
@@ -16,7 +16,12 @@ _STATUS = {
     422: "it refuses the question",
     429: "it allows no more questions for now",
 }
-_LASTING = {401, 403, 404, 407}
+_LASTING: dict[int, Literal["refused", "unknown"]] = {
+    401: "refused",
+    403: "refused",
+    404: "unknown",
+    407: "refused",
+}
 
 
 def explained(error: Exception, key: str) -> EndpointError:
@@ -26,13 +31,15 @@ def explained(error: Exception, key: str) -> EndpointError:
     if isinstance(error, EndpointError):
         return error
     if isinstance(error, openai.APITimeoutError):
-        return EndpointError("no answer in time", lasting=True)
+        return EndpointError("no answer in time", lasting=True, kind="unreachable")
     if isinstance(error, openai.APIConnectionError):
-        return EndpointError(f"cannot be reached ({_why(error.__cause__ or error, key)})", lasting=True)
+        why = _why(error.__cause__ or error, key)
+        return EndpointError(f"cannot be reached ({why})", lasting=True, kind="unreachable")
     if isinstance(error, openai.APIStatusError):
         code = error.status_code
         said = one_line(without_key(str(_said(error)), key), 200)
-        return EndpointError(f"{_STATUS.get(code, 'it failed')} (HTTP {code}: {said})", lasting=code in _LASTING)
+        line = f"{_STATUS.get(code, 'it failed')} (HTTP {code}: {said})"
+        return EndpointError(line, lasting=code in _LASTING, kind=_LASTING.get(code, ""))
     return EndpointError(f"{type(error).__name__}: {_why(error, key)}")
 
 

@@ -60,6 +60,24 @@ class CandidateDone(Event):
 
 
 @dataclass(frozen=True)
+class Waiting(Event):
+    """Nothing can be evaluated until one of these proposers has something."""
+
+    proposers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Replied(Event):
+    """A language model has answered; `problem` says why that is no candidate, None that it is one."""
+
+    model: str
+    problem: str | None
+    detail: str
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass(frozen=True)
 class Reviewed(Event):
     """A speed-up is hard to believe (`jump` says why), and this is what the reviewer finds; None where there is no
     reviewer, which is told once."""

@@ -10,7 +10,7 @@ from cuda_l1.config import SearchSettings
 from cuda_l1.proposers import Proposer
 from cuda_l1.search.baselines import measure_baselines
 from cuda_l1.search.confirmation import Export, confirm
-from cuda_l1.search.events import Event, Started, Stopped
+from cuda_l1.search.events import Event, Started, Stopped, Waiting
 from cuda_l1.search.interfaces import SupportsEvaluate, SupportsReview
 from cuda_l1.search.result import Result
 from cuda_l1.search.review import Reviews
@@ -70,7 +70,8 @@ def optimize(
 
 def explore(search: Search, proposers: Sequence[Proposer]) -> StopReason:
     """Proposes, skips what is known, evaluates and records, until a rule says stop; returns why."""
-    schedule = Schedule(search.task, proposers, offered=[record.candidate for record in search.history])
+    offered = [record.candidate for record in search.history]
+    schedule = Schedule(search.task, proposers, offered, on_wait=lambda names: search.emit(Waiting(names)))
     while (reason := search.rules.reason(search.progress())) is None:
         candidate = schedule.propose(search.history, time.monotonic() + search.rules.spare_s(search.progress()))
         if candidate is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cuda_l1.proposers import NOT_YET, Proposer
 from cuda_l1.types import Candidate, Record, Task
@@ -18,21 +18,32 @@ PAUSE_S = 0.02
 class Schedule:
     """Proposers in turn, until each has nothing more to offer or only repeats what was offered."""
 
-    def __init__(self, task: Task, proposers: Sequence[Proposer], offered: Sequence[Candidate] = ()) -> None:
+    def __init__(
+        self,
+        task: Task,
+        proposers: Sequence[Proposer],
+        offered: Sequence[Candidate] = (),
+        on_wait: Callable[[tuple[str, ...]], None] = lambda names: None,
+    ) -> None:
+        """`offered` were proposed before; `on_wait` hears the names of those that are waited for."""
         self._task = task
         self._waiting = deque((proposer, 0) for proposer in proposers)
         self._offered = {candidate.id for candidate in offered}
+        self._on_wait = on_wait
 
     def propose(self, history: Sequence[Record], until: float) -> Candidate | None:
         """The next proposal, possibly one made before; None when every proposer is exhausted or `until` has come.
 
         Who has nothing yet keeps nobody waiting; only where that is all of them it is waited.
         """
-        without = 0
+        without, waits = 0, False
         while self._waiting:
             if without == len(self._waiting):
                 if time.monotonic() > until:
                     return None
+                if not waits:
+                    self._on_wait(tuple(proposer.name for proposer, _ in self._waiting))
+                    waits = True
                 time.sleep(PAUSE_S)
                 without = 0
             proposer, repeats = self._waiting.popleft()

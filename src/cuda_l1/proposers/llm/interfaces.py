@@ -82,10 +82,10 @@ class Prompts(Protocol):
 class Replies(Protocol):
     """Keeps every reply as soon as it is there."""
 
-    def append(self, reply: Reply) -> None:
+    def append(self, reply: Reply) -> object:
         """Stores it. Raises ArchiveError."""
         ...
 
-    def of_run(self, run: str) -> Iterable[Reply]:
-        """Those of a run, oldest first."""
+    def of_run(self, run: str, task_sha: str) -> Iterable[Reply]:
+        """Those of a run about a task, oldest first."""
         ...

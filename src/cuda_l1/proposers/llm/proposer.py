@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 
 from cuda_l1.config import LlmSettings
@@ -40,9 +40,18 @@ class LlmProposer:
     name = "llm"
 
     def __init__(
-        self, settings: LlmSettings, *, run: str, prompts: Prompts, draw: Draw, replies: Replies, prices: Prices
+        self,
+        settings: LlmSettings,
+        *,
+        run: str,
+        prompts: Prompts,
+        draw: Draw,
+        replies: Replies,
+        prices: Prices,
+        on_reply: Callable[[Reply], None] = lambda reply: None,
     ) -> None:
-        """Raises UsageError for a key file that holds no key."""
+        """`on_reply` hears of each reply that comes in. Raises UsageError for a key file that holds no key."""
+        self._on_reply = on_reply
         self.ledger = Ledger()
         self._settings, self._run = settings, run
         self._prompts, self._draw, self._replies = prompts, draw, replies
@@ -59,9 +68,12 @@ class LlmProposer:
         return [*gone, self._spent] if self._spent else gone
 
     @property
-    def is_unheard(self) -> bool:
-        """Whether no model is left and none has ever replied."""
-        return not self.ledger.replies and all(model.gone for model in self._models)
+    def fault(self) -> EndpointError | None:
+        """Why no model is left, where none has ever replied."""
+        if self.ledger.replies or not all(model.gone for model in self._models):
+            return None
+        first = self._models[0].gone
+        return EndpointError("; ".join(self.failures), kind=first.kind if first else "")
 
     def propose(self, task: Task, history: Sequence[Record], until: float) -> Candidate | NotYet | None:
         """The next reply's candidate; `NOT_YET` while all are under way. Raises ArchiveError, UsageError."""
@@ -157,7 +169,7 @@ class LlmProposer:
         if task.sha in self._talks:
             return self._talks[task.sha]
         talk = self._talks[task.sha] = Talk(task)
-        stored = [reply for reply in self._replies.of_run(self._run) if reply.task_sha == task.sha]
+        stored = list(self._replies.of_run(self._run, task.sha))
         for reply in stored:
             self.ledger.add(reply)
             talk.questions += reply.repairs is None
@@ -182,6 +194,7 @@ class LlmProposer:
             return
         reply, candidate = self._reply(question, answer, wall_s)
         self._replies.append(reply)
+        self._on_reply(reply)
         self.ledger.add(reply)
         is_new = talk.hear(reply, candidate)
         asked.answered(is_new=is_new)

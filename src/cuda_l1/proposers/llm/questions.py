@@ -29,7 +29,7 @@ class Asked:
     """Questions without an answer, and answers that were not handed out."""
     faults: int = 0
     useless: int = 0
-    gone: str | None = None
+    gone: EndpointError | None = None
     """Why it is not asked again."""
 
     @classmethod
@@ -58,14 +58,14 @@ class Asked:
         """One question had no answer."""
         self.faults += 1
         if error.lasting or self.faults >= MOST_FAULTS:
-            self.gone = str(error)
+            self.gone = error
 
     def answered(self, *, is_new: bool) -> None:
         """One question had an answer, with a candidate that was not there before or without."""
         self.faults = 0
         self.useless = 0 if is_new else self.useless + 1
         if self.useless >= MOST_USELESS:
-            self.gone = f"{MOST_USELESS} replies in a row held nothing new"
+            self.gone = EndpointError(f"{MOST_USELESS} replies in a row held nothing new")
 
 
 @dataclass

@@ -1,0 +1,44 @@
+"""Settings on one line: `NAME,setting=value,setting=value`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from cuda_l1.errors import UsageError
+from cuda_l1.types import Frozen
+
+M = TypeVar("M", bound=Frozen)
+
+
+def parse_inline(
+    option: str,
+    text: str,
+    kind: type[M],
+    first: str,
+    *,
+    given: Mapping[str, Any] | None = None,
+    hidden: Sequence[str] = (),
+) -> M:
+    """`text` as settings of `kind`: the part before the first comma is the field `first`, the others are named.
+
+    `given` are defaults, which the text overrides; `hidden` are fields that it may not name. Raises UsageError, which
+    lists what may be named.
+    """
+    head, *parts = (part.strip() for part in text.split(","))
+    values: dict[str, Any] = {**(given or {}), **({first: head} if head else {})}
+    known = [name for name in kind.model_fields if name != first and name not in hidden]
+    for part in filter(None, parts):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if name not in known or not equals:
+            raise UsageError(f"{option} {text}: `{part}` is no setting; give NAME=VALUE with {', '.join(known)}")
+        values[name] = value
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = str(fault["loc"][0]) if fault["loc"] else first
+        said = str(fault["msg"])
+        raise UsageError(f"{option} {text}: {place}: {said[:1].lower()}{said[1:]}") from error

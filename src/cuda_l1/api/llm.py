@@ -1,0 +1,160 @@
+"""The proposer `llm`: from a command line to its settings, and from its settings to a proposer that is joined up."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from cuda_l1.api.addresses import check_address
+from cuda_l1.api.device_facts import device_facts
+from cuda_l1.api.inline import parse_inline
+from cuda_l1.archive import Archive
+from cuda_l1.config import LlmSettings, ModelSettings, PromptSettings, SamplerSettings, SearchSettings
+from cuda_l1.endpoint import KEY_VARIABLE, Chat, place_of, read_key
+from cuda_l1.errors import EndpointError, UsageError
+from cuda_l1.prompts.prompting import Prompting
+from cuda_l1.proposers.llm.prices import default_prices, load_prices, price_of
+from cuda_l1.proposers.llm.proposer import LlmProposer
+from cuda_l1.types import Environment, Exemplar, HackCase, Reply, Task
+
+URL_VARIABLE = "OPENAI_BASE_URL"
+OPENAI = "https://api.openai.com/v1"
+"""Where the `openai` package asks when nothing else is said."""
+PATIENCE = 20
+"""Evaluations without a gain before a search with language models ends: many of their candidates do not build."""
+CHECK_S = 15.0
+
+
+class LlmOptions(NamedTuple):
+    """The options of a command that say what the proposer `llm` is made of, as typed."""
+
+    models: Sequence[str] = ()
+    base_url: str | None = None
+    key_file: str | None = None
+    max_usd: float | None = None
+    max_tokens: int | None = None
+    prices: str | None = None
+    sampler: str = "bucket"
+    prompt: str = "contrastive"
+    repair: bool = True
+    seed: int = 0
+
+
+def parse_llm(options: LlmOptions, proposers: Sequence[str]) -> LlmSettings | None:
+    """The settings of `llm` where it is among `proposers`, else None. Raises UsageError."""
+    if "llm" not in proposers:
+        if options.models:
+            raise UsageError(f"--model {options.models[0]}: only --proposer llm asks a model; add it")
+        return None
+    if not options.models:
+        raise UsageError("--proposer llm: name a model, e.g. --model NAME, as its endpoint calls it")
+    given = {"url": base_url(options.base_url), "key_file": options.key_file}
+    for limit, value in (("--max-usd", options.max_usd), ("--max-tokens", options.max_tokens)):
+        if value is not None and not value > 0:
+            raise UsageError(f"{limit} {value}: nothing fits into it; give more")
+    models = tuple(parse_inline("--model", text, ModelSettings, "name", given=given) for text in options.models)
+    for model in models:
+        check_address("--base-url", model.url)
+    return LlmSettings(
+        models=models,
+        prompt=parse_inline("--prompt", options.prompt, PromptSettings, "kind"),
+        sampler=parse_inline("--sampler", options.sampler, SamplerSettings, "kind"),
+        repair=options.repair,
+        max_usd=options.max_usd,
+        max_tokens=options.max_tokens,
+        prices=options.prices,
+        seed=options.seed,
+    )
+
+
+def patience(settings: LlmSettings | None) -> int:
+    """Evaluations without a gain before a search ends."""
+    own: int = SearchSettings.model_fields["patience"].default
+    return own if settings is None else PATIENCE
+
+
+def base_url(given: str | None) -> str:
+    """`given`, else $OPENAI_BASE_URL, else OpenAI's own where there is a key. Raises UsageError."""
+    if found := given or os.environ.get(URL_VARIABLE):
+        return found
+    if os.environ.get(KEY_VARIABLE):
+        return OPENAI
+    raise UsageError(f"where is the model? Set ${URL_VARIABLE} or give --base-url, e.g. http://localhost:8000/v1")
+
+
+def check_llm(settings: LlmSettings) -> None:
+    """Looks whether each endpoint is there and takes the key, before anything else begins.
+
+    Whether it serves the model shows with the first question: not every endpoint lists all that it serves. Raises
+    UsageError: no key, no prices, a refused key; EndpointError: nobody answers.
+    """
+    load_prices(settings.prices)
+    asked = {(model.url, read_key(model.key_file)): model for model in settings.models}
+    for (_, key), model in asked.items():
+        try:
+            asyncio.run(_listed(model, key))
+        except EndpointError as error:
+            if error.kind in ("unreachable", "refused"):
+                raise as_exit(EndpointError(f"{place_of(model.url)}: {error}", kind=error.kind)) from None
+
+
+async def _listed(model: ModelSettings, key: str) -> None:
+    chat = Chat(model.url, model.name, key=key, timeout_s=min(model.timeout_s, CHECK_S), retries=1)
+    try:
+        await chat.models()
+    finally:
+        await chat.close()
+
+
+def as_exit(error: EndpointError) -> UsageError | EndpointError:
+    """What a command ends with: a wrong key or name is the person's to put right."""
+    return UsageError(str(error)) if error.kind in ("refused", "unknown") else error
+
+
+def unpriced(settings: LlmSettings) -> str | None:
+    """A line where `max_usd` cannot be held, since a price is unknown."""
+    if settings.max_usd is None:
+        return None
+    prices = load_prices(settings.prices)
+    unknown = [m.name for m in settings.models if price_of(prices, m.name, place_of(m.url)) is None]
+    if not unknown:
+        return None
+    where = settings.prices or default_prices()
+    return f"--max-usd {settings.max_usd:g} is off for {', '.join(unknown)}: {where} has no price for it"
+
+
+def llm_proposer(
+    llm: LlmSettings,
+    settings: SearchSettings,
+    *,
+    archive: Archive,
+    run: str,
+    environment: Environment,
+    roofline_us: float | None,
+    on_reply: Callable[[Reply], None],
+) -> LlmProposer:
+    """The proposer of a run, with exemplars and known replies from the archive. Raises UsageError."""
+
+    def draw(task: Task, seed: int) -> Sequence[Exemplar]:
+        return archive.exemplars.draw(task.sha, llm.sampler, seed=seed, environment_key=environment.key)
+
+    def cases(text: str) -> Sequence[HackCase]:
+        return [similar.case for similar in archive.hacks.similar(text)]
+
+    return LlmProposer(
+        llm,
+        run=run,
+        prompts=Prompting(
+            settings=llm.prompt,
+            facts=device_facts(settings.device),
+            roofline_us=roofline_us,
+            clock=settings.clock,
+            cases=cases,
+        ),
+        draw=draw,
+        replies=archive.replies,
+        prices=load_prices(llm.prices),
+        on_reply=on_reply,
+    )

@@ -1,0 +1,238 @@
+"""`optimize --proposer llm`: from a scripted reply to the file, the ledger, and every way in which it is refused."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_fakes import REFERENCE, FakeEvaluator, lines
+from typer.testing import Result
+
+from cuda_l1.archive import Archive
+from cuda_l1.types import Candidate, Evaluation, Task
+from llm_server import Answer, LlmServer, Request, serving
+
+Run = Callable[..., Result]
+KEY = "sk-of-a-test-0123456789"
+PRICES = "[m]\ninput = 1000\noutput = 2000\n"
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def reply(head: str) -> str:
+    """What a model says whose candidate the fake evaluator judges by its head."""
+    code = f"{REFERENCE}\n{head}\nclass ModelNew(Model):\n    pass\n"
+    return (
+        "## Performance Analysis\nIt is slow.\n\n## Algorithm Design\nFuse it all.\n\n"
+        f"## Code Implementation\n```python\n{code}```\n"
+    )
+
+
+def series(*heads: str) -> Callable[[Request], str]:
+    """These candidates, then others without a gain, no two alike."""
+    numbers = itertools.count()
+
+    def answer(request: Request) -> str:
+        number = next(numbers)
+        return reply(heads[number] if number < len(heads) else f"# speedup 0.5 {number}")
+
+    return answer
+
+
+@pytest.fixture
+def ask(run: Run, reference: Path) -> Callable[..., Result]:
+    """Runs `optimize` with a model at a server."""
+
+    def asked(server: LlmServer | str, *words: str, model: str = "m,concurrency=1") -> Result:
+        url = server if isinstance(server, str) else server.url
+        proposer = () if "--proposer" in words else ("--proposer", "llm")
+        return run(
+            "optimize", reference, "--device", "cpu", *proposer, "--model", model, "--base-url", url, "--json", *words
+        )
+
+    return asked
+
+
+Ask = Callable[..., Result]
+
+
+def test_a_scripted_reply_wins(ask: Ask, reference: Path) -> None:
+    with serving("no code here", series("# speedup 2.0", "# speedup 3.0", "# outcome CRASHED")) as server:
+        result = ask(server, "--budget", "6")
+    assert result.exit_code == 0, result.stderr
+    *records, summary = lines(result)
+    assert summary["result"] == "beats-best-baseline" and summary["technique"] == "m"
+    assert "# speedup 3.0" in Path(summary["path"]).read_text()
+    (use,) = summary["models"]
+    assert (use["model"], use["gains"], use["best_speedup"]) == ("m", 2, pytest.approx(3.0))
+    assert use["replies"] == len(server.asked) and use["problems"] == {"no-code": 1}
+    assert use["tokens_in"] > 100 and use["tokens_out"] > 100 and use["usd"] is None
+    proposed = [r for r in records if r["candidate"]["origins"][0]["proposer"] == "llm"]
+    assert {r["candidate"]["origins"][0]["template"].split("@")[0] for r in proposed} <= {"contrastive", "repair"}
+    assert "m replied: no-code (there is no code block)" in result.stderr
+    repairs = [q for q in server.questions() if "CRASHED" in q]
+    assert len(repairs) >= 1
+    assert any("# speedup 2.0" in q for q in server.questions()[3:]), "no exemplar was shown"
+    assert KEY not in result.stdout + result.stderr and server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+def test_for_people_the_ledger_is_a_table(run: Run, reference: Path, tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text(PRICES)
+    with serving(series("# speedup 2.0")) as server:
+        result = run(
+            *("optimize", reference, "--device", "cpu", "--proposer", "llm", "--model", "m", "--budget", "2"),
+            *("--base-url", server.url, "--prices", tmp_path / "prices.toml"),
+        )
+    assert result.exit_code == 0, result.stderr
+    (line,) = [line for line in result.stdout.splitlines() if line.split()[:2] == ["m", "at"]]
+    assert "2.00x" in line and "no price" not in line
+
+
+def test_several_models_and_techniques_search_together(ask: Ask) -> None:
+    by_model = [Answer(model=name, text=reply(f"# speedup {figure}")) for name, figure in (("a", 1.5), ("b", 2.5))]
+    with serving(*by_model) as server:
+        words = ("--model", "b,temperature=0.5", "--proposer", "techniques:straight_line,llm", "--budget", "30s")
+        result = ask(server, *words, model="a")
+    assert result.exit_code == 0, result.stderr
+    summary = lines(result)[-1]
+    assert summary["technique"] == "b"
+    assert {use["model"] for use in summary["models"]} == {"a", "b"}
+    assert {r.get("temperature") for r in server.requests if r["model"] == "b"} == {0.5}
+
+
+def test_a_resumed_run_pays_nothing_twice(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge, judged = FakeEvaluator.evaluate, []
+
+    def evaluate(self: FakeEvaluator, task: Task, candidate: Candidate, **more: Any) -> Evaluation:
+        judged.append(candidate.source)
+        if "# stops once" in candidate.source and sum("# stops once" in text for text in judged) == 1:
+            raise KeyboardInterrupt
+        return judge(self, task, candidate, **more)
+
+    monkeypatch.setattr(FakeEvaluator, "evaluate", evaluate)
+    with serving(series("# speedup 2.0", "# speedup 3.0\n# stops once", "# speedup 2.5")) as server:
+        assert ask(server, "--budget", "3").exit_code == 130
+        before = len(server.asked)
+        with Archive.open() as archive:
+            paid = list(archive.replies.all())
+        assert before == len(paid) == 2
+        result = ask(server, "--budget", "3")
+        with Archive.open() as archive:
+            assert [reply.id for reply in archive.replies.all()][:2] == [reply.id for reply in paid]
+    assert result.exit_code == 0, result.stderr
+    summary = lines(result)[-1]
+    assert summary["models"][0]["replies"] == len(server.asked) == 3
+    assert summary["screen_speedup"] == pytest.approx(3.0)
+    assert sum("# speedup 2.0" in text for text in judged) == 1, "judged again"
+
+
+def test_money_is_limited_where_prices_are_known(ask: Ask, tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "cuda-l1"
+    folder.mkdir(parents=True)
+    with serving(series()) as server:
+        result = ask(server, "--max-usd", "1e-9")
+        assert "--max-usd 1e-09 is off for m: " in result.stderr and "prices.toml has no price" in result.stderr
+        (folder / "prices.toml").write_text(PRICES)
+        before = len(server.asked)
+        result = ask(server, "--max-usd", "1e-9")
+        assert result.exit_code == 1 and len(server.asked) == before
+        assert "--max-usd 1e-09: 0.0000 are spent" in lines(result)[-1]["failures"][0]
+        result = ask(server, "--max-tokens", "5000")
+    summary = lines(result)[-1]
+    (use,) = summary["models"]
+    assert use["tokens_in"] + use["tokens_out"] < 10_000 and use["usd"] > 0
+    assert "--max-tokens 5000" in summary["failures"][0]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--proposer", "llm"), "--proposer llm: name a model"),
+        (("--model", "m"), "only --proposer llm asks a model"),
+        (("--proposer", "llm", "--model", "m,heat=3"), "`heat=3` is no setting; give NAME=VALUE with url, temperature"),
+        (("--proposer", "llm", "--model", "m,temperature=hot"), "temperature: input should be a valid number"),
+        (("--proposer", "llm", "--model", ",temperature=1"), "name: field required"),
+        (("--proposer", "llm", "--model", "m", "--base-url", "localhost:1"), "is not the address of an endpoint"),
+        (("--proposer", "llm", "--model", "m", "--base-url", "http://a:b@c/v1"), "leave keys out of the address"),
+        (("--proposer", "llm", "--model", "m", "--max-usd", "0"), "--max-usd 0.0: nothing fits"),
+        (("--proposer", "llm", "--model", "m", "--sampler", "best"), "--sampler best: kind: input should be"),
+        (("--proposer", "llm", "--model", "m", "--prompt", "contrastive,profile=maybe"), "profile: input should be"),
+        (("--proposer", "llm", "--model", "m", "--key-file", "absent"), "key file absent: cannot be read"),
+        (("--proposer", "llm", "--model", "m", "--prices", "absent.toml"), "prices absent.toml: cannot be read"),
+        (("--proposer", "llm:m"), "models are named with --model"),
+    ],
+)
+def test_a_mistake_is_one_line(run: Run, reference: Path, words: tuple[str, ...], says: str) -> None:
+    where = () if "--base-url" in words else ("--base-url", "http://127.0.0.1:9/v1")
+    result = run("optimize", reference, "--device", "cpu", *words, *where)
+    assert result.exit_code == 2, result.stderr
+    assert says in result.stderr and result.stderr.count("\n") == 1
+    assert not Path("ref_optimized.py").exists()
+
+
+def test_without_an_address_and_a_key_it_is_asked_for_one(
+    run: Run, reference: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    result = run("optimize", reference, "--proposer", "llm", "--model", "m", "--device", "cpu")
+    assert result.exit_code == 2 and "Set $OPENAI_BASE_URL or give --base-url" in result.stderr
+
+
+@pytest.fixture
+def nowhere() -> Iterator[str]:
+    """An address at which nobody listens, and nobody else can begin to."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+
+
+def test_nobody_at_the_address_is_said_before_anything_is_measured(ask: Ask, nowhere: str) -> None:
+    result = ask(nowhere)
+    assert result.exit_code == 3 and "cannot be reached" in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_a_wrong_key_is_said_before_anything_is_measured(ask: Ask) -> None:
+    with serving("yes", keys=("another",)) as server:
+        result = ask(server)
+    assert result.exit_code == 2 and "refuses the key" in result.stderr and result.stderr.count("\n") == 1
+    assert KEY not in result.stderr and not server.asked
+
+
+@pytest.mark.parametrize(
+    ("rules", "code", "says"),
+    [
+        ({"strict": True, "models": ("another",)}, 2, "The model `m` does not exist"),
+        ({"context_tokens": 10}, 3, "maximum context length is 10 tokens"),
+        ({"answers": b"<html>a web page</html>"}, 3, "no chat completion; the URL usually ends in /v1"),
+    ],
+)
+def test_a_model_that_never_replies_ends_in_one_line(ask: Ask, rules: dict[str, Any], code: int, says: str) -> None:
+    body = rules.pop("answers", "yes")
+    with serving(body, **rules) as server:
+        result = ask(server)
+    assert result.exit_code == code, result.stderr
+    assert says in result.stderr.splitlines()[-1]
+
+
+def test_beside_techniques_such_a_model_is_a_line_of_the_result(ask: Ask) -> None:
+    with serving((404, "no such model")) as server:
+        result = ask(server, "--proposer", "techniques:straight_line,llm")
+    assert result.exit_code in (0, 1)
+    assert any("no such model" in line for line in lines(result)[-1]["failures"])
+
+
+def test_the_key_is_nowhere_in_what_is_kept(ask: Ask, tmp_path: Path) -> None:
+    with serving(series("# speedup 2.0"), (500, KEY)) as server:
+        ask(server, "--budget", "2")
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert kept and not [path for path in kept if KEY.encode() in path.read_bytes()]
