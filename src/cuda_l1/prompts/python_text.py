@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 
+LONGEST = 1 << 20
+"""Characters; the syntax tree of a longer text would fill the memory."""
 _NAME = "<reply>"
 # What a model's text makes Python's parser warn of is nobody's concern. A filter for good, by the text's file name:
 # `catch_warnings` is not safe where several threads parse.
@@ -33,6 +35,8 @@ def defines_model_new(text: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _parsed(text: str) -> ast.Module | str:
+    if len(text) > LONGEST:
+        return f"it has {len(text)} characters, more than {LONGEST}"
     try:
         # Bytes, so that a coding line counts as it does when the file is imported.
         return ast.parse(text.encode(), filename=_NAME)

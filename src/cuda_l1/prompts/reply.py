@@ -132,7 +132,8 @@ def _reason(
         return ("cut-off", "it ends while the model still thinks") if thinking else ("empty", "there is no text")
     if any(_is_cut(block) for block in blocks):
         return "cut-off", NOT_CLOSED
-    if elsewhere := next((block for block in blocks if block not in here and _is_file(block)), None):
+    used = {block.first for block in here}
+    if elsewhere := next((block for block in blocks if block.first not in used and _is_file(block)), None):
         section = next((s.name for s in reversed(sections) if s.first < elsewhere.first), None)
         return (
             "wrong-sections",
