@@ -24,6 +24,7 @@ from cuda_l1.types import (
     Timing,
     Trial,
     Weights,
+    Work,
     detect_language,
     digest,
 )
@@ -154,3 +155,14 @@ def test_records_are_frozen_and_refuse_unknown_fields() -> None:
 )
 def test_languages(text: str, language: str) -> None:
     assert detect_language(text) == language
+
+
+def test_an_evaluation_without_work_is_written_as_before_there_was_any() -> None:
+    """What a record's id is a hash of."""
+    old, work = (
+        evaluation(outcome=Outcome.CRASHED),
+        Work(moved_bytes=8, flops=1, bytes_per_us=1.0, flops_per_us={"fp32": 1.0}),
+    )
+    assert "work" not in old.model_dump() and "work" not in old.model_dump_json()
+    new = old.model_copy(update={"work": work})
+    assert Evaluation.model_validate_json(new.model_dump_json()) == new and '"work":{' in new.model_dump_json()

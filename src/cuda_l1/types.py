@@ -12,7 +12,15 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    computed_field,
+    model_serializer,
+    model_validator,
+)
 
 Clock = Literal["device", "call", "throughput"]
 PrecisionClass = Literal["fp32", "tf32", "bf16", "fp16", "exact", "relaxed"]
@@ -266,6 +274,20 @@ UNSOUND_FLAGS = frozenset({"degenerate", "ill-conditioned", "insensitive-inputs"
 """What the judge says of a task on which being right proves nothing, so that no figure of it stands in a headline."""
 
 
+class Work(Frozen):
+    """What one call of a task's reference asks of a device, counted operation by operation behind the wall, and what
+    the device was measured to do at the most."""
+
+    moved_bytes: int = Field(ge=0)
+    """Inputs and weights that it reads, each byte once, and its outputs; nothing between them."""
+    flops: int = Field(ge=0)
+    """Of matrix products, convolutions, attention and recurrent layers; else one for each element of an operation."""
+    bytes_per_us: float = Field(gt=0)
+    """Read and written by a large copy, the best of a few."""
+    flops_per_us: dict[str, float]
+    """Of a large product, the best of a few, by precision class; on a CPU `fp32` alone."""
+
+
 class TaskAudit(Frozen):
     """What the judge says of a task before any candidate: may its verdicts be trusted, and how is it judged?"""
 
@@ -284,6 +306,8 @@ class TaskAudit(Frozen):
     roofline_us: float | None = None
     """On a GPU: bytes of inputs and outputs over the copy bandwidth that the judge measured. It takes every input byte
     to matter and no weight, so it is a mark to stop at, not a proof. Null on a CPU, whose caches hold the inputs."""
+    work: Work | None = None
+    """Bytes and operations of a call, with weights; null where the reference does not stand being counted."""
     details: tuple[str, ...] = ()
 
     @property
@@ -335,6 +359,14 @@ class Evaluation(Frozen):
     """Seconds per stage: `build`, `judge`, `load`, `check`, `time`, `wait` (for the device), `total`."""
     log: str = ""
     """Tail of the candidate's own output and of the compiler's."""
+    work: Work | None = None
+    """Absent where it was not counted."""
+
+    @model_serializer(mode="wrap")
+    def _without_absent_work(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A record from before there was `work` keeps its id, which is a hash of what is written."""
+        fields: dict[str, Any] = written(self)
+        return fields if self.work else {name: value for name, value in fields.items() if name != "work"}
 
     @model_validator(mode="after")
     def _accepted_needs_evidence(self) -> Evaluation:

@@ -47,6 +47,7 @@ def test_a_right_candidate_is_accepted_with_its_evidence(evaluator):
     assert timing.clock == "call" and timing.candidate_us > 0 and timing.pairs[0].judge_candidate_us > 0
     assert timing.pairs[0].candidate_pid != timing.pairs[0].opponent_pid
     assert {"build", "load", "check", "time", "total"} <= set(result.stage_s)
+    assert result.work.moved_bytes == 4 * (2 * 16 * 32 + 33 * 32) and result.work.flops_per_us["fp32"] > 0
     assert not checks(result, "reject") and "weights-unmapped" not in checks(result)
 
 

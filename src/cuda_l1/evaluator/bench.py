@@ -19,10 +19,11 @@ from cuda_l1.evaluator.judge import Judge
 from cuda_l1.evaluator.place import Place
 from cuda_l1.evaluator.processes import Guest, Template
 from cuda_l1.evaluator.templates import Templates
-from cuda_l1.types import Candidate, Outcome, Task
+from cuda_l1.types import Candidate, Outcome, Task, Work
 
 CORES_FOR_PARALLEL = 8
 RETEST_S = 5.0
+CEILINGS_S = 60.0
 """A device that is well answers a small question within milliseconds."""
 CONTEXT_BYTES = 700 << 20
 """What a CUDA context with torch's kernels takes of a GPU's memory, generously."""
@@ -53,6 +54,7 @@ class Bench:
         self._count = 0
         self.task_sha: str | None = None
         self.unsound_trials: tuple[str, ...] = ()
+        self._ceilings: dict[str, Any] | None = None
 
     # ── the judge ─────────────────────────────────────────────────────────────────────────────────
 
@@ -60,6 +62,12 @@ class Bench:
     def facts(self) -> dict[str, Any]:
         """What the judge's audit of the task found."""
         return self._judge.facts if self._judge else {}
+
+    @property
+    def work(self) -> Work | None:
+        """What a call of the reference asks of the device; None where it could not be counted or measured."""
+        counted = self.facts.get("work")
+        return Work(**counted, **self._ceilings) if counted and self._ceilings else None
 
     def open(self, task: Task, limits: Limits) -> None:
         """Have the task served: the judge that is there when it serves it already, else a new one.
@@ -71,7 +79,15 @@ class Bench:
         self.close()
         self._judge = Judge.start(self._templates.plain, self._place, task, limits)
         self.task_sha = task.sha
+        if self._ceilings is None:  # the device's, not the task's
+            self._ceilings = self._measured_ceilings()
         self.unsound_trials = self._learn_unsound_trials(task, limits)
+
+    def _measured_ceilings(self) -> dict[str, Any] | None:
+        """None where there is no room to measure in, beside this task."""
+        reply = self._ask_judge({"op": "ceilings", "threads": len(self._place.lane)}, CEILINGS_S)
+        found: dict[str, Any] | None = reply.get("ceilings")
+        return found
 
     def _learn_unsound_trials(self, task: Task, limits: Limits) -> tuple[str, ...]:
         """Trials that eager itself does not survive: some GPU kernels of torch need aligned inputs and fault without.

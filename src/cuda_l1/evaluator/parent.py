@@ -36,7 +36,7 @@ from cuda_l1.evaluator.place import Place
 from cuda_l1.evaluator.quarantine import Quarantine
 from cuda_l1.evaluator.stages import Progress
 from cuda_l1.evaluator.templates import Templates
-from cuda_l1.types import Candidate, Environment, Evaluation, Outcome, Task, TaskAudit, Verification
+from cuda_l1.types import Candidate, Environment, Evaluation, Outcome, Task, TaskAudit, Verification, Work
 
 V = TypeVar("V", Evaluation, Verification)
 
@@ -140,7 +140,7 @@ class Parent:
             progress("judge")
             with self._shared_lease():
                 self.bench.open(task, self._settings.limits)
-            return _audit_of(task, self.bench.facts)
+            return _audit_of(task, self.bench.facts, self.bench.work)
 
         return self._faults.despite(task, judge, progress).model_dump(mode="json")
 
@@ -268,7 +268,7 @@ def _writable(folder: Path) -> Path:
     raise InfrastructureError(f"{text}; mend that, or name another by XDG_CACHE_HOME")
 
 
-def _audit_of(task: Task, found: dict[str, Any]) -> TaskAudit:
+def _audit_of(task: Task, found: dict[str, Any], work: Work | None) -> TaskAudit:
     return TaskAudit(
         task_id=task.id,
         task_class=found["task_class"],
@@ -279,6 +279,7 @@ def _audit_of(task: Task, found: dict[str, Any]) -> TaskAudit:
         input_bytes=found["input_bytes"],
         output_bytes=found["output_bytes"],
         roofline_us=_roofline_us(found),
+        work=work,
         details=tuple(found["details"]),
     )
 

@@ -127,6 +127,7 @@ class Stages(ABC):
             environment=self.environment,
             protocol=self.protocol_name,
             task_flags=self._task_flags(),
+            work=self.bench.work if self.bench.task_sha == self.task.sha else None,
             peak_bytes=ours,
             reference_peak_bytes=theirs,
             stage_s=self._rounded_stages(),

@@ -11,7 +11,7 @@ from cuda_l1.report.cells import Table
 from cuda_l1.report.entries import HEADLINE_PROTOCOLS, Entry
 from cuda_l1.report.literature import published
 from cuda_l1.report.sections import DEFAULT, Question, Section, sections
-from cuda_l1.report.tables import evidence, headline, kernelbench, spread, techniques
+from cuda_l1.report.tables import evidence, headline, kernelbench, roofline, spread, techniques
 from cuda_l1.report.tables.tasks import tasks
 
 CLASSES: tuple[Precision, ...] = ("default", "fp32", "tf32")
@@ -78,6 +78,7 @@ def _tables(section: Section, by_precision: dict[Precision, Section]) -> list[Ta
         headline.precisions(by_precision),
         kernelbench.fast(section),
         kernelbench.samples(section),
+        roofline.rooflines(section),
         techniques.techniques(section),
         techniques.pairs(section),
         evidence.coverage(section),

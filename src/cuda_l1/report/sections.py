@@ -13,7 +13,8 @@ from functools import cached_property
 from cuda_l1 import scoring
 from cuda_l1.config import Precision
 from cuda_l1.report.entries import EAGER, HEADLINE_PROTOCOLS, Entry, Method
-from cuda_l1.types import UNSOUND_FLAGS, Clock, Environment, Task
+from cuda_l1.report.roofline import Ceilings, ceilings_of
+from cuda_l1.types import UNSOUND_FLAGS, Clock, Environment, Task, Work
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class TaskView:
     baselines: Mapping[str, float]
     """Baselines of a class that counts, by name, with their speed-up against eager: from here where they were measured
     under this protocol, else under another. They say which is the best, and stand in no figure."""
+    work: Work | None = None
+    """What a call of its reference asks of the device, where any verdict here counted it."""
 
     @property
     def is_sound(self) -> bool:
@@ -75,6 +78,8 @@ class Section:
     precision: Precision
     views: tuple[TaskView, ...]
     """Every task of the place, whether or not it has a verdict under this protocol; by suite, level and name."""
+    ceilings: Ceilings | None = None
+    """What the device was measured to do at the most, in any verdict of the place."""
 
     @property
     def title(self) -> str:
@@ -155,7 +160,8 @@ def _section(here: Sequence[Entry], label: str, protocol: str, question: Questio
         by_task.setdefault(entry.task.sha, []).append(entry)
     views = [_view(found, protocol, clock, question.precision) for found in by_task.values()]
     views.sort(key=lambda view: (view.task.suite, view.task.level or 0, natural(view.task.name), view.task.sha))
-    return Section(label, place, protocol, clock, question.precision, tuple(views))
+    ceilings = ceilings_of(entry.evaluation for entry in here)
+    return Section(label, place, protocol, clock, question.precision, tuple(views), ceilings)
 
 
 def _view(found: Sequence[Entry], protocol: str, clock: Clock, precision: Precision) -> TaskView:
@@ -167,6 +173,7 @@ def _view(found: Sequence[Entry], protocol: str, clock: Clock, precision: Precis
         entries=tuple(entry for entry in found if entry.evaluation.protocol == protocol),
         screened=tuple(entry for entry in found if is_final and entry.evaluation.protocol == "screen"),
         baselines=_ranking(found, protocol, clock, precision),
+        work=next((entry.evaluation.work for entry in reversed(found) if entry.evaluation.work), None),
     )
 
 

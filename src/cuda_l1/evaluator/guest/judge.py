@@ -14,6 +14,7 @@ import torch
 
 from . import compat_check, driving, preparing
 from .audit import audit
+from .ceilings import ceilings
 from .channel import Channel, ChannelClosed
 from .check import Checker
 from .control import Control
@@ -22,11 +23,13 @@ from .reference import BadTask, Reference, first_line
 from .session import Deadlines, RunnerFailure, Session, total_bytes
 from .timed_outputs import verify_timed
 from .traffic import traffic_of
+from .work import work_of
 
 SMALL_BYTES = 4 << 20
 OPERATIONS = (
     "warm",
     "probe",
+    "ceilings",
     "task",
     "greet",
     "load",
@@ -74,6 +77,13 @@ class Judge:
         """A sum with a known answer, on the device: whether this process's context still computes."""
         return {"right": int(torch.arange(4096, device=self._device).sum()) == 4096 * 4095 // 2}
 
+    def ceilings(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """What the device can do at the most, with every thread, however few the task is worth."""
+        torch.set_num_threads(message["threads"])
+        found = ceilings(self._device)
+        torch.set_num_threads(self._threads)
+        return {"ceilings": found}
+
     def task(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Load the reference and audit the task."""
         self._reference = Reference(message["path"], self._device, message.get("weights"))
@@ -84,7 +94,11 @@ class Judge:
         self._facts = audit(self._reference)
         if self._facts.random:
             self._eval_mode = EvalMode.learn(self._reference)
-        facts = {**dataclasses.asdict(self._facts), **traffic_of(self._reference, self._facts, self._driver)}
+        facts = {
+            **dataclasses.asdict(self._facts),
+            **traffic_of(self._reference, self._facts, self._driver),
+            "work": work_of(self._reference, self._facts),
+        }
         return {"facts": facts, "oracle": self._reference.oracle_place}
 
     # ── runners ───────────────────────────────────────────────────────────────────────────────────

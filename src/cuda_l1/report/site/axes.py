@@ -14,16 +14,19 @@ COLOURS = 8
 
 
 class Frame:
-    """Axes: from values to pixels. With `log_y` values are positive, and compared by their logarithm."""
+    """Axes: from values to pixels. With `log_x`, `log_y` values are positive, and compared by their logarithm."""
 
-    def __init__(self, x: tuple[float, float], y: tuple[float, float], *, log_y: bool = False) -> None:
-        self._scale = math.log if log_y else float
-        self._x, self._y = _wide(x[0], x[1]), _wide(self._scale(y[0]), self._scale(y[1]), 0.04 if log_y else 0.0)
+    def __init__(
+        self, x: tuple[float, float], y: tuple[float, float], *, log_x: bool = False, log_y: bool = False
+    ) -> None:
+        self._across, self._scale = (math.log if is_log else float for is_log in (log_x, log_y))
+        self._x = _wide(self._across(x[0]), self._across(x[1]), 0.04 if log_x else 0.0)
+        self._y = _wide(self._scale(y[0]), self._scale(y[1]), 0.04 if log_y else 0.0)
 
     def x(self, value: float) -> float:
         """Pixels from the left."""
         low, high = self._x
-        return round(LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
+        return round(LEFT + (self._across(value) - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
 
     def y(self, value: float) -> float:
         """Pixels from the top."""
@@ -61,6 +64,12 @@ def log_ticks(low: float, high: float) -> list[float]:
     return inside if len(inside) <= 8 else [tick for tick in inside if tick in (0.01, 0.1, 1, 10, 100, 1000)]
 
 
+def decades(low: float, high: float) -> list[float]:
+    """Powers of ten between two, at most seven."""
+    powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    return [10.0**power for power in powers[:: 1 + (len(powers) - 1) // 7]]
+
+
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
     """A straight line; `kind` names its style."""
     return Markup('<line x1="{}" y1="{}" x2="{}" y2="{}" class="{}"/>').format(x1, y1, x2, y2, kind)
@@ -77,9 +86,10 @@ def label(x: float, y: float, text: str, anchor: str, kind: str = "") -> Markup:
     return shape.format(kind, round(x, 1), round(y, 1), anchor, text)
 
 
-def key(number: int, text: str) -> Markup:
-    """The name of a series in its colour, below those before it."""
-    return label(WIDTH - RIGHT - 4, TOP + 14 + 15 * number, text, "end", f"c{number % COLOURS}")
+def key(number: int, text: str, *, left: bool = False) -> Markup:
+    """The name of a series in its colour, below those before it; at the right, or else at the left."""
+    x, anchor = (LEFT + 6, "start") if left else (WIDTH - RIGHT - 4, "end")
+    return label(x, TOP + 14 + 15 * number, text, anchor, f"c{number % COLOURS}")
 
 
 def figure(title: str, axes: Markup, marks: Sequence[Markup], height: int = HEIGHT) -> Markup:

@@ -12,6 +12,7 @@ from cuda_l1.report.cells import Cell, Ratio, Table
 from cuda_l1.report.entries import EAGER
 from cuda_l1.report.sections import Section
 from cuda_l1.report.site import plots
+from cuda_l1.report.tables.roofline import under_the_roof
 from cuda_l1.report.tables.techniques import WRITERS, tried
 from cuda_l1.report.technique_effects import technique_effects
 from cuda_l1.report.versus import Standing, against, against_best, standing, standings
@@ -90,10 +91,24 @@ def section_plots(section: Section) -> tuple[Markup, ...]:
     curves = {method.name: _speedups(section, standings(section, method, section.sound))
               for method in (*section.systems, *section.baselines) if method.name != EAGER}  # fmt: skip
     made.append(plots.fast_p_curves(curves, "fast_p against eager"))
+    made.append(_roofline(section))
     for kind, writer in WRITERS.items():
         often = {effect.technique: effect.tried for effect in technique_effects(tried(section, kind))[:25]}
         made.append(plots.bars(often, f"how often each technique was tried, candidates ({writer})"))
     return tuple(plot for plot in made if plot)
+
+
+def _roofline(section: Section) -> Markup:
+    if section.ceilings is None:
+        return plots.NOTHING
+    points: dict[str, list[plots.Place]] = {}
+    for one in under_the_roof(section):
+        name = one.standing.view.task.id.partition("@")[0]
+        for method, lies in ((EAGER, one.eager), (one.standing.method.name, one.ours)):
+            told = f"{name}, {method}: {100 * lies.fraction:.0f} % of the roof"
+            points.setdefault(method, []).append(plots.Place(told, lies.intensity, lies.flops_per_us / 1e3))
+    roofs = {name: value / 1e3 for name, value in section.ceilings.flops_per_us.items()}
+    return plots.under_roofs(points, section.ceilings.bytes_per_us / 1e3, roofs, "each task under the roofline")
 
 
 def _by_level(section: Section, found: list[Standing]) -> dict[str, list[float]]:

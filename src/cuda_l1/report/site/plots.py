@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from cuda_l1.report.aggregates import fast_p, quartiles
 from cuda_l1.report.cells import Ratio
-from cuda_l1.report.site.axes import BOTTOM, COLOURS, HEIGHT, Frame, box, figure, key, label, line, log_ticks
+from cuda_l1.report.site.axes import BOTTOM, COLOURS, HEIGHT, Frame, box, decades, figure, key, label, line, log_ticks
 
 BINS = 40
+
+
+class Place(NamedTuple):
+    """A task in the roofline's plot."""
+
+    name: str
+    intensity: float
+    gflops_per_s: float
+
+
 NOTHING = Markup("")
 
 
@@ -44,6 +55,37 @@ def fast_p_curves(speedups: Mapping[str, Sequence[float | None]], title: str) ->
         marks.append(Markup('<polyline class="curve c{}" points="{}"/>').format(number % COLOURS, path))
         marks.append(key(number, name))
     return figure(title, frame.axes("p", "share of tasks", (0, 1, 1.5, 2, 3), (0, 0.5, 1), ""), marks)
+
+
+def under_roofs(
+    points: Mapping[str, Sequence[Place]], gb_per_s: float, gflops_per_s: Mapping[str, float], title: str
+) -> Markup:
+    """Tasks by operations for each byte, and operations in a second, below what memory and arithmetic allow for."""
+    places = [place for found in points.values() for place in found if place.intensity > 0 and place.gflops_per_s > 0]
+    if not places:
+        return NOTHING
+    x_low, x_high = (end([place.intensity for place in places]) for end in (min, max))
+    x_high = max(x_high, 2 * max(gflops_per_s.values()) / gb_per_s)  # the roof's edge is in sight
+    y_low = min(x_low * gb_per_s, *(place.gflops_per_s for place in places))
+    y_high = max(*gflops_per_s.values(), *(place.gflops_per_s for place in places))
+    frame, marks = Frame((x_low, x_high), (y_low, y_high), log_x=True, log_y=True), []
+    for name, most in gflops_per_s.items():
+        edge = most / gb_per_s
+        start = (x_low, min(most, x_low * gb_per_s))
+        bends = [start, *([(edge, most)] if edge > x_low else []), (x_high, most)]
+        path = " ".join(f"{frame.x(x)},{frame.y(y)}" for x, y in bends)
+        marks.append(Markup('<polyline class="roof" points="{}"/>').format(path))
+        marks.append(label(frame.x(x_high) - 4, frame.y(most) - 4, name, "end"))
+    for number, (name, found) in enumerate(points.items()):
+        marks += [_place(frame, place, number) for place in found if place in places]
+        marks.append(key(number, name, left=True))
+    axes = frame.axes("operations for each byte", "Gflop/s", decades(x_low, x_high), decades(y_low, y_high), "")
+    return figure(title, axes, marks)
+
+
+def _place(frame: Frame, place: Place, number: int) -> Markup:
+    shape = Markup('<circle cx="{}" cy="{}" r="3.5" class="dot c{}"><title>{}</title></circle>')
+    return shape.format(frame.x(place.intensity), frame.y(place.gflops_per_s), number % COLOURS, place.name)
 
 
 def boxes(groups: Mapping[str, Sequence[float]], title: str) -> Markup:

@@ -10,6 +10,7 @@ from cuda_l1.report.cells import Cell, Ratio, Row, Table
 from cuda_l1.report.entries import Method
 from cuda_l1.report.figures import ratio_fields
 from cuda_l1.report.sections import Section, TaskView
+from cuda_l1.report.tables.roofline import roofline_fields
 from cuda_l1.report.versus import Best, Standing, against, against_best, outcome_of, standing
 from cuda_l1.types import Clock
 
@@ -72,6 +73,7 @@ def _fields(section: Section, one: Standing) -> dict[str, Any]:
         **_figures(section.clock, against(section, one) if one.confirmed else None, against_best(section, one)),
         **_other_clock(section, one),
         **_evidence(section, one),
+        **roofline_fields(section, one),
         "task_flags": " ".join(one.view.flags),
         "sound": one.view.is_sound,
         "attempts": one.attempts,
