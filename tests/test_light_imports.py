@@ -18,6 +18,7 @@ COMMANDS = (
     ("tasks", "list"),
     ("tasks", "show"),
     ("tasks", "audit"),
+    ("tasks", "synth"),
     ("archive",),
     ("archive", "list"),
     ("archive", "show"),

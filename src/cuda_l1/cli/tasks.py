@@ -9,15 +9,19 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
 from cuda_l1.cli.output import Output
+from cuda_l1.cli.synth import synth
 
 if TYPE_CHECKING:
     from cuda_l1.types import TaskAudit
 
 tasks_app = typer.Typer(
-    help="List, show and audit tasks.", no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
+    help="List, show, audit and generate tasks.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
 )
 NOTHING = "nothing was changed"
-WHICH = "A built-in name, `builtin` for all of them, a file, file.py::ClassName, or a folder."
+WHICH = "A built-in name, `builtin` for all of them, a file, file.py::ClassName, a folder, or `synth:0`."
 
 Spec = Annotated[str, typer.Argument(help=WHICH)]
 
@@ -107,6 +111,9 @@ def audit(
     unsound = [name for name, found in audits if not found.sound]
     output.summary(tasks=len(audits), sound=len(audits) - len(unsound), unsound=unsound)
     return NOTHING_ACCEPTED if unsound else 0
+
+
+tasks_app.command("synth")(synth)
 
 
 def _show_audits(output: Output, audits: list[tuple[str, TaskAudit]]) -> None:

@@ -12,15 +12,17 @@ from cuda_l1.tasks.folders import checkout_tasks, folder_tasks
 from cuda_l1.tasks.release import read_release, release_tasks
 from cuda_l1.tasks.selection import select
 from cuda_l1.tasks.suite import builtin_names, builtin_suite, builtin_task, unknown_name
+from cuda_l1.tasks.synth.suite import synth_suite
 from cuda_l1.tasks.weight_files import load_weights
 from cuda_l1.types import Task
 
-SUITES: dict[str, Callable[[str, str | None], list[Task]]] = {
-    "kernelbench": lambda rest, dtype: checkout_tasks(Path(rest), dtype=dtype),
-    "hf": lambda rest, dtype: dataset_tasks(rest, dtype=dtype),
-    "release": lambda rest, dtype: release_tasks(Path(rest), dtype=dtype),
+SUITES: dict[str, Callable[[str, str, str | None], list[Task]]] = {
+    "kernelbench": lambda rest, device, dtype: checkout_tasks(Path(rest), dtype=dtype),
+    "hf": lambda rest, device, dtype: dataset_tasks(rest, dtype=dtype),
+    "release": lambda rest, device, dtype: release_tasks(Path(rest), dtype=dtype),
+    "synth": lambda rest, device, dtype: synth_suite(rest, device=device, dtype=dtype),
 }
-"""Suites that are named with a prefix, `kernelbench:PATH`: from what stands behind the colon and a dtype to tasks."""
+"""Suites that are named with a prefix, `kernelbench:PATH`: from what stands behind the colon, a device and a dtype."""
 
 
 def load_tasks(
@@ -37,11 +39,12 @@ def load_tasks(
     `spec`: a built-in task (`diagonal_matmul`, `diagonal_matmul-bf16`), `builtin` for the whole suite, a file in
     KernelBench's format, `file.py::ClassName`, any folder of such files, `kernelbench:PATH` for a checkout of
     KernelBench, `hf:OWNER/NAME` for it as a Hugging Face dataset, `release:FILE` for the references of CUDA-L1's
-    release or of one like it. Behind what names several tasks `#` may choose some:
+    release or of one like it, `synth:0` for the synthetic tasks of a seed, `synth:FOLDER` for audited ones. Behind
+    what names several tasks `#` may choose some:
     `kernelbench:PATH#level1-3`, `builtin#*_matmul` (see `cuda_l1.tasks.selection`).
 
-    `device` (`cpu`, `cuda`, `cuda:N`) chooses the sizes of built-in tasks; `dtype` (`fp32`, `bf16`, ...) that of
-    parameters and inputs; `inputs` and `init` describe the arguments of one file's class (see
+    `device` (`cpu`, `cuda`, `cuda:N`) chooses the sizes of built-in and synthetic tasks; `dtype` (`fp32`, `bf16`, ...)
+    that of parameters and inputs; `inputs` and `init` describe the arguments of one file's class (see
     `cuda_l1.tasks.input_spec` and `init_args`); `weights` is a safetensors file or a saved state_dict for one task.
     Raises TaskError, one line, where any of it is wrong.
     """
@@ -98,7 +101,7 @@ def _suite(spec: str, device: str, dtype: str | None) -> list[Task] | None:
     if separator and prefix in SUITES and not rest.startswith(":"):
         if not rest:
             raise TaskError(f"`{spec}`: what stands behind the colon is missing; write e.g. kernelbench:PATH")
-        return SUITES[prefix](rest, dtype)
+        return SUITES[prefix](rest, device, dtype)
     if spec == "builtin":
         return builtin_suite(device=device, dtype=dtype)
     if Path(spec).is_dir() and not _is_builtin(spec):

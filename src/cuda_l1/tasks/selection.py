@@ -1,7 +1,8 @@
 """Some of a suite's tasks: what stands behind `#` in `kernelbench:PATH#level1-3` or `builtin#*_matmul,scaled_softmax`.
 
 A selection is a list, separated by commas. Each item is a level or a range of levels (`level2`, `level1-3`), a number
-or a range of numbers within a level (`level1/19`, `1/19`, `1/1-20`), or a name, with `*` and `?` for what may vary.
+or a range of numbers within a level (`level1/19`, `1/19`, `1/1-20`) or in all of them (`19`, `1-50`), or a name, with
+`*` and `?` for what may vary (`train/*`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from cuda_l1.errors import TaskError
 from cuda_l1.types import Task
 
 _LEVELS = re.compile(r"level(\d+)(?:-(?:level)?(\d+))?", re.IGNORECASE)
+_ANY_LEVEL = re.compile(r"(\d+)(?:-(\d+))?")
 _NUMBERS = re.compile(r"(?:level)?(\d+)/(\d+)(?:-(\d+))?", re.IGNORECASE)
 
 
@@ -52,6 +54,9 @@ def _matcher(item: str) -> Callable[[Task], bool]:
         level = int(numbers[1])
         first, last = _range(item, numbers[2], numbers[3])
         return lambda task: task.level == level and first <= (problem_number(task) or 0) <= last
+    if anywhere := _ANY_LEVEL.fullmatch(item):
+        first, last = _range(item, anywhere[1], anywhere[2])
+        return lambda task: first <= (problem_number(task) or 0) <= last
     return lambda task: fnmatchcase(task.name, item) or fnmatchcase(task.name.rpartition("/")[2], item)
 
 

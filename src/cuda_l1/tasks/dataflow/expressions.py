@@ -490,8 +490,11 @@ class Expressions:
         if isinstance(owner, (list, dict, str, tuple)):
             found = getattr(owner, name)(*args, **keywords)
             return list(found) if name in ("items", "keys", "values") else found
+        if isinstance(owner, Layer):
+            frozen = name == "eval" or (name == "train" and args[:1] == [False])
+            return Layer(owner.op, {**owner.options, "frozen": True}, owner.weights) if frozen else owner
         if not isinstance(owner, Node):
-            return None if isinstance(owner, Layer) else Node(name, (owner, *args))
+            return Node(name, (owner, *args))
         if name in _SIZE_METHODS:
             return Node("shape", (owner,)) if name == "size" and not args and not keywords else SIZE
         if name in ("type", "to", "cuda", "cpu"):

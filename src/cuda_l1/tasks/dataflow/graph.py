@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from cuda_l1.types import digest
 
 COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum", "eq", "ne", "logicaland", "logicalor", "bitwiseand"})
+_NUMBER = re.compile(r"(?<![%\w.])-?\d+(\.\d+)?(e-?\d+)?(?![\w.])")
 LEAVES = frozenset({"input", "weight"})
 
 
@@ -31,27 +33,30 @@ class Node:
         """A digest in which all leaves of a kind are one."""
 
 
-def canonical(outputs: Any) -> str:
+def canonical(outputs: Any, *, with_numbers: bool = True) -> str:
     """A digest of the graph behind `outputs` (a value as above), free of every name in the text.
 
-    Nodes are numbered in the order in which a walk from the outputs leaves them, equal ones once.
+    Without numbers, graphs that differ in a constant, a kernel or a dimension have one digest. Nodes are
+    numbered in the order in which a walk from the outputs leaves them, equal ones once.
     """
     lines: dict[str, int] = {}
     numbers: dict[int, str] = {}
     leaves: dict[int, int] = {}
-    for node in _in_order(outputs):
+    for node in in_order(outputs):
         own = f"#{leaves.setdefault(id(node), len(leaves))}" if node.op in LEAVES else ""
         values = [*(_text(value, numbers) for value in node.args)]
         values += [f"{name}={_text(value, numbers)}" for name, value in node.options]
+        if not with_numbers:
+            values = [_NUMBER.sub("n", value) for value in values]
         line = f"{node.op}{own}({';'.join(values)})"
         numbers[id(node)] = f"%{lines.setdefault(line, len(lines))}"
     return digest(*lines, _text(outputs, numbers))
 
 
-def _in_order(outputs: Any) -> Iterator[Node]:
+def in_order(outputs: Any) -> Iterator[Node]:
     """Every node once, behind all that it reads. Without recursion: a recurrent task has thousands of steps."""
     done: set[int] = set()
-    waiting: list[tuple[Node, bool]] = [(node, False) for node in reversed(list(_nodes(outputs)))]
+    waiting: list[tuple[Node, bool]] = [(node, False) for node in reversed(list(nodes_of(outputs)))]
     while waiting:
         node, ready = waiting.pop()
         if id(node) in done:
@@ -61,20 +66,20 @@ def _in_order(outputs: Any) -> Iterator[Node]:
             yield node
             continue
         waiting.append((node, True))
-        read = [child for value in (*node.args, *(value for _, value in node.options)) for child in _nodes(value)]
+        read = [child for value in (*node.args, *(value for _, value in node.options)) for child in nodes_of(value)]
         waiting += [(child, False) for child in reversed(read)]
 
 
-def _nodes(value: Any) -> Iterator[Node]:
+def nodes_of(value: Any) -> Iterator[Node]:
     """The nodes in a value, not what these read."""
     if isinstance(value, Node):
         yield value
     elif isinstance(value, (tuple, list)):
         for item in value:
-            yield from _nodes(item)
+            yield from nodes_of(item)
     elif isinstance(value, dict):
         for item in value.values():
-            yield from _nodes(item)
+            yield from nodes_of(item)
 
 
 def _text(value: Any, numbers: dict[int, str] | None = None) -> str:

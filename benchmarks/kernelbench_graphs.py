@@ -1,0 +1,35 @@
+"""Write the graph hashes of KernelBench's tasks, which no synthetic task may have.
+
+    python benchmarks/kernelbench_graphs.py PATH [PATH ...]
+
+PATH: checkouts of KernelBench, of several generations if there are several. Of KernelBench only these hashes are in
+this repository.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from cuda_l1.tasks import load_tasks
+from cuda_l1.tasks.graph_hash import graph_hash
+from provenance import ROOT, command_line, run, say
+
+LISTED = ROOT / "src/cuda_l1/tasks/synth/kernelbench_graphs.txt"
+
+
+def main() -> None:
+    """Writes the sorted hashes of all tasks of levels 1 to 3 of all checkouts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkouts", nargs="+", type=Path)
+    parser.add_argument("--out", type=Path, default=LISTED)
+    options = parser.parse_args()
+    tasks = [task for path in options.checkouts for task in load_tasks(f"kernelbench:{path}")]
+    hashes = sorted({graph_hash(task) for task in tasks})
+    said = f"# Graph hashes of {len(tasks)} tasks of KernelBench, by benchmarks/kernelbench_graphs.py"
+    options.out.write_text("\n".join([said, *hashes]) + "\n")
+    say(f"{command_line().split()[1]}: {len(hashes)} graphs of {len(tasks)} tasks")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,17 @@
+"""Our generator of training workloads: random but sensible modules in KernelBench's format."""
+
+from cuda_l1.tasks.synth.generate import SyntheticTask, known_graphs, synthetic_tasks
+from cuda_l1.tasks.synth.sizes import SMALL, Scale, for_memory
+from cuda_l1.tasks.synth.splits import SPLITS, Split, split_of
+
+__all__ = [
+    "SMALL",
+    "SPLITS",
+    "Scale",
+    "Split",
+    "SyntheticTask",
+    "for_memory",
+    "known_graphs",
+    "split_of",
+    "synthetic_tasks",
+]
