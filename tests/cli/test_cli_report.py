@@ -114,6 +114,24 @@ def test_other_protocols_stand_in_no_figure(run: Run, judged: str) -> None:
     assert run("report", "replayed").exit_code == 1
 
 
+def test_a_readme_gets_its_figures_between_the_markers(run: Run, judged: str, tmp_path: Path) -> None:
+    from cuda_l1.report.readme import BEGIN, END
+
+    readme = tmp_path / "README.md"
+    readme.write_bytes(f"# Mine\r\n{BEGIN}\r\n{END}\r\nend\r\n".encode())
+    result = run("report", "--readme", readme)
+    assert (result.exit_code, result.stdout) == (0, ""), result.stderr
+    once = readme.read_bytes()
+    assert b"2.50x" in once and once.startswith(b"# Mine\r\n") and once.endswith(b"\r\nend\r\n")
+    assert once.count(b"\n") == once.count(b"\r\n")
+    assert run("report", "--readme", readme).exit_code == 0 and readme.read_bytes() == once
+    assert run("report", "--readme", readme, "--protocol", "screen").exit_code == 1 and readme.read_bytes() == once
+    (tmp_path / "plain.md").write_text("# Mine")
+    for wrong in ("plain.md", "nothing.md", "."):
+        result = run("report", "--readme", tmp_path / wrong)
+        assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1), wrong
+
+
 def test_pages_are_written_with_the_candidates_text(run: Run, judged: str, tmp_path: Path) -> None:
     result = run("report", "--html", tmp_path / "site")
     assert (result.exit_code, result.stdout) == (0, ""), result.stderr

@@ -61,6 +61,10 @@ def report(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="DIR", help="Write pages there that open from disk, one a task.")
     ] = None,
+    readme: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the finals' figures into this file, between its two markers."),
+    ] = None,
     table: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Only the tables of this name, e.g. techniques; csv has its rows."),
@@ -76,6 +80,7 @@ def report(
     from cuda_l1.report.sections import Question
 
     _check_targets(out, html)
+    around = _around(readme) if readme is not None else None
     selection = _select(archive, runs or [])
     protocols = (protocol.value,) if protocol else HEADLINE_PROTOCOLS
     question = Question(clock=clock.value if clock else None, precision=precision.value)
@@ -87,7 +92,9 @@ def report(
         Output.say(f"left out: {_left_out(selection)}; they imitate other protocols and mean something else")
     if html is not None:
         _write_pages(made, archive, html)
-    if html is None or out is not None or json or format is not FormatChoice.terminal:
+    if readme is not None and around is not None and not _write_readme(made, archive, readme, around):
+        return NOTHING_ACCEPTED
+    if (html is None and readme is None) or out is not None or table or json or format is not FormatChoice.terminal:
         _write(made, FormatChoice.json if json else format, out, table)
     return 0
 
@@ -102,6 +109,34 @@ def _check_targets(out: Path | None, html: Path | None) -> None:
         raise UsageError(f"--out {out}: is a folder; name a file")
     if out is not None and not out.parent.is_dir():
         raise UsageError(f"--out {out}: there is no folder {out.parent}")
+
+
+def _around(readme: Path) -> tuple[str, str]:
+    """What stands around the figures. Raises UsageError for a file without a place for them."""
+    from cuda_l1.report.readme import parts
+
+    try:
+        with readme.open(encoding="utf-8", newline="") as file:
+            return parts(file.read(), str(readme))
+    except OSError as error:
+        raise UsageError(f"--readme {readme}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--readme {readme}: is no UTF-8 text") from error
+
+
+def _write_readme(made: Report, archives: list[str] | None, readme: Path, around: tuple[str, str]) -> bool:
+    from cuda_l1.report.readme import figures
+
+    with _opened(archives) as opened:
+        text = figures(made, lambda wanted: _record(opened, wanted))
+    if text is None:
+        Output.error("--readme shows finals, and there is none of a candidate; `cuda-l1 evaluate` makes one")
+        return False
+    before, after = around
+    line_end = "\r\n" if "\r\n" in before + after else "\n"
+    shown = text.replace("\n", line_end)
+    _save(readme.resolve(), f"{before}{line_end}{line_end}{shown}{line_end}{line_end}{after}")
+    return True
 
 
 def _select(archives: list[str] | None, runs: list[str]) -> Selection:

@@ -77,7 +77,7 @@ def write_atomically(path: Path, text: str) -> None:
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)

@@ -1,0 +1,130 @@
+"""The figures that a README shows, written between two markers of the file: finals alone, each place by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from cuda_l1.errors import UsageError
+from cuda_l1.report import markdown
+from cuda_l1.report.build import Report
+from cuda_l1.report.cells import Row, Table
+from cuda_l1.report.sections import Section
+from cuda_l1.report.tables.headline import headline
+from cuda_l1.report.tables.spread import devices
+from cuda_l1.report.versus import Best, Standing, against, against_best, standings
+from cuda_l1.types import Record
+
+BEGIN, END = "<!-- cuda-l1 report: begin -->", "<!-- cuda-l1 report: end -->"
+SHOWN = 10
+"""Tasks whose reference and best kernel stand side by side."""
+LINES = 40
+"""Of a text that is shown in full below the tables."""
+_HEADLINE = ("method", "level", "geometric mean", "beats it", "vs eager", "tasks")
+_NOTES = (
+    "Speed-ups against the fastest baseline of the same class, floored at 1; 95 % intervals; rounded towards 1. "
+    "`beats it`: tasks won by more than the task's own interval. `tasks`: those that the figures are over, of all.",
+)
+_KERNELS = ("task", "reference", "best kernel", "vs eager", "vs best baseline", "best baseline", "technique", "by")
+
+
+def parts(text: str, name: str) -> tuple[str, str]:
+    """What stands before and after the place for the figures, markers included.
+
+    Raises UsageError where `text`, of the file called `name`, does not hold each marker once, in order.
+    """
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise UsageError(
+            f"--readme {name}: the place for the figures must be marked once; put the two lines {BEGIN} and {END} there"
+        )
+    before, _, rest = text.partition(BEGIN)
+    return before + BEGIN, END + rest.partition(END)[2]
+
+
+def figures(report: Report, record_of: Callable[[str], Record | None]) -> str | None:
+    """The Markdown between the markers; None where no final of any system was reported.
+
+    It depends on the records alone, so that writing it twice changes nothing.
+    """
+    finals = [section for section in report.sections if section.protocol == "final" and section.systems]
+    if not finals:
+        return None
+    lines = _rendered([devices(finals)], level="###") if len(finals) > 1 else []
+    for section in finals:
+        lines += [f"### {markdown.escaped(section.title)}, torch {markdown.escaped(section.place.torch)}", ""]
+        lines += _rendered([_levels(section), _kernels(section)], level="####")
+        lines += _texts(section, record_of)
+    return "\n".join(lines).rstrip()
+
+
+def _rendered(tables: Sequence[Table], level: str) -> list[str]:
+    lines = [line for table in tables if table.rows for line in markdown.rendered(table)]
+    return [re.sub(r"^### ", f"{level} ", line) for line in lines]
+
+
+def _levels(section: Section) -> Table:
+    """The headline, as wide as a page."""
+    whole = headline(section)
+    places = [whole.columns.index(name) for name in _HEADLINE]
+    rows = tuple(Row(tuple(row.cells[place] for place in places)) for row in whole.rows)
+    return replace(whole, title="Speed-up by level", columns=_HEADLINE, rows=rows, notes=_NOTES)
+
+
+def _kernels(section: Section) -> Table:
+    won = _winners(section)
+    rows = tuple(_side_by_side(section, one, best) for one, best in won[:SHOWN])
+    title = f"Reference beside best kernel: the first {len(rows)} of {len(won)} tasks on which it beats every baseline"
+    return Table("kernels", title, _KERNELS, rows)
+
+
+def _winners(section: Section) -> list[tuple[Standing, Best]]:
+    """Each sound task's best candidate that is faster than the best baseline by more than its interval, best first."""
+    by_task: dict[str, tuple[Standing, Best]] = {}
+    for method in section.systems:
+        for one in standings(section, method, section.sound):
+            best, before = against_best(section, one), by_task.get(one.view.task.sha)
+            if not best or (best.ratio.low or 0.0) <= 1.0:
+                continue
+            if before is None or before[1].ratio.value < best.ratio.value:
+                by_task[one.view.task.sha] = one, best
+    return sorted(by_task.values(), key=lambda found: (-found[1].ratio.value, found[0].view.task.sha))
+
+
+def _side_by_side(section: Section, one: Standing, best: Best) -> Row:
+    timing = one.entry.evaluation.timing(clock=section.clock)
+    took = (f"{timing.opponent_us:.4g} us", f"{timing.candidate_us:.4g} us") if timing else (None, None)
+    return Row(
+        (
+            one.view.task.id.partition("@")[0],
+            *took,
+            against(section, one),
+            best.ratio,
+            best.baseline,
+            one.entry.label,
+            one.method.name,
+        )
+    )
+
+
+def _texts(section: Section, record_of: Callable[[str], Record | None]) -> Iterator[str]:
+    """The first of the table: its reference and its kernel, folded away."""
+    for one, _ in _winners(section)[:1]:
+        record = record_of(one.entry.record_id)
+        if record is None:
+            continue
+        kernel = record.candidate.source.removeprefix(one.view.task.source)  # it may contain the reference
+        name = markdown.escaped(one.view.task.id.partition("@")[0])
+        yield from (f"<details><summary>{name}: reference and best kernel, record {record.id[:12]}</summary>", "")
+        yield from (*_fenced(one.view.task.source), "", *_fenced(kernel), "", "</details>", "")
+
+
+def _fenced(source: str) -> list[str]:
+    """Foreign text in a fence that it cannot close."""
+    lines = ["".join(c for c in line if c.isprintable() or c == "\t") for line in source.strip().splitlines()]
+    runs = [len(run) for line in lines for run in re.findall(r"`+", line)]
+    fence = "`" * max(3, *(run + 1 for run in runs), 3)
+    left = len(lines) - LINES
+    cut = [f"# ... {left} more lines"] if left > 0 else []
+    shown = [line.replace("<!--", "<! --") for line in lines[:LINES]]  # else it might be a marker the next time
+    return [f"{fence}python", *shown, *cut, fence]

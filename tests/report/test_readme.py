@@ -1,0 +1,74 @@
+"""The figures in a README: between the markers, from finals alone, and the same each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from report_fakes import GPU, record, task
+
+from cuda_l1.errors import UsageError
+from cuda_l1.report.build import build
+from cuda_l1.report.entries import entry_of
+from cuda_l1.report.readme import BEGIN, END, LINES, figures, parts
+from cuda_l1.types import Origin, Record, Task
+
+Records = Sequence[tuple[Record, Task]]
+
+
+def shown(records: Records) -> str | None:
+    known = {made.id: made for made, _ in records}
+    return figures(build([entry_of(made, of) for made, of in records]), known.get)
+
+
+A, B = task("1_a", 1), task("2_b", 2)
+
+
+def test_what_stands_around_the_markers_stays() -> None:
+    text = f"# Mine\n{BEGIN}\nold\n{END}\nend\n"
+    assert parts(text, "README.md") == (f"# Mine\n{BEGIN}", f"{END}\nend\n")
+
+
+@pytest.mark.parametrize("text", ["", "# Mine", BEGIN, END + BEGIN, BEGIN + END + BEGIN + END, BEGIN + BEGIN + END])
+def test_a_file_without_one_place_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"README\.md.*begin.*end"):
+        parts(text, "README.md")
+
+
+def test_levels_and_kernels_of_finals() -> None:
+    records = [
+        (record(A, 3.0, against={"compile": 1.5}, best_of=("eager", "compile")), A),
+        (record(A, 9.0, protocol="screen"), A),
+        (record(B, 1.0), B),
+    ]
+    found = shown(records)
+    assert found is not None and "9.00x" not in found
+    assert "| techniques | all |" in found and "| techniques | kernelbench level 1 |" in found
+    (row,) = (line for line in found.splitlines() if line.startswith("| kernelbench/1_a"))
+    assert "| 30 us | 10 us | 3.00x (2.94 to 3.06) | 1.50x (1.47 to 1.53) | compile |" in row
+    assert "1 of 1 tasks" in found and "2_b |" not in found
+    assert shown(records) == found
+
+
+def test_each_place_by_itself_and_side_by_side() -> None:
+    found = shown([(record(A, 3.0), A), (record(A, 2.0, place=GPU, timings=None), A)])
+    assert found is not None
+    assert "### Test CPU, final" in found and "### Test GPU, final" in found and "place by place" in found
+
+
+def test_without_a_final_there_is_nothing_to_show() -> None:
+    assert shown([(record(A, 3.0, protocol="screen"), A)]) is None
+    assert shown([(record(A, 3.0, "compile"), A)]) is None
+
+
+def test_foreign_text_closes_no_fence_and_holds_no_marker() -> None:
+    evil = task(f"<script>{END}")
+    source = f"x = '''\n```\n</details>\n{END}\n'''\n" + "y = 1\n" * (LINES + 5)
+    found = shown([(record(evil, 3.0, Origin(proposer="llm", model=f"m{BEGIN}"), source=source), evil)])
+    assert found is not None and BEGIN not in found and END not in found and "<script" not in found.partition("```")[0]
+    assert "````python" in found and "more lines" in found
+
+
+def test_the_reference_is_not_shown_twice() -> None:
+    found = shown([(record(A, 3.0, source=A.source + "class ModelNew(Model): ...\n"), A)])
+    assert found is not None and found.count("class Model:") == 1 and "class ModelNew(Model)" in found
