@@ -34,6 +34,7 @@ COMMANDS = (
     ("bench",),
     ("report",),
     ("ablate",),
+    ("prompt",),
     ("doctor",),
 )
 
@@ -90,6 +91,7 @@ MODULES = (
     "cuda_l1.api.searching",
     "cuda_l1.api.device_facts",
     "cuda_l1.api.judging",
+    "cuda_l1.api.prompting",
     "cuda_l1.api.reviewing",
     "cuda_l1.cli.app",
 )

@@ -90,7 +90,7 @@ def test_there_are_two_hundred() -> None:
 
 
 def test_damaged_replies_are_never_mistaken() -> None:
-    """A few hundred; benchmarks/reply_mutations.py has ten thousand."""
+    """A few hundred; benchmarks/damaged_replies.py has ten thousand."""
     for each in damaged(LABELLED, 3 * len(LABELLED) * len(DAMAGES) // 5, seed=1):
         found = parse_reply(each.text, kind=each.kind, finish_reason=each.finish_reason)
         assert each.wrong(found) is None, (each.of, each.damage, each.wrong(found), each.text, found)

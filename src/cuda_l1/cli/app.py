@@ -14,6 +14,7 @@ from cuda_l1.cli.doctor import doctor
 from cuda_l1.cli.evaluate import evaluate
 from cuda_l1.cli.optimize import optimize
 from cuda_l1.cli.options import BareShapes
+from cuda_l1.cli.prompt import prompt
 from cuda_l1.cli.replay import replay
 from cuda_l1.cli.report import report
 from cuda_l1.cli.tasks import tasks_app
@@ -31,6 +32,7 @@ app.command(cls=BareShapes)(evaluate)
 app.command()(replay)
 app.command()(bench)
 app.command()(ablate)
+app.command()(prompt)
 app.add_typer(tasks_app, name="tasks")
 app.add_typer(archive_app, name="archive")
 app.command()(report)

@@ -105,13 +105,18 @@ def _environment() -> Environment:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     return ImmutableSandboxedEnvironment(
-        loader=FunctionLoader(_built_in),
+        loader=FunctionLoader(lambda name: _built_in(name) if name in _names() else None),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
         keep_trailing_newline=True,
     )
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(file.name for file in files("cuda_l1.prompts").iterdir() if file.name.endswith(".j2"))
 
 
 def _built_in(name: str) -> str:

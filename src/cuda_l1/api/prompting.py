@@ -1,0 +1,91 @@
+"""Prompts of a task on a device, from the archive: what a search asks with, and `cuda-l1 prompt` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cuda_l1.api.device_facts import device_facts
+from cuda_l1.archive import Archive
+from cuda_l1.config import EvaluatorSettings, PromptSettings, SamplerSettings
+from cuda_l1.errors import UsageError
+from cuda_l1.prompts.facts import FailedAttempt
+from cuda_l1.prompts.prompting import Prompting
+from cuda_l1.prompts.templates import PromptTemplate
+from cuda_l1.prompts.tokens import ESTIMATE, TokenCounter
+from cuda_l1.types import Clock, HackCase, Prompt, Task
+
+
+class Shown(NamedTuple):
+    """A prompt, and what a person should hear of beside it."""
+
+    prompt: Prompt
+    notes: tuple[str, ...] = ()
+
+
+def make_prompting(
+    settings: PromptSettings,
+    *,
+    archive: Archive,
+    device: str,
+    roofline_us: float | None = None,
+    clock: Clock | None = None,
+    template: PromptTemplate | None = None,
+    counter: TokenCounter = ESTIMATE,
+) -> Prompting:
+    """The questions of a search on `device`, with the attacks that the archive knows. Raises as `device_facts` does."""
+
+    def cases(text: str) -> Sequence[HackCase]:
+        return [similar.case for similar in archive.hacks.similar(text)]
+
+    return Prompting(
+        settings=settings,
+        facts=device_facts(device),
+        roofline_us=roofline_us,
+        clock=clock,
+        cases=cases,
+        template=template,
+        counter=counter,
+    )
+
+
+def show_prompt(
+    task: Task,
+    settings: PromptSettings,
+    sampler: SamplerSettings,
+    *,
+    archive: Archive,
+    device: str,
+    seed: int = 0,
+    repair: bool = False,
+    template: PromptTemplate | None = None,
+    counter: TokenCounter = ESTIMATE,
+) -> Shown:
+    """What a model would be asked about `task` with what `archive` holds from this place.
+
+    `repair`: the question to put right the latest failed attempt. Opens an evaluator, which knows the place, and on a
+    GPU measures the roofline. Raises UsageError and InfrastructureError.
+    """
+    from cuda_l1.api.searching import roofline_us
+    from cuda_l1.evaluator import Evaluator
+
+    with Evaluator(EvaluatorSettings(device=device)) as evaluator:
+        place = evaluator.environment
+        least_us = roofline_us(task, None, evaluator) if settings.roofline else None
+    history = [r for r in archive.records(task_sha=task.sha) if r.evaluation.environment.key == place.key]
+    prompting = make_prompting(
+        settings, archive=archive, device=device, roofline_us=least_us, template=template, counter=counter
+    )
+    if repair:
+        failed = [r for r in history if not r.evaluation.accepted and not r.candidate.is_baseline]
+        if not failed:
+            raise UsageError(f"--kind repair: the archive holds no failed attempt at {task.name} from this device")
+        return Shown(prompting.repair(task, FailedAttempt.of(failed[-1])))
+    exemplars = archive.exemplars.draw(task.sha, sampler, seed=seed, environment_key=place.key)
+    return Shown(prompting.render(task, exemplars, history), _elsewhere(task, archive, place.key))
+
+
+def _elsewhere(task: Task, archive: Archive, key: str) -> tuple[str, ...]:
+    """A line where other places hold variants of the task: their scores cannot be compared, so none is shown."""
+    others = archive.exemplars.elsewhere(task.sha, key)
+    return tuple(f"{each.variants} variants measured elsewhere ({each.device_name}) are not shown" for each in others)
