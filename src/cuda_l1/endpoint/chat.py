@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from cuda_l1.endpoint.bounded import bounded_client
 from cuda_l1.endpoint.faults import explained, one_line
+from cuda_l1.endpoint.keys import without_key
 from cuda_l1.errors import EndpointError
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Chat:
         if form is not None:
             schema = {"type": "json_schema", "json_schema": {"name": "answer", "schema": form}}
             arguments["response_format"] = schema
-        return _answer_of(await self._bounded(self._posted(arguments, max_tokens)))
+        return _answer_of(await self._bounded(self._posted(arguments, max_tokens)), self._key)
 
     async def models(self) -> list[str]:
         """Names of the models that are served there. Raises EndpointError, also where it does not list them."""
@@ -160,7 +161,8 @@ async def _whole(response: Any) -> bytes:
     return bytes(body)
 
 
-def _answer_of(body: bytes) -> Answer:
+def _answer_of(body: bytes, key: str) -> Answer:
+    """What a body says; a key that it repeats is blotted out, since answers are kept."""
     try:
         parsed = json.loads(body)
         choice = parsed["choices"][0]
@@ -171,9 +173,9 @@ def _answer_of(body: bytes) -> Answer:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise EndpointError(_NO_COMPLETION) from None
     return Answer(
-        text=_text(said["content"]),
-        finish_reason=_text(choice.get("finish_reason")),
-        refusal=_text(said["refusal"]),
+        text=without_key(_text(said["content"]), key),
+        finish_reason=without_key(_text(choice.get("finish_reason")), key),
+        refusal=without_key(_text(said["refusal"]), key),
         tokens_in=counts[0],
         tokens_out=counts[1],
         thought=bool(said["reasoning_content"] or said["reasoning"]),

@@ -13,6 +13,8 @@ from cuda_l1.errors import UsageError
 KEY_VARIABLE = "OPENAI_API_KEY"
 NO_KEY = "none"
 """Sent where there is none: a server of one's own asks for none, and the `openai` package insists on one."""
+SECRET_CHARACTERS = 8
+"""A shorter key is no secret but a word that some server wants there, `EMPTY` say, and may stand in any text."""
 
 
 def read_key(file: str | None = None) -> str:
@@ -45,4 +47,4 @@ def _first_line(file: str) -> str:
 
 def without_key(text: str, key: str) -> str:
     """`text` with the key blotted out: servers like to repeat it."""
-    return text if key in ("", NO_KEY) else text.replace(key, "***")
+    return text if len(key) < SECRET_CHARACTERS else text.replace(key, "***")
