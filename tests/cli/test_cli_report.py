@@ -54,8 +54,9 @@ def test_one_table_alone(run: Run, judged: str) -> None:
     assert found["method"] == "file" and float(found["geometric mean"]) == 2.5
     *tables, summary = lines(run("report", judged, "--table", "headline", "--json"))
     assert [table["name"] for table in tables] == ["headline"] and summary["tasks"] == 1
-    wrong = run("report", "--table", "nothing")
-    assert (wrong.exit_code, wrong.stdout) == (2, "") and "headline" in wrong.stderr
+    for name in ("nothing", ""):
+        wrong = run("report", "--table", name)
+        assert (wrong.exit_code, wrong.stdout) == (2, "") and "headline" in wrong.stderr
 
 
 def test_one_protocol_alone(run: Run, judged: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -43,3 +44,22 @@ def test_a_full_disk_keeps_the_old_file(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True)
     assert done.returncode == 0 and f"cannot write {path}" in done.stdout, done.stderr
     assert path.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.md").write_text("old")
+    (tmp_path / "link.md").symlink_to("real.md")
+    write_atomically(tmp_path / "link.md", "new")
+    assert (tmp_path / "link.md").is_symlink() and (tmp_path / "real.md").read_text() == "new"
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    """As /dev/null, which root could replace by a file."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_atomically(path, "text")
+        assert os.read(reader, 100) == b"text" and path.is_fifo()
+    finally:
+        os.close(reader)

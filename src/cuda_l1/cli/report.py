@@ -94,7 +94,8 @@ def report(
         _write_pages(made, archive, html)
     if readme is not None and around is not None and not _write_readme(made, archive, readme, around):
         return NOTHING_ACCEPTED
-    if (html is None and readme is None) or out is not None or table or json or format is not FormatChoice.terminal:
+    elsewhere = html is not None or readme is not None
+    if not elsewhere or json or format is not FormatChoice.terminal or (out, table) != (None, None):
         _write(made, FormatChoice.json if json else format, out, table)
     return 0
 
@@ -135,7 +136,7 @@ def _write_readme(made: Report, archives: list[str] | None, readme: Path, around
     before, after = around
     line_end = "\r\n" if "\r\n" in before + after else "\n"
     shown = text.replace("\n", line_end)
-    _save(readme.resolve(), f"{before}{line_end}{line_end}{shown}{line_end}{line_end}{after}")
+    _save(readme, f"{before}{line_end}{line_end}{shown}{line_end}{line_end}{after}")
     return True
 
 
@@ -198,14 +199,14 @@ def _write(made: Report, format: FormatChoice, out: Path | None, table: str | No
     from cuda_l1.report.build import only
 
     summary = _summary(made)
-    made = only(made, table) if table else made
+    made = made if table is None else only(made, table)
     if format is FormatChoice.terminal:
         _show(made, out)
         return
     if format is FormatChoice.json:
         text = "".join(f"{to_json(fields)}\n" for fields in [*formats.as_objects(made), summary])
     else:
-        rows = formats.table_as_csv(made, table) if table else formats.as_csv(made)
+        rows = formats.as_csv(made) if table is None else formats.table_as_csv(made, table)
         text = formats.as_markdown(made) if format is FormatChoice.markdown else rows
     if out is None:
         typer.echo(text, nl=False)
