@@ -10,7 +10,7 @@ from cuda_l1.config import PromptSettings
 from cuda_l1.prompts.facts import DeviceFacts, FailedAttempt
 from cuda_l1.prompts.profile import profile_of
 from cuda_l1.prompts.prompting import Prompting
-from cuda_l1.types import Exemplar, HackCase
+from cuda_l1.types import Exemplar, HackCase, Work
 
 GPU = DeviceFacts(device="cuda", name="Test GPU")
 KERNEL = '''import torch
@@ -50,6 +50,19 @@ def test_the_roofline_and_the_profile_are_those_of_the_best_variant() -> None:
     assert "kernels add_rows" in text and "uses shared memory" in text
     before = prompting.render(TASK, [], []).user
     assert "takes 5.00 us here." in before and "best variant so far" not in before
+
+
+def test_what_a_judge_counted_is_the_roofline() -> None:
+    counted = Work(moved_bytes=8_000_000, flops=30_000_000, bytes_per_us=10_000.0, flops_per_us={"fp32": 100_000.0})
+    prompting = Prompting(settings=PromptSettings())
+    text = prompting.render(TASK, [], [record(FILE, 2.0, work=counted)]).user
+    assert "8.00 MB, and the original does 30.00 million operations. A large copy moves 10.0 GB/s here" in text
+    assert "a large product does 100 GFLOP/s in fp32." in text
+    assert "else a call takes 800.00 us; the original takes 100.00 us, 0.1 times that; the best variant" in text
+    slow = counted.model_copy(update={"flops": 300_000_000})
+    assert "else a call takes 3000.00 us" in prompting.render(TASK, [], [record(FILE, 2.0, work=slow)]).user
+    nothing = counted.model_copy(update={"flops": 0, "moved_bytes": 0})
+    assert "A call reads" not in prompting.render(TASK, [], [record(FILE, 2.0, work=nothing)]).user
 
 
 def test_a_profile_says_what_was_measured_and_what_was_only_read() -> None:

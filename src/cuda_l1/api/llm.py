@@ -8,16 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cuda_l1.api.addresses import check_address
-from cuda_l1.api.device_facts import device_facts
 from cuda_l1.api.inline import parse_inline
+from cuda_l1.api.prompting import make_prompting
 from cuda_l1.archive import Archive
 from cuda_l1.config import LlmSettings, ModelSettings, PromptSettings, SamplerSettings, SearchSettings
 from cuda_l1.endpoint import KEY_VARIABLE, Chat, place_of, read_key
 from cuda_l1.errors import EndpointError, UsageError
-from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.proposers.llm.prices import default_prices, load_prices, price_of
 from cuda_l1.proposers.llm.proposer import LlmProposer
-from cuda_l1.types import Environment, Exemplar, HackCase, Reply, Task
+from cuda_l1.types import Environment, Exemplar, Reply, Task
 
 URL_VARIABLE = "OPENAI_BASE_URL"
 OPENAI = "https://api.openai.com/v1"
@@ -140,18 +139,11 @@ def llm_proposer(
     def draw(task: Task, seed: int) -> Sequence[Exemplar]:
         return archive.exemplars.draw(task.sha, llm.sampler, seed=seed, environment_key=environment.key)
 
-    def cases(text: str) -> Sequence[HackCase]:
-        return [similar.case for similar in archive.hacks.similar(text)]
-
     return LlmProposer(
         llm,
         run=run,
-        prompts=Prompting(
-            settings=llm.prompt,
-            facts=device_facts(settings.device),
-            roofline_us=roofline_us,
-            clock=settings.clock,
-            cases=cases,
+        prompts=make_prompting(
+            llm.prompt, archive=archive, device=settings.device, roofline_us=roofline_us, clock=settings.clock
         ),
         draw=draw,
         replies=archive.replies,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from cuda_l1.api.device_facts import device_facts
@@ -11,7 +12,7 @@ from cuda_l1.config import EvaluatorSettings, PromptSettings, SamplerSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.facts import FailedAttempt
 from cuda_l1.prompts.prompting import Prompting
-from cuda_l1.prompts.templates import PromptTemplate
+from cuda_l1.prompts.templates import load_template
 from cuda_l1.prompts.tokens import ESTIMATE, TokenCounter
 from cuda_l1.types import Clock, HackCase, Prompt, Task
 
@@ -30,10 +31,12 @@ def make_prompting(
     device: str,
     roofline_us: float | None = None,
     clock: Clock | None = None,
-    template: PromptTemplate | None = None,
     counter: TokenCounter = ESTIMATE,
 ) -> Prompting:
-    """The questions of a search on `device`, with the attacks that the archive knows. Raises as `device_facts` does."""
+    """The questions of a search on `device`, with the attacks that the archive knows.
+
+    Raises UsageError for a template of one's own that is none, and what `device_facts` raises.
+    """
 
     def cases(text: str) -> Sequence[HackCase]:
         return [similar.case for similar in archive.hacks.similar(text)]
@@ -44,7 +47,7 @@ def make_prompting(
         roofline_us=roofline_us,
         clock=clock,
         cases=cases,
-        template=template,
+        template=load_template(Path(settings.template)) if settings.template else None,
         counter=counter,
     )
 
@@ -58,7 +61,6 @@ def show_prompt(
     device: str,
     seed: int = 0,
     repair: bool = False,
-    template: PromptTemplate | None = None,
     counter: TokenCounter = ESTIMATE,
 ) -> Shown:
     """What a model would be asked about `task` with what `archive` holds from this place.
@@ -73,9 +75,7 @@ def show_prompt(
         place = evaluator.environment
         least_us = roofline_us(task, None, evaluator) if settings.roofline else None
     history = [r for r in archive.records(task_sha=task.sha) if r.evaluation.environment.key == place.key]
-    prompting = make_prompting(
-        settings, archive=archive, device=device, roofline_us=least_us, template=template, counter=counter
-    )
+    prompting = make_prompting(settings, archive=archive, device=device, roofline_us=least_us, counter=counter)
     if repair:
         failed = [r for r in history if not r.evaluation.accepted and not r.candidate.is_baseline]
         if not failed:

@@ -84,18 +84,17 @@ def prompt(
     from cuda_l1.archive import Archive
     from cuda_l1.config import PromptSettings, SamplerSettings
     from cuda_l1.prompts.build import prompt_tokens
-    from cuda_l1.prompts.templates import load_template
     from cuda_l1.prompts.tokens import ESTIMATE, load_tokenizer
     from cuda_l1.tasks import load_task
 
     output = Output(as_json=json)
-    own = load_template(template) if template else None
     counter = load_tokenizer(tokenizer) if tokenizer else ESTIMATE
     settings = PromptSettings(
         kind="one-shot" if kind is Kind.one_shot else "contrastive",
         language=language.value,
         profile=profile,
         failures=failures,
+        template=str(template) if template else None,
         max_tokens=max_tokens,
     )
     place = resolve_device(device)
@@ -109,7 +108,6 @@ def prompt(
             device=place,
             seed=seed,
             repair=kind is Kind.repair,
-            template=own,
             counter=counter,
         )
     size = prompt_tokens(made, counter)

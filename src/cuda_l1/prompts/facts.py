@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from cuda_l1.types import Evaluation, Frozen, Language, Record
+from cuda_l1.types import Evaluation, Frozen, Language, Record, Work
 
 
 class DeviceFacts(Frozen):
@@ -32,13 +32,22 @@ class DeviceFacts(Frozen):
 
 
 class Roofline(Frozen):
-    """How far a task's time can fall, and where it is now; microseconds of device time."""
+    """How far a task's time can fall, and where it is now; microseconds, on the clock that is the objective."""
 
     least_us: float = Field(gt=0)
-    """Moving the bytes of inputs and outputs once takes so long (`TaskAudit.roofline_us`)."""
+    """What moving the bytes once, or doing the operations, takes: the larger of both."""
+    work: Work | None = None
+    """The bytes and operations behind it; None where the bytes of inputs and outputs alone are known."""
     reference_us: float | None = Field(None, gt=0)
     best_us: float | None = Field(None, gt=0)
     """The best variant so far."""
+
+    @classmethod
+    def of_work(cls, work: Work, precision_class: str | None) -> Roofline | None:
+        """By what a judge counted and measured, in arithmetic of that class, else in the fastest; None for no bytes."""
+        rate = work.flops_per_us.get(precision_class or "") or max(work.flops_per_us.values(), default=0.0)
+        least_us = max(work.moved_bytes / work.bytes_per_us, work.flops / rate if rate else 0.0)
+        return cls(least_us=least_us, work=work) if least_us > 0 else None
 
 
 class FailedAttempt(Frozen):

@@ -37,7 +37,7 @@ class Prompting:
     settings: PromptSettings
     facts: DeviceFacts | None = None
     roofline_us: float | None = None
-    """`TaskAudit.roofline_us`, where there is one."""
+    """`TaskAudit.roofline_us`, where there is one; what the verdicts of the history counted goes before it."""
     clock: Clock | None = None
     """The objective; None: the device's default."""
     cases: Callable[[str], Sequence[HackCase]] = lambda text: ()
@@ -56,7 +56,7 @@ class Prompting:
             exemplars=exemplars,
             failures=_failures(history, self.settings.failures),
             facts=self.facts,
-            roofline=self._roofline(best),
+            roofline=self._roofline(history, best),
             profile=profile_of(best) if best and self.settings.profile else None,
             cases=self.cases("\n".join(each.source for each in exemplars) or task.source),
             settings=self.settings,
@@ -87,15 +87,18 @@ class Prompting:
         ]
         return max(rated, key=lambda pair: pair[0], default=(0.0, None))[1]
 
-    def _roofline(self, best: Record | None) -> Roofline | None:
-        if self.roofline_us is None:
-            return None
-        timing = best.evaluation.timing("eager", "device") if best else None
-        return Roofline(
-            least_us=self.roofline_us,
-            reference_us=timing.opponent_us if timing else None,
-            best_us=timing.candidate_us if timing else None,
-        )
+    def _roofline(self, history: Sequence[Record], best: Record | None) -> Roofline | None:
+        found = [record.evaluation for record in history if record.evaluation.work]
+        shown = None
+        if found and found[-1].work:
+            task_class = found[-1].correctness.task_class if found[-1].correctness else None
+            shown = Roofline.of_work(found[-1].work, task_class)
+        elif self.roofline_us is not None:
+            shown = Roofline(least_us=self.roofline_us)
+        timing = best.evaluation.timing("eager", self.clock) if best else None
+        if shown is None or timing is None:
+            return shown
+        return shown.model_copy(update={"reference_us": timing.opponent_us, "best_us": timing.candidate_us})
 
 
 def _failures(history: Sequence[Record], most: int) -> list[FailedAttempt]:

@@ -51,7 +51,7 @@ def load_template(path: Path) -> PromptTemplate:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"--template {path}: cannot be read ({getattr(error, 'strerror', None) or 'no UTF-8'})"
+            f"template {path}: cannot be read ({getattr(error, 'strerror', None) or 'no UTF-8'})"
         ) from None
     _check(str(path), text)
     return PromptTemplate(path.stem, text)
