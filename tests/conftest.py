@@ -8,7 +8,17 @@ from collections.abc import Generator
 
 import pytest
 
-PROVIDED = ("compiler", "g++", "interpreter", "/dev/full", "needs make", "needs git", "chromium", "needs transformers")
+PROVIDED = (
+    "compiler",
+    "g++",
+    "interpreter",
+    "/dev/full",
+    "needs make",
+    "needs git",
+    "chromium",
+    "needs transformers",
+    "is parquet",
+)
 """Words in the reasons for skipping what `.ci/run` provides. GPUs, sandbox rungs and database servers it does not."""
 
 

@@ -35,6 +35,7 @@ COMMANDS = (
     ("report",),
     ("ablate",),
     ("prompt",),
+    ("collect",),
     ("doctor",),
 )
 

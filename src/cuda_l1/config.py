@@ -292,6 +292,24 @@ class SearchSettings(Frozen):
     """What the proposer `llm` is made of."""
 
 
+class CollectSettings(Frozen):
+    """One `collect` run; its digest names the run directory."""
+
+    tasks: str
+    """Digest of the hashes of all tasks, in order."""
+    device: str
+    proposers: tuple[str, ...] = ("techniques",)
+    attempts: int = Field(20, ge=1)
+    """Of each model, or other proposer, on each task; CUDA-L1's number."""
+    keep: int = Field(2, ge=1)
+    """Right variants of each model on each task; CUDA-L1's number."""
+    precision: Precision = "default"
+    """The least exact class of what is kept."""
+    limits: Limits = Limits()
+    llm: LlmSettings | None = None
+    """The models of the proposer `llm`; their limits of money and tokens are for all tasks together."""
+
+
 class BenchSettings(Frozen):
     """One `bench` run; its digest names the run directory. Shards of one suite have the same, and so are one run."""
 

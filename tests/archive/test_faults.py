@@ -28,7 +28,7 @@ from cuda_l1.types import Record
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 stored = 0
 with Archive.open(sys.argv[1]) as archive:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (800_000, 800_000))
     try:
         for number in range(1000):
             candidate = make_candidate(f"{number} " + "x" * 5000)

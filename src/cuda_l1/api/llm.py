@@ -16,6 +16,7 @@ from cuda_l1.endpoint import KEY_VARIABLE, Chat, place_of, read_key
 from cuda_l1.errors import EndpointError, UsageError
 from cuda_l1.proposers.llm.prices import default_prices, load_prices, price_of
 from cuda_l1.proposers.llm.proposer import LlmProposer
+from cuda_l1.proposers.llm.purse import Purse
 from cuda_l1.types import Environment, Exemplar, Reply, Task
 
 URL_VARIABLE = "OPENAI_BASE_URL"
@@ -133,6 +134,7 @@ def llm_proposer(
     environment: Environment,
     roofline_us: float | None,
     on_reply: Callable[[Reply], None],
+    purse: Purse | None = None,
 ) -> LlmProposer:
     """The proposer of a run, with exemplars and known replies from the archive. Raises UsageError."""
 
@@ -149,4 +151,5 @@ def llm_proposer(
         replies=archive.replies,
         prices=load_prices(llm.prices),
         on_reply=on_reply,
+        purse=purse,
     )

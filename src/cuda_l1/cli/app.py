@@ -10,6 +10,7 @@ import cuda_l1
 from cuda_l1.cli.ablate import ablate
 from cuda_l1.cli.archive import archive_app
 from cuda_l1.cli.bench import bench
+from cuda_l1.cli.collect import collect
 from cuda_l1.cli.doctor import doctor
 from cuda_l1.cli.evaluate import evaluate
 from cuda_l1.cli.optimize import optimize
@@ -33,6 +34,7 @@ app.command()(replay)
 app.command()(bench)
 app.command()(ablate)
 app.command()(prompt)
+app.command()(collect)
 app.add_typer(tasks_app, name="tasks")
 app.add_typer(archive_app, name="archive")
 app.command()(report)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.dataset import dataset_tasks
 from cuda_l1.tasks.file_task import file_task
 from cuda_l1.tasks.folders import checkout_tasks, folder_tasks
+from cuda_l1.tasks.public_sets import PUBLIC_SETS, public_tasks
 from cuda_l1.tasks.release import read_release, release_tasks
 from cuda_l1.tasks.selection import select
 from cuda_l1.tasks.suite import builtin_names, builtin_suite, builtin_task, unknown_name
@@ -16,11 +18,17 @@ from cuda_l1.tasks.synth.suite import synth_suite
 from cuda_l1.tasks.weight_files import load_weights
 from cuda_l1.types import Task
 
+
+def _public(kind: str, rest: str, device: str, dtype: str | None) -> list[Task]:
+    return public_tasks(kind, Path(rest), dtype)
+
+
 SUITES: dict[str, Callable[[str, str, str | None], list[Task]]] = {
     "kernelbench": lambda rest, device, dtype: checkout_tasks(Path(rest), dtype=dtype),
     "hf": lambda rest, device, dtype: dataset_tasks(rest, dtype=dtype),
     "release": lambda rest, device, dtype: release_tasks(Path(rest), dtype=dtype),
     "synth": lambda rest, device, dtype: synth_suite(rest, device=device, dtype=dtype),
+    **{kind: partial(_public, kind) for kind in PUBLIC_SETS},
 }
 """Suites that are named with a prefix, `kernelbench:PATH`: from what stands behind the colon, a device and a dtype."""
 
@@ -39,8 +47,9 @@ def load_tasks(
     `spec`: a built-in task (`diagonal_matmul`, `diagonal_matmul-bf16`), `builtin` for the whole suite, a file in
     KernelBench's format, `file.py::ClassName`, any folder of such files, `kernelbench:PATH` for a checkout of
     KernelBench, `hf:OWNER/NAME` for it as a Hugging Face dataset, `release:FILE` for the references of CUDA-L1's
-    release or of one like it, `synth:0` for the synthetic tasks of a seed, `synth:FOLDER` for audited ones. Behind
-    what names several tasks `#` may choose some:
+    release or of one like it, `synth:0` for the synthetic tasks of a seed, `synth:FOLDER` for audited ones,
+    `kernelbook:PATH` and others of `cuda_l1.tasks.public_sets` for training sets on disk. Behind what names several
+    tasks `#` may choose some:
     `kernelbench:PATH#level1-3`, `builtin#*_matmul` (see `cuda_l1.tasks.selection`).
 
     `device` (`cpu`, `cuda`, `cuda:N`) chooses the sizes of built-in and synthetic tasks; `dtype` (`fp32`, `bf16`, ...)

@@ -49,13 +49,15 @@ class LlmProposer:
         replies: Replies,
         prices: Prices,
         on_reply: Callable[[Reply], None] = lambda reply: None,
+        purse: Purse | None = None,
     ) -> None:
-        """`on_reply` hears of each reply that comes in. Raises UsageError for a key file that holds no key."""
+        """`on_reply` hears of each reply that comes in. `purse` is one that several proposers pay from; default: its
+        own. Raises UsageError for a key file that holds no key."""
         self._on_reply = on_reply
-        self.ledger = Ledger()
         self._settings, self._run = settings, run
         self._prompts, self._draw, self._replies = prompts, draw, replies
-        self._purse = Purse(settings, prices, self.ledger)
+        self._purse = purse or Purse(settings, prices, Ledger())
+        self.ledger = self._purse.ledger
         self._models = [Asked.of(model) for model in settings.models]
         self._talks: dict[str, Talk] = {}
         self._spent: str | None = None
@@ -66,6 +68,12 @@ class LlmProposer:
         """Why models were not asked any more, one line each."""
         gone = [f"{model.name}: {model.gone}" for model in self._models if model.gone]
         return [*gone, self._spent] if self._spent else gone
+
+    @property
+    def unfinished(self) -> str | None:
+        """Why it stopped before its models had nothing new to say: a failing endpoint, no money. None: it did not."""
+        gone = [f"{model.name}: {model.gone}" for model in self._models if model.gone and not model.is_exhausted]
+        return next(iter(gone), self._spent)
 
     @property
     def fault(self) -> EndpointError | None:
@@ -98,6 +106,7 @@ class LlmProposer:
         for talk in self._talks.values():
             for question in talk.open:
                 question.future.cancel()
+                self._purse.release(question.reserved)
         closing = [background.submit(model.chat.close()) for model in self._models]
         for future in closing:
             with contextlib.suppress(Exception):  # it is left in any case

@@ -32,7 +32,7 @@ class Purse:
     is under way when they are reached."""
 
     def __init__(self, settings: LlmSettings, prices: Prices, ledger: Ledger) -> None:
-        self._settings, self._prices, self._ledger = settings, prices, ledger
+        self._settings, self._prices, self.ledger = settings, prices, ledger
         self._reserved: list[Reserved] = []
 
     def price(self, model: str, place: str) -> Price | None:
@@ -49,17 +49,17 @@ class Purse:
         """What a question may cost: its answer as long as it may be, else as long as those before."""
         tokens_in = estimated_tokens(prompt.system + prompt.user)
         place = place_of(model.url)
-        tokens_out = model.max_tokens or self._ledger.account(model.name, place).mean_tokens_out
+        tokens_out = model.max_tokens or self.ledger.account(model.name, place).mean_tokens_out
         price = self.price(model.name, place)
         return Reserved(tokens_in + tokens_out, price.usd(tokens_in, tokens_out) if price else 0.0)
 
     def objection(self, asked: Reserved) -> str | None:
         """Why a question that costs this may not be asked; None where it may."""
         limits = self._settings
-        tokens = self._ledger.tokens + sum(other.tokens for other in self._reserved)
+        tokens = self.ledger.tokens + sum(other.tokens for other in self._reserved)
         if limits.max_tokens is not None and tokens + asked.tokens > limits.max_tokens:
             return f"--max-tokens {limits.max_tokens}: {tokens} are spent, one more question takes about {asked.tokens}"
-        usd = self._ledger.known_usd + sum(other.usd for other in self._reserved)
+        usd = self.ledger.known_usd + sum(other.usd for other in self._reserved)
         if limits.max_usd is not None and usd + asked.usd > limits.max_usd:
             return f"--max-usd {limits.max_usd:g}: {usd:.4f} are spent, one more question costs about {asked.usd:.4f}"
         return None

@@ -31,6 +31,8 @@ class Asked:
     useless: int = 0
     gone: EndpointError | None = None
     """Why it is not asked again."""
+    is_exhausted: bool = False
+    """Whether that is since it had nothing new to say."""
 
     @classmethod
     def of(cls, settings: ModelSettings) -> Asked:
@@ -65,6 +67,7 @@ class Asked:
         self.faults = 0
         self.useless = 0 if is_new else self.useless + 1
         if self.useless >= MOST_USELESS:
+            self.is_exhausted = True
             self.gone = EndpointError(f"{MOST_USELESS} replies in a row held nothing new")
 
 

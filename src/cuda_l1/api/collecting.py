@@ -1,0 +1,304 @@
+"""`collect`: from a suite to a data set, with the archive and the run's log as the only memory of what was paid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from cuda_l1 import scoring
+from cuda_l1.api.llm import llm_proposer
+from cuda_l1.api.proposers import Sources, make_proposers
+from cuda_l1.archive import Archive, RunDirectory
+from cuda_l1.config import SCREEN, CollectSettings, ModelSettings, SearchSettings
+from cuda_l1.errors import InfrastructureError, TaskError
+from cuda_l1.export.dataset import Example, Split
+from cuda_l1.proposers import Proposer
+from cuda_l1.proposers.llm.ledger import Ledger
+from cuda_l1.proposers.llm.prices import load_prices
+from cuda_l1.proposers.llm.purse import Purse
+from cuda_l1.search.collect import Attempts, Given, Writer, collect
+from cuda_l1.search.interfaces import SupportsEvaluate
+from cuda_l1.tasks import load_tasks
+from cuda_l1.tasks.contamination import EvaluationTasks
+from cuda_l1.tasks.dataflow import Unreadable, read_graph
+from cuda_l1.tasks.graph_hash import graph_hash
+from cuda_l1.tasks.public_sets import PUBLIC_SETS, read_public_set
+from cuda_l1.tasks.synth import known_graphs, split_of
+from cuda_l1.types import Candidate, Record, Reply, Task
+
+FAULTS = 3
+"""So many faults of the machine in a row end a collection: with a broken device the rest would fail as well."""
+LICENCES = {"builtin": "MIT", "kernelbench": "MIT"}
+UNREADABLE_VALIDATION = 0.1
+"""Share of the tasks without a readable graph that go to the split `validation`."""
+OWN = "that of your own files"
+
+
+class Source(NamedTuple):
+    """Where tasks come from: what a person typed."""
+
+    spec: str
+    name: str
+    """The same without the folders of this machine, for what is published."""
+    tasks: list[Task]
+    given: dict[str, list[Candidate]]
+    """Variants that a public set brought along, by the sha of their task."""
+    provenance: dict[str, str]
+    licence: str
+    problems: list[str]
+
+
+class Outcome(NamedTuple):
+    """What came of one task."""
+
+    task: Task
+    attempts: list[Attempts]
+    skipped: str | None = None
+    """Why there is no verdict on it."""
+    unfinished: str | None = None
+    """Why a model could not be asked to the end."""
+    is_known: bool = False
+    """All of it was done before an interruption."""
+
+
+def read_source(spec: str, *, device: str) -> Source:
+    """The tasks of a suite, file or public set, and what it says of itself. Raises TaskError."""
+    kind, separator, rest = spec.partition(":")
+    if not separator or kind not in PUBLIC_SETS:
+        tasks = load_tasks(spec, device=device)
+        licence = LICENCES.get(tasks[0].suite, OWN) if tasks else OWN
+        return Source(spec, short_name(spec), tasks, {}, {}, licence, [])
+    place, _, selection = rest.partition("#")
+    read = read_public_set(kind, Path(place))
+    wanted = load_tasks(spec, device=device) if selection else [imported.task for imported in read.found]
+    given: dict[str, list[Candidate]] = {}
+    for imported in read.found:
+        if imported.variant is not None:
+            given.setdefault(imported.task.sha, []).append(imported.variant)
+    provenance = {imported.task.sha: imported.provenance for imported in read.found}
+    unique = list({task.sha: task for task in wanted}.values())
+    return Source(spec, short_name(spec), unique, given, provenance, read.licence, read.problems)
+
+
+def short_name(spec: str) -> str:
+    """`kernelbench:/data/KernelBench#level1` as `kernelbench:KernelBench#level1`."""
+    kind, separator, rest = spec.rpartition(":")
+    return f"{kind}{separator}{rest if kind == 'hf' else Path(rest).name}"
+
+
+def evaluation_tasks(against: Sequence[str], device: str) -> tuple[EvaluationTasks, list[str]]:
+    """The built-in suite, KernelBench by its graphs, and the suites in `against`; and their names. Raises TaskError."""
+    known, names = EvaluationTasks(), ["builtin", "kernelbench"]
+    for place in ("cpu", "cuda"):
+        known.add(load_tasks("builtin", device=place))
+    known.add_graphs("kernelbench", known_graphs())
+    for spec in against:
+        known.add(load_tasks(spec, device=device))
+        names.append(short_name(spec))
+    return known, names
+
+
+class Collection:
+    """One run over tasks that may be trained on."""
+
+    def __init__(
+        self, settings: CollectSettings, *, archive: Archive, evaluator: SupportsEvaluate, run: RunDirectory
+    ) -> None:
+        self._settings, self._archive, self._evaluator, self._run = settings, archive, evaluator, run
+        self._place = evaluator.environment.key
+        self._done = {
+            event["task"]: event
+            for event in run.events()
+            if event["event"] == "collected" and event.get("place") == self._place
+        }
+
+    def over(
+        self,
+        tasks: Sequence[Task],
+        writers: Callable[[Task], AbstractContextManager[Sequence[Writer]]],
+        on_record: Callable[[Record, bool], None] = lambda record, is_known: None,
+    ) -> Iterator[Outcome]:
+        """What came of each task, in order; all of it is stored by then. `writers` makes those of a task.
+
+        A task on which a model could not be asked to the end is not done: the next run asks on. Raises
+        InfrastructureError after three faults of the machine in a row, ArchiveError.
+        """
+        faults = 0
+        for task in tasks:
+            if (said := self._done.get(task.sha)) is not None:
+                yield self._remembered(task, said)
+                continue
+            try:
+                found, unfinished = self._collected(task, writers, on_record)
+            except TaskError as error:
+                self._remember(task, [], skipped=str(error))
+                yield Outcome(task, [], skipped=str(error))
+            except InfrastructureError as error:
+                faults += 1
+                if faults >= FAULTS:
+                    raise
+                yield Outcome(task, [], skipped=str(error))
+            else:
+                faults = 0
+                if unfinished is None:
+                    self._remember(task, found, skipped=None)
+                yield Outcome(task, found, unfinished=unfinished)
+
+    def is_done(self, task_sha: str) -> bool:
+        """Whether nothing of the task is asked for again."""
+        return task_sha in self._done
+
+    def _collected(
+        self,
+        task: Task,
+        writers: Callable[[Task], AbstractContextManager[Sequence[Writer]]],
+        on_record: Callable[[Record, bool], None],
+    ) -> tuple[list[Attempts], str | None]:
+        with writers(task) as made:
+            found = collect(
+                task,
+                made,
+                settings=self._settings,
+                archive=self._archive,
+                evaluator=self._evaluator,
+                run=self._run.name,
+                on_record=on_record,
+            )
+            said = (getattr(writer.proposer, "unfinished", None) for writer in made)
+            return found, next(filter(None, said), None)
+
+    def _remember(self, task: Task, found: list[Attempts], *, skipped: str | None) -> None:
+        attempts = [{"by": a.by, "tried": a.tried, "kept": [r.candidate.id for r in a.kept]} for a in found]
+        self._run.log("collected", task=task.sha, place=self._place, attempts=attempts, skipped=skipped)
+
+    def _remembered(self, task: Task, said: dict[str, object]) -> Outcome:
+        """What the log says, with the records as the archive has them now: a later suspicion takes one away."""
+        attempts = []
+        for one in said["attempts"]:  # type: ignore[attr-defined]
+            found = (self._archive.find(candidate, self._place, SCREEN.name) for candidate in one["kept"])
+            kept = tuple(r for r in found if r is not None and scoring.counts(r.evaluation, self._settings.precision))
+            attempts.append(Attempts(one["by"], one["tried"], kept))
+        return Outcome(task, attempts, skipped=said["skipped"], is_known=True)  # type: ignore[arg-type]
+
+
+def training_split(task: Task) -> Split:
+    """The split of a task's computation, the generator's for all suites: what it holds out is never trained on."""
+    try:
+        found = split_of(read_graph(task.source))
+    except Unreadable:
+        share = int(graph_hash(task)[-8:], 16) / 2**32
+        return "validation" if share < UNREADABLE_VALIDATION else "train"
+    return "train" if found == "train" else "validation"
+
+
+def is_held_out(task: Task) -> bool:
+    """Whether it is a synthetic task that is there to evaluate with."""
+    try:
+        return task.suite == "synth" and split_of(read_graph(task.source)) == "held-out"
+    except Unreadable:
+        return False
+
+
+def example_of(task: Task, record: Record, by: str, source: Source, overlaps: str | None) -> Example:
+    """The row of a variant that was kept."""
+    candidate, evaluation = record.candidate, record.evaluation
+    origin, correctness, timing = candidate.origins[0], evaluation.correctness, evaluation.timing("eager")
+    assert correctness is not None and correctness.precision_class is not None and timing is not None
+    return Example(
+        split=training_split(task),
+        task_id=task.id,
+        task_sha=task.sha,
+        suite=task.suite,
+        level=task.level,
+        graph_hash=graph_hash(task),
+        reference=task.source,
+        variant=candidate.source,
+        candidate_id=candidate.id,
+        language=candidate.language,
+        by=by,
+        proposer=origin.proposer,
+        techniques=list(origin.techniques),
+        prompt_sha=origin.prompt_sha,
+        template=origin.template,
+        rationale=candidate.rationale,
+        tokens_in=origin.cost.tokens_in,
+        tokens_out=origin.cost.tokens_out,
+        usd=origin.cost.usd,
+        protocol=evaluation.protocol,
+        precision_class=correctness.precision_class,
+        task_class=correctness.task_class,
+        clock=timing.clock,
+        speedup_eager=timing.speedup,
+        device_name=evaluation.environment.device_name,
+        torch=evaluation.environment.torch,
+        record=record.id,
+        run=record.run,
+        licence=source.licence,
+        provenance=source.provenance.get(task.sha, source.name),
+        overlaps=overlaps,
+    )
+
+
+class Writers:
+    """Who writes for a collection. Models are asked by a proposer each, made anew for every task, so that one that has
+    nothing new to say on a task is asked on the next; all of them pay from one purse."""
+
+    def __init__(self, settings: CollectSettings, sources: Sources, is_done: Callable[[str], bool]) -> None:
+        """Raises UsageError for an unknown proposer, technique or price file."""
+        self._settings, self._sources = settings, sources
+        self._unusable: Counter[tuple[str, str]] = Counter()
+        self._techniques = {name: made for name in settings.proposers if name != "llm" for made in self._made(name)}
+        self._purse: Purse | None = None
+        if settings.llm is not None:
+            ledger = Ledger()
+            for reply in sources.archive.replies.of_run(sources.run):
+                if is_done(reply.task_sha):  # the others are booked when their task begins
+                    ledger.add(reply)
+            self._purse = Purse(settings.llm, load_prices(settings.llm.prices), ledger)
+
+    @contextmanager
+    def of(self, task: Task, source: Source) -> Iterator[list[Writer]]:
+        """Those of a task; what a set brought along goes first, since it costs nothing to write."""
+        made = [Writer(source.spec.partition(":")[0], Given(source.given))] if source.given else []
+        made += [Writer(name, proposer) for name, proposer in self._techniques.items()]
+        with ExitStack() as stack:
+            for model in self._settings.llm.models if self._settings.llm else ():
+                made.append(self._model(task, model, stack))
+            yield made
+
+    def _model(self, task: Task, model: ModelSettings, stack: ExitStack) -> Writer:
+        assert self._settings.llm is not None
+        proposer = llm_proposer(
+            self._settings.llm.model_copy(update={"models": (model,)}),
+            search_settings(self._settings),
+            archive=self._sources.archive,
+            run=self._sources.run,
+            environment=self._sources.environment,
+            roofline_us=None,
+            on_reply=self._hear,
+            purse=self._purse,
+        )
+        stack.callback(proposer.close)
+        return Writer(model.name, proposer, lambda: self._unusable[model.name, task.sha])
+
+    def _hear(self, reply: Reply) -> None:
+        self._unusable[reply.model, reply.task_sha] += reply.problem is not None
+
+    def _made(self, name: str) -> list[Proposer]:
+        asked = search_settings(self._settings).model_copy(update={"proposers": (name,)})
+        return make_proposers(asked, self._sources)
+
+
+def search_settings(settings: CollectSettings) -> SearchSettings:
+    """What proposers are told of a collection."""
+    return SearchSettings(
+        task_sha="",
+        device=settings.device,
+        precision=settings.precision,
+        proposers=settings.proposers,
+        limits=settings.limits,
+        llm=settings.llm,
+    )

@@ -1,0 +1,132 @@
+"""Public training sets that a person has on disk: their references as tasks, and their variants as candidates.
+
+    kernelbook:PATH        GPUMODE/KernelBook: modules from GitHub, and what torch.compile made of them (Triton)
+    cuda-agent-ops:PATH    BytedTsinghua-SIA/CUDA-Agent-Ops-6K: references only
+    drkernel:PATH          hkust-nlp/drkernel-coldstart-8k: conversations of five turns, each with a Triton variant
+
+Reading executes nothing. What a set says of its variants (right, faster) is not believed: each is judged here.
+The columns are those of the sets' own cards and generators; docs/collect.md says where each was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cuda_l1.errors import TaskError
+from cuda_l1.prompts.reply import parse_reply
+from cuda_l1.tasks.file_task import source_task
+from cuda_l1.tasks.kernelbook import reference_text, variant_text
+from cuda_l1.tasks.source_file import SourceFile
+from cuda_l1.tasks.table_rows import rows, stated_licence
+from cuda_l1.types import Candidate, Origin, Task, detect_language
+
+IMPORT = "import"
+"""Proposer of what a set brought along."""
+
+
+class Imported(NamedTuple):
+    """One row of a set."""
+
+    task: Task
+    variant: Candidate | None
+    provenance: str
+    """File, row, and the repository where one is named."""
+
+
+class ImportedSet(NamedTuple):
+    """What a set holds, and what of it could not be read."""
+
+    found: list[Imported]
+    problems: list[str]
+    """One line each, with the row."""
+    licence: str
+
+
+class _Text(NamedTuple):
+    name: str
+    reference: str
+    variant: str | None
+    repository: str = ""
+
+
+class _Format(NamedTuple):
+    columns: tuple[str, ...]
+    texts: Callable[[int, dict[str, Any]], _Text]
+    licence: str
+    """Where no card lies beside the data."""
+
+
+def _kernelbook(number: int, row: dict[str, Any]) -> _Text:
+    entry = str(row["entry_point"])
+    reference = reference_text(str(row["python_code"]), entry)
+    variant = variant_text(str(row["triton_code"]), entry) if row["triton_code"] else None
+    return _Text(f"{number:05d}_{entry}", reference, variant, str(row.get("repo_name") or ""))
+
+
+def _cuda_agent(number: int, row: dict[str, Any]) -> _Text:
+    operators = row["ops"] if isinstance(row["ops"], list) else [row["ops"]]
+    name = "_".join(str(operator).rpartition(".")[2] for operator in operators)
+    return _Text(f"{number:05d}_{_plain(name)}", str(row["code"]), None, str(row.get("data_source") or ""))
+
+
+def _drkernel(number: int, row: dict[str, Any]) -> _Text:
+    turns = [str(message["content"]) for message in row["messages"] if message["role"] == "assistant"]
+    best = int(row["best_round"])
+    parsed = parse_reply(turns[best - 1], kind="one-shot") if 0 < best <= len(turns) else None
+    return _Text(f"{number:05d}", str(row["original_python_code"]), parsed.source if parsed else None)
+
+
+UNSTATED = "not stated beside the data; read the set's own card before you publish anything made from it"
+PUBLIC_SETS: dict[str, _Format] = {
+    "kernelbook": _Format(("entry_point", "python_code", "triton_code"), _kernelbook, UNSTATED),
+    "cuda-agent-ops": _Format(("ops", "code"), _cuda_agent, f"{UNSTATED} (cc-by-4.0 by the set's card)"),
+    "drkernel": _Format(("original_python_code", "messages", "best_round"), _drkernel, f"{UNSTATED} (mit by its card)"),
+}
+
+
+def read_public_set(kind: str, path: Path) -> ImportedSet:
+    """Every row of the set at `path` (a file, or a folder of them) that is a task.
+
+    Raises TaskError: nothing there, other columns, no `pyarrow`; where no row at all is a task.
+    """
+    form = PUBLIC_SETS[kind]
+    found: list[Imported] = []
+    problems: list[str] = []
+    for number, (place, row) in enumerate(rows(path, form.columns)):
+        try:
+            found.append(_imported(kind, place, form.texts(number, row)))
+        except (TaskError, TypeError, KeyError, ValueError) as error:
+            problems.append(f"{place}: {error}")
+    if not found:
+        raise TaskError(f"{kind}:{path}: no row of it is a task; {next(iter(problems), 'it is empty')}")
+    return ImportedSet(found, problems, stated_licence(path) or form.licence)
+
+
+def public_tasks(kind: str, path: Path, dtype: str | None) -> list[Task]:
+    """The tasks of the set, one for each reference. Raises TaskError, also for a dtype: variants are of one."""
+    if dtype is not None:
+        raise TaskError(f"--dtype: the tasks of {kind} come in their own")
+    return list({imported.task.sha: imported.task for imported in read_public_set(kind, path).found}.values())
+
+
+def _imported(kind: str, place: str, text: _Text) -> Imported:
+    task = source_task(SourceFile(Path(f"{kind} {place}"), text.reference), kind, text.name, None)
+    provenance = f"{place}, {text.repository}" if text.repository else place
+    return Imported(task, next(_candidates(kind, task, text.variant), None), provenance)
+
+
+def _candidates(kind: str, task: Task, source: str | None) -> Iterator[Candidate]:
+    if source is not None:
+        yield Candidate(
+            task_sha=task.sha,
+            task_id=task.id,
+            source=source,
+            language=detect_language(source),
+            origins=(Origin(proposer=IMPORT, techniques=(kind,)),),
+        )
+
+
+def _plain(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in name)[:80]

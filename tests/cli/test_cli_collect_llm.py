@@ -1,0 +1,106 @@
+"""`collect --proposer llm` with a scripted server: each model's attempts are its own, and nothing is paid twice."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_fakes import REFERENCE, lines
+from typer.testing import Result
+
+from llm_server import Answer, LlmServer, Request, serving
+
+pytest.importorskip("pyarrow", reason="a data set is parquet")
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-test-0123456789")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    for name, operator in (("one", "sigmoid"), ("two", "tanh")):
+        (folder / f"{name}.py").write_text(REFERENCE.replace("torch.relu(x)", f"torch.{operator}(x) * x.abs()"))
+
+
+@pytest.fixture
+def collect(run: Run) -> Callable[..., Result]:
+    def collected(server: LlmServer, *words: str, models: tuple[str, ...] = ("m",)) -> Result:
+        named = [word for model in models for word in ("--model", f"{model},concurrency=1")]
+        limits = ("--base-url", server.url, "--no-repair", "--json", *words)
+        return run("collect", "tasks", "--out", "set", "--device", "cpu", "--proposer", "llm", *named, *limits)
+
+    return collected
+
+
+def code(number: int, head: str = "# speedup 2.0") -> str:
+    return f"```python\n{REFERENCE}\n{head}\nclass ModelNew(Model):\n    number = {number}\n```\n"
+
+
+def attempts(result: Result) -> list[tuple[str, int, int]]:
+    found = [line for line in lines(result) if line["kind"] == "attempts"]
+    return [(line["by"], line["tried"], len(line["kept"])) for line in found]
+
+
+def test_each_model_tries_each_task_until_two_are_right(collect: Callable[..., Result]) -> None:
+    numbers = itertools.count()
+
+    def answer(request: Request) -> str:
+        number = next(numbers)
+        return "no code here" if number % 4 == 1 else code(number, "# outcome CRASHED" if number % 4 == 2 else "")
+
+    with serving(answer) as server:
+        result = collect(server, models=("m", "n"))
+        assert result.exit_code == 0, result.stderr
+        assert [(by, kept) for by, _, kept in attempts(result)] == [("m", 2), ("n", 2)] * 2
+        paid = len(server.asked)
+        again = collect(server, models=("m", "n"))
+        assert again.exit_code == 0
+        assert len(server.asked) == paid
+    from pyarrow import parquet
+
+    rows = [row for file in Path("set/data").glob("*") for row in parquet.read_table(file).to_pylist()]
+    assert {(row["by"], row["proposer"]) for row in rows} == {("m", "llm"), ("n", "llm")}
+    assert all(row["prompt_sha"] and row["template"].startswith("one-shot") and row["tokens_in"] for row in rows)
+
+
+def test_replies_without_a_candidate_are_attempts(collect: Callable[..., Result]) -> None:
+    with serving(lambda request: "no code here") as server:
+        result = collect(server, "--attempts", "3")
+        assert result.exit_code == 1
+        assert [tried for _, tried, _ in attempts(result)] == [3, 3]
+        assert len(server.asked) <= 8  # one more may be under way when the third is heard
+
+
+def test_a_failing_endpoint_ends_no_task_and_the_next_run_asks_on(collect: Callable[..., Result]) -> None:
+    numbers = itertools.count()
+
+    def answer(request: Request) -> Any:
+        number = next(numbers)
+        return code(number) if number < 1 else Answer(status=400, error="no")
+
+    with serving(answer) as server:
+        result = collect(server)
+        assert "not asked to the end" in result.stderr
+    with serving(lambda request: code(next(numbers))) as server:
+        result = collect(server)
+        assert result.exit_code == 0, result.stderr
+        assert [kept for _, _, kept in attempts(result)] == [2, 2]
+
+
+def test_money_is_for_all_tasks_and_models_together(collect: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text("[m]\ninput = 1000\noutput = 2000\n[n]\ninput = 1000\noutput = 2000\n")
+    numbers = itertools.count()
+    with serving(lambda request: code(next(numbers))) as server:
+        limits = ("--prices", str(tmp_path / "prices.toml"), "--max-usd", "0.001")
+        result = collect(server, *limits, models=("m", "n"))
+        assert result.exit_code == 1
+        assert server.asked == []
+        assert "not asked to the end" in result.stderr
