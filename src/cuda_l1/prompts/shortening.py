@@ -13,7 +13,7 @@ def shortened_lines(text: str, tokens: int, counter: TokenCounter = ESTIMATE) ->
     """
     if counter.count(text) <= tokens:
         return text
-    lines = text.splitlines()
+    lines = text.split("\n")  # at no other sign: a form feed or U+2028 may stand within a string
     left = tokens - counter.count(left_out(len(lines)) + "\n")
     head, tail = _fitting(lines, [counter.count(f"{line}\n") for line in lines], left)
     return "\n".join([*lines[:head], left_out(len(lines) - head - tail), *lines[len(lines) - tail :]])
