@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,6 +53,7 @@ def test_the_prompt_is_printed_with_its_number_of_tokens(run: Run, reference: Pa
     assert result.exit_code == 0, result.stderr
     assert reference.read_text().strip() in result.stdout and "## Performance Analysis" in result.stdout
     assert "There is none yet" in result.stdout and "in C++" in result.stdout
+    assert not Path(os.environ["CUDA_L1_ARCHIVE"]).exists(), "looking leaves nothing behind"
     assert "tokens (estimate, 3 bytes a token), contrastive@" in result.stderr
 
 
@@ -111,6 +113,7 @@ def test_a_faulty_template_is_one_line(run: Run, reference: Path, tmp_path: Path
     ("words", "said"),
     [
         (["--template", "nowhere.j2"], "cannot be read"),
+        (["--archive", "nowhere.sqlite"], "nowhere.sqlite"),
         (["--tokenizer", "nowhere"], "no such file; give a model's folder or its tokenizer.json"),
         (["--kind", "repair"], "holds no failed attempt at ref"),
         (["--max-tokens", "1000"], "without exemplars, more than max_tokens = 1000"),

@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
 from cuda_l1.cli.output import Output
+
+if TYPE_CHECKING:
+    from cuda_l1.archive import Archive
 
 
 class Kind(StrEnum):
@@ -81,7 +84,6 @@ def prompt(
     """
     from cuda_l1.api.places import resolve_device
     from cuda_l1.api.prompting import show_prompt
-    from cuda_l1.archive import Archive
     from cuda_l1.config import PromptSettings, SamplerSettings
     from cuda_l1.prompts.build import prompt_tokens
     from cuda_l1.prompts.tokens import ESTIMATE, load_tokenizer
@@ -99,7 +101,7 @@ def prompt(
     )
     place = resolve_device(device)
     loaded = load_task(task, device=place, dtype=dtype, inputs=inputs, init=init, weights=weights)
-    with Archive.open(archive) as opened:
+    with _archive(archive) as opened:
         made, notes = show_prompt(
             loaded,
             settings,
@@ -118,3 +120,13 @@ def prompt(
         output.say(note)
     output.record("prompt", made, sha=made.sha, tokens=size, tokenizer=counter.name)
     output.summary(task_id=loaded.id, tokens=size, tokenizer=counter.name, exemplars=len(made.exemplars))
+
+
+def _archive(where: str | None) -> Archive:
+    """The archive, an empty one in memory where nobody has made one yet: looking leaves nothing behind."""
+    from cuda_l1.archive import Archive, database
+
+    file = database.sqlite_file(database.locate(where))
+    if where is None and file is not None and not file.exists():
+        return Archive.open("sqlite://")
+    return Archive.open(where, create=False)
