@@ -30,6 +30,8 @@ def make(folder: Path, *, context_tokens: int = 32768, seed: int = 0) -> None:
         "dtype": "float32",
     }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(config))
+    sampling = {"do_sample": True, "top_k": 0, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
+    (folder / "generation_config.json").write_text(json.dumps(sampling))
 
 
 def _write_tokenizer(folder: Path) -> int:
