@@ -8,9 +8,17 @@ from synth_audit import _reasons, _report
 
 def entry(number: int, *, flags: tuple[str, ...] = (), sound: bool = True) -> Entry:
     return Entry(
-        number=number, name=f"train/{number}", split="train", level=1 + number % 3, sha="s", graph="g", stages=("relu",),
-        sound=sound, flags=flags, reference_us=10.0 * number if sound else None,
-    )  # fmt: skip
+        number=number,
+        name=f"train/{number}",
+        split="train",
+        level=1 + number % 3,
+        sha="s",
+        graph="g",
+        stages=("relu",),
+        sound=sound,
+        flags=flags,
+        reference_us=10.0 * number if sound else None,
+    )
 
 
 def test_the_report_counts_all_rows_and_tasks() -> None:
