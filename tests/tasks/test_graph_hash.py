@@ -195,6 +195,32 @@ def test_nothing_of_the_text_is_executed(tmp_path: Path) -> None:
     assert not mark.exists()
 
 
+BOMBS = {
+    "number": "y = 10 ** 10 ** 10",
+    "shift": "y = 1 << 10 ** 9",
+    "squares": "y = 3\nfor _ in range(4000):\n    y = y * y",
+    "list": "y = [0] * 10 ** 12",
+    "text": "y = 'a'\nfor _ in range(4000):\n    y = y + y",
+    "format": "y = '%1000000000d' % 1",
+    "width": "y = 'a'.ljust(10 ** 12)",
+    "factorial": "y = math.factorial(10 ** 9)",
+    "nested": "y = x\nfor _ in range(100):\n    y = (y, y)\nreturn torch.stack(y)",
+    "own element": "y = []\ny.append(y)\nreturn torch.stack(y)",
+    "printed": "y = [1]\nfor _ in range(100):\n    y = [y, y]\nz = f'{y}'",
+    "loops": "y = [a + b + c for a in range(4000) for b in range(4000) for c in range(4000)]",
+    "calls": "def f(n):\n    return f(n - 1) + f(n - 1)\ny = f(500)",
+    "depth": "return " + "-" * 3000 + "x",
+    "sum": "return x" + " + 1" * 20000,
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.timeout(20)
+def test_a_text_cannot_fill_the_memory_or_take_for_ever(bomb: str) -> None:
+    found = graph_hash(text(BOMBS[bomb] + ("" if "return" in BOMBS[bomb] else "\nreturn x")))
+    assert len(found.removeprefix("syntax-")) == 64
+
+
 def test_a_long_chain_is_followed() -> None:
     assert hashed("for _ in range(4000):\n    x = x.sin() + x\nreturn x")
 

@@ -45,9 +45,12 @@ def _hash(source: str) -> str:
 def _syntax(source: str) -> str:
     """The syntax tree of what is not followed: names by the order in which they first occur, no text for people."""
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+        return _dumped(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return " ".join(source.split())
+
+
+def _dumped(tree: ast.Module) -> str:
     kept = [node for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not _draws(node)]
     renamer = _Renamer({child.name for child in ast.walk(tree) if isinstance(child, (ast.ClassDef, ast.FunctionDef))})
     return "\n".join(ast.dump(renamer.visit(node)) for node in kept)

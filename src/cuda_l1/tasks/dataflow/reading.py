@@ -9,13 +9,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from cuda_l1.tasks.dataflow.arithmetic import binary, truth
 from cuda_l1.tasks.dataflow.expressions import Expressions
 from cuda_l1.tasks.dataflow.graph import SIZE, Node
 from cuda_l1.tasks.dataflow.values import Class, Function, Names, Own, Returned, Unreadable
 
 __all__ = ["Unreadable", "read_graph"]
-
-_MOST_STATEMENTS = 200_000
 
 
 def read_graph(source: str, class_name: str = "Model") -> Any:
@@ -28,7 +27,7 @@ def read_graph(source: str, class_name: str = "Model") -> Any:
         return reader.outputs(class_name)
     except RecursionError:
         raise Unreadable("it calls itself without an end that the text shows") from None
-    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, SyntaxError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, SyntaxError, MemoryError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from None
 
 
@@ -67,9 +66,7 @@ class _Reader(Expressions):
     def body(self, statements: list[ast.stmt], names: Names) -> None:
         """Follow statements in order; raises Returned at a `return`."""
         for statement in statements:
-            self.steps += 1
-            if self.steps > _MOST_STATEMENTS:
-                raise Unreadable(f"it takes more than {_MOST_STATEMENTS} steps to follow")
+            self.spend(None)
             self._statement(statement, names)
 
     def _statement(self, node: ast.stmt, names: Names) -> None:
@@ -84,7 +81,7 @@ class _Reader(Expressions):
                 if node.value is not None:
                     self.assign(node.target, self.value(node.value, names), names)
             case ast.AugAssign():
-                value = self.binary(node.op, self.value(node.target, names), self.value(node.value, names))
+                value = binary(node.op, self.value(node.target, names), self.value(node.value, names))
                 self.assign(node.target, value, names)
             case ast.Expr():
                 self._expression(node.value, names)
@@ -116,7 +113,7 @@ class _Reader(Expressions):
             self.assign(owner, value, names)
 
     def _if(self, node: ast.If, names: Names) -> None:
-        condition = self.truth(self.value(node.test, names))
+        condition = truth(self.value(node.test, names))
         if condition is not None:
             return self.body(node.body if condition else node.orelse, names)
         if not node.orelse and isinstance(node.body[-1], ast.Raise):  # a check of the arguments
