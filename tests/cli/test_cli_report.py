@@ -79,6 +79,19 @@ def test_several_archives_are_read_together(run: Run, judged: str, tmp_path: Pat
     assert lines(result)[-1]["tasks"] == 1
 
 
+def test_replies_are_read_once_and_repairs_are_no_samples(judged: str) -> None:
+    from cuda_l1.report.selection import select
+    from cuda_l1.types import Reply
+
+    with Archive.open() as archive:
+        sha = next(archive.records(run=judged)).candidate.task_sha
+        asked = {"run": judged, "task_sha": sha, "model": "m", "endpoint": "host:1", "prompt_sha": "p", "text": ""}
+        first = Reply.model_validate({**asked, "number": 0, "problem": "no-code"})
+        archive.replies.add([first, Reply.model_validate({**asked, "number": 1, "repairs": first.id})])
+        found = select([archive, archive], [judged])
+    assert [(one.model, one.candidate_id) for one in found.replies.values()] == [("m", None)]
+
+
 def test_an_empty_archive_and_an_empty_run_are_one_line(run: Run, judged: str, tmp_path: Path) -> None:
     Archive.open(tmp_path / "empty.sqlite").close()
     for words in (["--archive", tmp_path / "empty.sqlite"], ["no-such-run"], [judged, "no-such-run"]):

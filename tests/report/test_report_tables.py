@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 from report_fakes import CPU, GPU, entry, task, timing
 
-from cuda_l1.report.build import build
+from cuda_l1.report.build import Report, build
 from cuda_l1.report.cells import Cell, Covered, Quoted, Ratio, Row, Share, Table, text
-from cuda_l1.report.entries import Entry
+from cuda_l1.report.entries import Entry, Sampled
 from cuda_l1.report.literature import published
 from cuda_l1.report.sections import place_labels, sections
 from cuda_l1.report.tables import evidence, headline, kernelbench, spread
@@ -229,3 +229,35 @@ def test_text_from_a_record_is_printable() -> None:
         "-", "3", "0.500", "1/2", "1.99x", "- (0/1)",
     ]  # fmt: skip
     assert Row(("x",)).measured
+
+
+def rows_of_samples(report: Report) -> dict[int, tuple[Cell, ...]]:
+    (table,) = (table for block in report.blocks for table in block.tables if table.name == "pass_at_k")
+    return {int(str(row.cells[1])): row.cells[2:] for row in table.rows}
+
+
+def test_a_models_replies_are_its_samples() -> None:
+    """Four replies: twice one right text, one without a candidate, one wrong. A repair's candidate is none."""
+    model, of, other = Origin(proposer="llm", model="m"), task("1_a", 1), task("2_b", 1)
+    right, wrong, repaired = (entry(of, speedup, model, protocol="screen") for speedup in (2.0, None, 3.0))
+    baseline = entry(other, 1.0, "eager", protocol="screen")
+    drawn = [Sampled("run", "m", of.sha, name) for name in (right.candidate_id, None, wrong.candidate_id)]
+    drawn += [Sampled("run", "m", of.sha, right.candidate_id), Sampled("elsewhere", "m", of.sha, None)]
+    drawn += [Sampled("run", "m", other.sha, None)] * 4  # nothing it said of this task was a candidate
+    found = rows_of_samples(build([right, wrong, repaired, baseline], sampled=drawn))
+    assert found[1][0] == pytest.approx((2 / 4 + 0) / 2) and found[1][-1] == Share(2, 2)
+    assert found[2][0] == pytest.approx((1 - 1 / 6) / 2)
+    without = rows_of_samples(build([right, wrong, repaired, baseline]))
+    assert without[1][0] == pytest.approx(2 / 3), "by its different candidates"
+
+
+def test_finals_that_a_search_chose_are_no_samples() -> None:
+    """Of three screened candidates the two best went to a final: both are right, which says nothing of chance."""
+    of, sources = task("1_a", 1), ("x = 1", "x = 2", "x = 3")
+    screens = [entry(of, s, source=x, protocol="screen") for s, x in zip((2.0, 3.0, None), sources, strict=True)]
+    finals = [entry(of, s, source=x) for s, x in zip((2.0, 3.0), sources, strict=False)]
+    report = build([*screens, *finals])
+    tables = {block.title: [t.name for t in block.tables] for block in report.blocks}
+    assert "pass_at_k" not in tables["Test CPU, final, call clock"]
+    assert rows_of_samples(build(screens))[1][0] == pytest.approx(2 / 3)
+    assert rows_of_samples(build(finals))[1][0] == 1.0, "where nothing was left out"

@@ -84,7 +84,9 @@ def report(
     selection = _select(archive, runs or [])
     protocols = (protocol.value,) if protocol else HEADLINE_PROTOCOLS
     question = Question(clock=clock.value if clock else None, precision=precision.value)
-    made = build(selection.entries, question, protocols=protocols, literature=literature)
+    made = build(
+        selection.entries, question, protocols=protocols, literature=literature, sampled=[*selection.replies.values()]
+    )
     if why := _why_nothing(selection, runs or []) or _why_no_figure(selection, made, question):
         Output.error(why)
         return NOTHING_ACCEPTED

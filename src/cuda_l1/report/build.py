@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cuda_l1.config import Precision
 from cuda_l1.errors import UsageError
 from cuda_l1.report.cells import Table
-from cuda_l1.report.entries import HEADLINE_PROTOCOLS, Entry
+from cuda_l1.report.entries import HEADLINE_PROTOCOLS, Entry, Sampled
 from cuda_l1.report.literature import published
 from cuda_l1.report.sections import DEFAULT, Question, Section, sections
 from cuda_l1.report.tables import evidence, headline, kernelbench, roofline, spread, techniques
@@ -40,15 +40,19 @@ def build(
     *,
     protocols: Sequence[str] = HEADLINE_PROTOCOLS,
     literature: bool = False,
+    sampled: Sequence[Sampled] = (),
 ) -> Report:
-    """The report on these entries; it has no section where none is under one of `protocols`."""
+    """The report on these entries; it has no section where none is under one of `protocols`.
+
+    `sampled`: what models answered, over which pass@k is taken; without it, over their candidates.
+    """
     kept = list(entries)
     found = sections(kept, question, protocols)
     classes = {name: sections(kept, replace(question, precision=name), protocols) for name in CLASSES}
     blocks = _side_by_side(found)
     for index, section in enumerate(found):
         same = {name: others[index] for name, others in classes.items()}
-        blocks.append(Block(section.title, _with_rows(_tables(section, same))))
+        blocks.append(Block(section.title, _with_rows(_tables(section, same, sampled))))
     if literature:
         blocks.append(Block("Published by others", tuple(published())))
     return Report(tuple(found), tuple(blocks))
@@ -70,14 +74,14 @@ def _side_by_side(found: Sequence[Section]) -> list[Block]:
     return [Block("Place by place", tables)] if tables else []
 
 
-def _tables(section: Section, by_precision: dict[Precision, Section]) -> list[Table]:
+def _tables(section: Section, by_precision: dict[Precision, Section], sampled: Sequence[Sampled]) -> list[Table]:
     return [
         headline.headline(section),
         spread.methods(section),
         spread.configurations(section),
         headline.precisions(by_precision),
         kernelbench.fast(section),
-        kernelbench.samples(section),
+        kernelbench.samples(section, sampled),
         roofline.rooflines(section),
         techniques.techniques(section),
         techniques.pairs(section),

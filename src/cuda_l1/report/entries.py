@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from cuda_l1.report.technique_rules import tags
 from cuda_l1.types import Candidate, Evaluation, Origin, Record, Task
@@ -49,6 +49,15 @@ class Entry:
     def is_baseline(self) -> bool:
         """Whether a baseline's text was judged, whoever else wrote it."""
         return any(method.kind == "baseline" for method in self.methods)
+
+
+class Sampled(NamedTuple):
+    """A model's reply to a task: one sample, whether or not it holds a candidate."""
+
+    run: str
+    model: str
+    task_sha: str
+    candidate_id: str | None
 
 
 def entry_of(record: Record, task: Task) -> Entry:

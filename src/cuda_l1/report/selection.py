@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cuda_l1.archive import Archive
-from cuda_l1.report.entries import HEADLINE_PROTOCOLS, Entry, entry_of, methods_of
+from cuda_l1.report.entries import HEADLINE_PROTOCOLS, Entry, Sampled, entry_of, methods_of
 from cuda_l1.types import Record
 
 
@@ -18,6 +18,8 @@ class Selection:
     entries: list[Entry] = field(default_factory=list)
     runs: set[str] = field(default_factory=set)
     """Runs that brought an entry."""
+    replies: dict[str, Sampled] = field(default_factory=dict)
+    """What language models answered, by the reply's id; without repairs, which are no samples of their own."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Records under other protocols, by protocol."""
 
@@ -42,7 +44,17 @@ def select(
                 continue
             found.entries.append(entry_of(record, tasks[record.candidate.task_sha]))
             found.runs.add(record.run)
+        found.replies |= _sampled(archive, runs)
     return found
+
+
+def _sampled(archive: Archive, runs: Sequence[str]) -> dict[str, Sampled]:
+    replies = [reply for run in dict.fromkeys(runs) for reply in archive.replies.of_run(run)]
+    return {
+        reply.id: Sampled(reply.run, reply.model, reply.task_sha, reply.candidate_id)
+        for reply in (replies if runs else archive.replies.all())
+        if reply.repairs is None
+    }
 
 
 def _records(archive: Archive, runs: Sequence[str]) -> Iterator[Record]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from cuda_l1 import scoring
 from cuda_l1.report.aggregates import FAST_P, SAMPLES_K, fast_p, pass_at_k
 from cuda_l1.report.cells import Cell, Row, Share, Table
-from cuda_l1.report.entries import EAGER, Entry, Method
+from cuda_l1.report.entries import EAGER, Entry, Method, Sampled
 from cuda_l1.report.sections import Section, TaskView
 from cuda_l1.report.tables.headline import known
 from cuda_l1.report.versus import against, over, standings
@@ -45,14 +46,25 @@ def _speedups(section: Section, method: Method) -> dict[str, list[float | None]]
     return {EAGER: eager, BEST: [best.ratio.value if best else None for _, best in known(section, found)]}
 
 
-def samples(section: Section) -> Table:
+@dataclass(frozen=True)
+class Drawn:
+    """A method's samples for a task: how many, and the verdicts of those that hold a candidate."""
+
+    view: TaskView
+    count: int
+    entries: tuple[Entry, ...]
+    """As often as they were drawn."""
+
+
+def samples(section: Section, sampled: Sequence[Sampled] = ()) -> Table:
     """Method x k: pass@k and fast_p@k, each the mean over the tasks with at least k samples."""
     rows = []
     for method in section.systems:
-        drawn = [(view, tried) for view in section.sound if (tried := view.of(method))]
-        most = max((len(tried) for _, tried in drawn), default=0)
+        replies = _of_section(section, method, sampled)
+        drawn = [found for view in section.sound if (found := _drawn(section, view, method, replies))]
+        most = max((found.count for found in drawn), default=0)
         for k in (k for k in SAMPLES_K if 1 < most >= k):
-            enough = [(view, tried) for view, tried in drawn if len(tried) >= k]
+            enough = [found for found in drawn if found.count >= k]
             shares = [_at_k(section, enough, p, k) for p in FAST_P]
             rows.append(Row((method.name, k, *shares, Share(len(enough), len(section.sound)))))
     return Table(
@@ -61,15 +73,39 @@ def samples(section: Section) -> Table:
         columns=("method", "k", "pass@k", *(f"fast_{p:g}@k" for p in FAST_P[1:]), "tasks"),
         rows=tuple(rows),
         notes=(
-            "Unbiased estimate (Chen et al. 2021, arXiv 2107.03374) over a method's different candidates for a task; a "
-            "text that was proposed twice is one. tasks: those with at least k, of all sound ones.",
+            "Unbiased estimate (Chen et al. 2021, arXiv 2107.03374), for samples drawn alike. Of a language model: its "
+            "replies; one without a candidate is a failure, repairs are left out. Of others: their different "
+            "candidates. tasks: those with at least k, of all sound ones; of finals, where every sample has one.",
         ),
     )
 
 
-def _at_k(section: Section, drawn: Sequence[tuple[TaskView, list[Entry]]], p: float, k: int) -> Cell:
+def _of_section(section: Section, method: Method, sampled: Sequence[Sampled]) -> dict[str, list[Sampled]]:
+    """By task, what a model answered in the runs that recorded anything here."""
+    runs = {entry.run for view in section.views for entry in view.entries}
+    found: dict[str, list[Sampled]] = {}
+    for one in sampled:
+        if one.model == method.name and one.run in runs:
+            found.setdefault(one.task_sha, []).append(one)
+    return found
+
+
+def _drawn(section: Section, view: TaskView, method: Method, replies: Mapping[str, Sequence[Sampled]]) -> Drawn | None:
+    """None where there is none, or where a search chose which samples to measure here."""
+    entries = {entry.candidate_id: entry for entry in view.of(method)}
+    chosen = {entry.candidate_id for entry in view.screens_of(method)} - entries.keys()
+    own = replies.get(view.task.sha, ())
+    if chosen or not (entries or (own and section.protocol != "final")):
+        return None
+    if not own:
+        return Drawn(view, len(entries), tuple(entries.values()))
+    judged = [one.candidate_id for one in own if one.candidate_id is None or one.candidate_id in entries]
+    return Drawn(view, len(judged), tuple(entries[name] for name in judged if name is not None))
+
+
+def _at_k(section: Section, drawn: Sequence[Drawn], p: float, k: int) -> Cell:
     chances = [
-        pass_at_k(len(tried), sum(_is_fast(section, view, entry, p) for entry in tried), k) for view, tried in drawn
+        pass_at_k(one.count, sum(_is_fast(section, one.view, entry, p) for entry in one.entries), k) for one in drawn
     ]
     return statistics.fmean(chances)
 
