@@ -44,6 +44,8 @@ def work_of(reference: Reference, facts: Facts) -> dict[str, int] | None:
     finally:
         state.reinstate(model, before, reference.changed_state)
         state.restore(model, reference.public)
+        if reference.device != "cpu":
+            torch.cuda.empty_cache()  # what a call took is better left to the runners
     return {
         "moved_bytes": counted.read_bytes + facts.output_bytes,
         "flops": counted.flops,
