@@ -99,6 +99,7 @@ def test_a_template_of_ones_own(run: Run, reference: Path, tmp_path: Path) -> No
         ("{% include 'nothing.j2' %}", "nothing.j2"),
         ("{{ task.__class__.__mro__ }}", "unsafe"),
         ("{{ exemplars[3].score }}", "has no element 3"),
+        ('{% include "../config.py" %}', "it includes ../config.py, but only files of cuda_l1/prompts can be"),
     ],
 )
 def test_a_faulty_template_is_one_line(run: Run, reference: Path, tmp_path: Path, text: str, said: str) -> None:

@@ -224,9 +224,10 @@ def test_a_file_that_was_changed_is_refused(tmp_path: Path, tasks: list[Syntheti
     store = SynthFolder(tmp_path / "made", SETTINGS)
     store.add(tasks[0], entry(tasks[0]))
     path = tmp_path / "made" / f"{tasks[0].task.name}.py"
-    path.write_text(path.read_text() + "\n")
-    with pytest.raises(TaskError, match="is not what was audited"):
-        read_folder(tmp_path / "made")
+    for damaged in (path.read_bytes() + b"\n", b"\xff\xfe no text"):
+        path.write_bytes(damaged)
+        with pytest.raises(TaskError, match="is not what was audited"):
+            read_folder(tmp_path / "made")
     path.unlink()
     with pytest.raises(TaskError, match="the manifest names it"):
         read_folder(tmp_path / "made")

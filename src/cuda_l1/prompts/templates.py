@@ -73,10 +73,12 @@ def _check(name: str, text: str) -> None:
 
 
 def _rendered(name: str, text: str, values: dict[str, Any]) -> str:
-    from jinja2 import TemplateError
+    from jinja2 import TemplateError, TemplateNotFound
 
     try:
         return _environment().from_string(text).render(values).strip() + "\n"
+    except TemplateNotFound as error:
+        raise UsageError(f"template {name}: it includes {error}, but only files of cuda_l1/prompts can be") from error
     except (
         TemplateError,
         TypeError,

@@ -93,7 +93,7 @@ def read_folder(path: Path) -> list[Task]:
         if not entry.sound:
             continue
         try:
-            source = (path / f"{entry.name}.py").read_text()
+            source = (path / f"{entry.name}.py").read_text("utf-8", "replace")  # damage shows in the hash
         except OSError as error:
             raise TaskError(f"{path / entry.name}.py: {error.strerror}; the manifest names it") from None
         task = Task(suite="synth", name=entry.name, source=source, level=entry.level)
