@@ -236,3 +236,35 @@ def test_the_key_is_nowhere_in_what_is_kept(ask: Ask, tmp_path: Path) -> None:
         ask(server, "--budget", "2")
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert kept and not [path for path in kept if KEY.encode() in path.read_bytes()]
+
+
+def test_bench_searches_with_models_too(run: Run, reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeEvaluator, "footprint", lambda self, task: None, raising=False)
+    with serving(series("# speedup 2.0")) as server:
+        words = ("--proposer", "llm", "--model", "m,concurrency=1", "--base-url", server.url, "--budget", "2", "--json")
+        result = run("bench", reference, "--device", "cpu", "--baselines", "eager", "--optimize", *words)
+    assert result.exit_code == 0, result.stderr
+    (row,) = [line for line in lines(result) if line["kind"] == "task"]
+    assert row["ours"]["technique"] == "m" and row["ours"]["speedup_eager"] == pytest.approx(2.0)
+
+
+def test_from_python(reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    import cuda_l1
+    import cuda_l1.evaluator
+    from cuda_l1.config import LlmSettings, ModelSettings
+
+    monkeypatch.setattr(cuda_l1.evaluator, "Evaluator", FakeEvaluator)
+    with serving("nothing") as server:
+        made = cuda_l1.optimize(
+            torch.nn.ReLU(),
+            torch.randn(4, 4),
+            device="cpu",
+            budget=2,
+            proposers=("llm",),
+            llm=LlmSettings(models=(ModelSettings(name="m", url=server.url, concurrency=1),)),
+            archive=tmp_path / "a.sqlite",
+        )
+    assert made.report["outcome"] == "no-improvement"
+    assert "20 replies in a row held nothing new" in made.report["failures"][0]
