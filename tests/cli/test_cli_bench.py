@@ -18,7 +18,7 @@ from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.search import Result as SearchResult
 from cuda_l1.search import verdict
 from cuda_l1.search.result import BaselineResult
-from cuda_l1.types import Candidate, Evaluation, Origin, Task
+from cuda_l1.types import Candidate, Evaluation, Origin, Reply, Task
 
 Run = Callable[..., Result]
 
@@ -236,6 +236,10 @@ def test_a_bundle_never_overwrites_another_file(run: Run, suite: Callable[..., s
     assert got.exit_code == 3 and not BenchEvaluator.asked and (tmp_path / "notes.txt").read_text() == "mine\n" * 200
 
 
+def reply_about(task: Task, run: str) -> Reply:
+    return Reply(run=run, task_sha=task.sha, model="m", endpoint="localhost:1", prompt_sha="p", number=0, text="none")
+
+
 def test_a_search_adds_our_column_and_is_not_made_twice(
     run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -250,6 +254,8 @@ def test_a_search_adds_our_column_and_is_not_made_twice(
         origin = Origin(proposer="techniques", techniques=("fusion",))
         candidate = Candidate(task_sha=task.sha, task_id=task.id, source=text, origins=(origin,))
         final = verdict(task, candidate, protocol=FINAL, archive=archive, evaluator=evaluator, run="searching")
+        archive.replies.append(reply_about(task, "searching"))
+        archive.replies.append(reply_about(task, "another run"))
         return SearchResult(
             task_id=task.id, task_sha=task.sha, run="searching", clock="call", winner=final, final=final,
             baselines=(BaselineResult(name="eager", candidate_id="e", outcome=None),), best_baseline="eager",
@@ -265,6 +271,7 @@ def test_a_search_adds_our_column_and_is_not_made_twice(
     assert without["speedup_eager"] is None and without["detail"] == "cannot be captured"
     with Archive.open(tmp_path / "b.sqlite") as bundled:
         assert ours["record"] in {record.id for record in bundled.records()}
+        assert [reply.run for reply in bundled.replies.all()] == ["searching"]
     assert lines(run("bench", spec, *words, "--json")) == first
     assert searched == ["level1/1_Task", "level1/2_Task", "level1/2_Task"]  # what failed is tried again
     shown = run("bench", spec, *words)

@@ -56,7 +56,8 @@ def search_task(
 
 
 def write_bundle(where: Path, rows: Iterable[tuple[Task, TaskRow]], archive: Archive, run: BenchRun) -> int:
-    """Copies the records that the rows rest on into an archive of their own, those of the searches included.
+    """Copies the records that the rows rest on into an archive of their own, those of the searches included, and what
+    language models answered in these.
 
     Returns how many were new there. Raises ArchiveError where `where` is something else.
     """
@@ -67,8 +68,11 @@ def write_bundle(where: Path, rows: Iterable[tuple[Task, TaskRow]], archive: Arc
                 for record in archive.matching(record_id):
                     bundle.append(record, task)
             search = run.result_of_search(task)
-            for record in archive.records(task_sha=task.sha, run=search[0]) if search else ():
+            if search is None:
+                continue
+            for record in archive.records(task_sha=task.sha, run=search[0]):
                 bundle.append(record, task)
+            bundle.replies.add(archive.replies.of_run(search[0], task.sha))
         return sum(1 for _ in bundle.records()) - before
 
 
