@@ -22,7 +22,7 @@ Split = Literal["train", "validation"]
 SPLITS: tuple[Split, ...] = ("train", "validation")
 MARK = "<!-- written by cuda-l1 collect -->"
 """In the card: a folder with it may be written anew."""
-INSTALL = "pip install 'cuda-l1[collect]'"
+INSTALL = "pip install pyarrow"
 
 
 class Example(Frozen):

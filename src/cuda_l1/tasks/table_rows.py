@@ -10,7 +10,7 @@ from typing import Any
 
 from cuda_l1.errors import TaskError
 
-INSTALL = "pip install 'cuda-l1[collect]'"
+INSTALL = "pip install pyarrow"
 _BATCH = 256
 
 
