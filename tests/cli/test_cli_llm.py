@@ -169,6 +169,7 @@ def test_money_is_limited_where_prices_are_known(ask: Ask, tmp_path: Path) -> No
         (("--proposer", "llm", "--model", "m", "--prompt", "contrastive,profile=maybe"), "profile: input should be"),
         (("--proposer", "llm", "--model", "m", "--key-file", "absent"), "key file absent: cannot be read"),
         (("--proposer", "llm", "--model", "m", "--prices", "absent.toml"), "prices absent.toml: cannot be read"),
+        (("--proposer", "llm", "--model", "m", "--prompt", "contrastive,template=absent.j2"), "absent.j2"),
         (("--proposer", "llm:m"), "models are named with --model"),
     ],
 )

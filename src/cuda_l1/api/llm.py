@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from cuda_l1.api.addresses import check_address
@@ -12,8 +12,9 @@ from cuda_l1.api.inline import parse_inline
 from cuda_l1.api.prompting import make_prompting
 from cuda_l1.archive import Archive
 from cuda_l1.config import LlmSettings, ModelSettings, PromptSettings, SamplerSettings, SearchSettings
-from cuda_l1.endpoint import KEY_VARIABLE, Chat, place_of, read_key
+from cuda_l1.endpoint import KEY_VARIABLE, Background, Chat, place_of, read_key
 from cuda_l1.errors import EndpointError, UsageError
+from cuda_l1.prompts.templates import load_template
 from cuda_l1.proposers.llm.prices import default_prices, load_prices, price_of
 from cuda_l1.proposers.llm.proposer import LlmProposer
 from cuda_l1.proposers.llm.purse import Purse
@@ -88,13 +89,16 @@ def check_llm(settings: LlmSettings) -> None:
     """Looks whether each endpoint is there and takes the key, before anything else begins.
 
     Whether it serves the model shows with the first question: not every endpoint lists all that it serves. Raises
-    UsageError: no key, no prices, a refused key; EndpointError: nobody answers.
+    UsageError: no key, no prices, no template, a refused key; EndpointError: nobody answers.
     """
     load_prices(settings.prices)
+    if settings.prompt.template:
+        load_template(Path(settings.prompt.template))
     asked = {(model.url, read_key(model.key_file)): model for model in settings.models}
     for (_, key), model in asked.items():
         try:
-            asyncio.run(_listed(model, key))
+            with Background() as background:  # a notebook's thread has an event loop of its own
+                background.submit(_listed(model, key)).result()
         except EndpointError as error:
             if error.kind in ("unreachable", "refused"):
                 raise as_exit(EndpointError(f"{place_of(model.url)}: {error}", kind=error.kind)) from None
