@@ -75,11 +75,11 @@ def test_a_search_with_it_ends_with_a_ledger(
     run: Callable[..., Result], reference: Path, url: str, model: Path
 ) -> None:
     chosen = f"{model},max_tokens=100,temperature=1.0,concurrency=1"
-    words = ("--proposer", "llm", "--model", chosen, "--base-url", url, "--no-repair", "--max-tokens", "60000")
+    words = ("--proposer", "llm", "--model", chosen, "--base-url", url, "--no-repair", "--max-tokens", "25000")
     result = run("optimize", reference, "--device", "cpu", "--budget", "5", "--json", *words)
     assert result.exit_code == 1, result.stderr
     (use,) = json.loads(result.stdout.splitlines()[-1])["models"]
-    assert use["replies"] >= 3 and use["candidates"] == 0
+    assert use["replies"] >= 2 and use["candidates"] == 0
     assert sum(use["problems"].values()) == use["replies"]
     assert use["tokens_in"] > 1000 * use["replies"] and use["tokens_out"] <= 100 * use["replies"]
     with Archive.open() as archive:
