@@ -161,7 +161,7 @@ def test_sources_are_plain_kernelbench_files():
 def test_sizes_and_dtype_are_rendered_into_the_source():
     small, large = load_task("diagonal_matmul"), load_task("diagonal_matmul", device="cuda")
     half = load_task("diagonal_matmul", dtype="bfloat16")
-    assert "N = 768\n" in small.source and "N = 4096\n" in large.source
+    assert "N = 1536\n" in small.source and "N = 4096\n" in large.source
     assert "DTYPE = torch.bfloat16\n" in half.source and half.name == "diagonal_matmul-bf16"
     assert half == load_task("diagonal_matmul-bf16") == load_task("builtin/diagonal_matmul-bf16")
     assert len({small.sha, large.sha, half.sha}) == 3

@@ -3,8 +3,8 @@
 import torch
 import torch.nn as nn
 
-N = 768
-M = 768
+N = 1536
+M = 1024
 DTYPE = torch.float32
 
 GPU = {"N": 4096, "M": 4096}
