@@ -14,6 +14,7 @@ from llm_fakes import TASK, FakeReplies, judged, model, proposer
 
 from cuda_l1.config import ModelSettings
 from cuda_l1.proposers import NOT_YET, NotYet
+from cuda_l1.proposers.llm import questions
 from cuda_l1.proposers.llm.prices import Price
 from cuda_l1.proposers.llm.proposer import LlmProposer
 from cuda_l1.types import Candidate, Outcome, Record
@@ -214,6 +215,36 @@ def test_three_faults_in_a_row_end_it_and_fewer_do_not() -> None:
         assert step(llm) is None
         assert len(server.asked) == 6 and llm.fault is None
         assert "maximum context length" in llm.failures[0]
+
+
+DROPPED = Answer(fault="drop")
+
+
+def asked_once_each(url: str) -> ModelSettings:
+    return model(url, concurrency=1, retries=0)
+
+
+def test_a_server_that_is_started_anew_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "PAUSE_S", 0.02)
+    with asking("code 1", *[DROPPED] * 5, "code 2", make=asked_once_each) as (llm, server):
+        first, second = step(llm), step(llm)
+        assert first is not None and second is not None and (first.source, second.source) == ("1", "2")
+        assert len(server.asked) == 7 and llm.failures == []
+
+
+def test_a_server_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "PAUSE_S", 0.02)
+    monkeypatch.setattr(questions, "PATIENCE_S", 0.1)
+    with asking("code 1", DROPPED, make=asked_once_each) as (llm, _):
+        assert step(llm) is not None
+        assert step(llm) is None
+        assert llm.fault is None and "cannot be reached" in llm.failures[0]
+
+
+def test_a_server_that_never_answered_is_not_waited_for() -> None:
+    with asking(DROPPED, make=asked_once_each) as (llm, server):
+        assert step(llm) is None
+        assert llm.fault is not None and llm.fault.kind == "unreachable" and len(server.asked) == 1
 
 
 def test_one_model_that_fails_leaves_the_other() -> None:

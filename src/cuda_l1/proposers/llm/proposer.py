@@ -96,7 +96,8 @@ class LlmProposer:
             if asked is not None:
                 asked.under_way -= 1
             return candidate
-        return NOT_YET if talk.open else None
+        awaited = talk.open or (time.monotonic() <= until and any(model.is_pausing for model in self._models))
+        return NOT_YET if awaited else None
 
     def close(self) -> None:
         """Leaves what is under way."""

@@ -16,6 +16,9 @@ MOST_FAULTS = 3
 """A model is not asked again after so many questions in a row that its endpoint did not answer."""
 MOST_USELESS = 20
 """Nor after so many replies in a row that held nothing new."""
+PATIENCE_S, PAUSE_S = 120.0, 2.0
+"""An endpoint that has answered before and cannot be reached is tried again this long, with such pauses: servers are
+started anew while a search runs. One that never answered is more likely a wrong address."""
 
 
 @dataclass
@@ -29,6 +32,10 @@ class Asked:
     """Questions without an answer, and answers that were not handed out."""
     faults: int = 0
     useless: int = 0
+    has_answered: bool = False
+    lost_at: float | None = None
+    """Since when it cannot be reached, a `time.monotonic()`."""
+    not_before: float = 0.0
     gone: EndpointError | None = None
     """Why it is not asked again."""
     is_exhausted: bool = False
@@ -53,18 +60,33 @@ class Asked:
         return f"{self.settings.name} at {self.place}"
 
     @property
+    def is_pausing(self) -> bool:
+        """Whether it will be tried again soon."""
+        return self.gone is None and time.monotonic() < self.not_before
+
+    @property
     def has_room(self) -> bool:
-        return self.gone is None and self.under_way < self.settings.concurrency
+        return self.gone is None and not self.is_pausing and self.under_way < self.settings.concurrency
 
     def failed(self, error: EndpointError) -> None:
         """One question had no answer."""
+        if self.has_answered and error.kind == "unreachable":
+            self._lost(error)
+            return
         self.faults += 1
         if error.lasting or self.faults >= MOST_FAULTS:
             self.gone = error
 
+    def _lost(self, error: EndpointError) -> None:
+        now = time.monotonic()
+        self.lost_at = now if self.lost_at is None else self.lost_at
+        self.not_before = now + PAUSE_S
+        if now - self.lost_at >= PATIENCE_S:
+            self.gone = error
+
     def answered(self, *, is_new: bool) -> None:
         """One question had an answer, with a candidate that was not there before or without."""
-        self.faults = 0
+        self.faults, self.has_answered, self.lost_at = 0, True, None
         self.useless = 0 if is_new else self.useless + 1
         if self.useless >= MOST_USELESS:
             self.is_exhausted = True
