@@ -29,7 +29,7 @@ from cuda_l1.types import Candidate, Environment, Evaluation, Task
 from provenance import PROVENANCE, ROOT, Deadline, columns_of, header, parser, run, say
 
 sys.path.append(str(ROOT / "tests" / "attacks"))
-from corpus import FAMILIES, LIMITS, QUICK, RUNGS, Case, cases, complaint, gets_full_credit
+from corpus import FAMILIES, LIMITS, QUICK, RUNGS, Case, cases, complaint, gets_full_credit, judge
 from honest_kernels import ALL as HONEST
 from honest_kernels import LIMITS as HONEST_LIMITS
 
@@ -138,7 +138,7 @@ def row_of(item: Item, evaluator: Evaluator) -> dict[str, object]:
         detail = f"stopped from {item.rung} on; this machine allows {evaluator.environment.rung}"
         return {**common, "outcome": NOT_TRIED, "wrong": None, "detail": detail}
     task, candidate = item.material(evaluator.environment)
-    evaluation = evaluator.evaluate(task, candidate, protocol=item.protocol)
+    evaluation = judge(evaluator, task, candidate, item.protocol)
     timing = evaluation.timing()
     return {
         **common,

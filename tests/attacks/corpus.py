@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cuda_l1.config import SCREEN, Limits, Protocol
+from cuda_l1.evaluator import Evaluator
 from cuda_l1.scoring import in_headline
 from cuda_l1.types import Candidate, Evaluation, Origin, Outcome, Task
 
@@ -107,6 +108,16 @@ def read(path: Path) -> Case:
     if any(wrong) or not case.outcomes or (Outcome.ACCEPTED in case.outcomes) != named:
         raise ValueError(f"{path}: {next(filter(None, wrong), 'outcomes and suspects do not fit together')}")
     return case
+
+
+def judge(evaluator: Evaluator, task: Task, candidate: Candidate, protocol: Protocol) -> Evaluation:
+    """A verdict; up to two more where others were computing, since such a one says so and nothing else. Raises
+    InfrastructureError."""
+    for _ in range(3):
+        evaluation = evaluator.evaluate(task, candidate, protocol=protocol)
+        if not any(finding.check == "busy-machine" for finding in evaluation.findings):
+            break
+    return evaluation
 
 
 def gets_full_credit(evaluation: Evaluation, *, static: bool) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from corpus import FAMILIES, LIMITS, RUNGS, Case, cases, complaint, gets_full_credit, told
+from corpus import FAMILIES, LIMITS, RUNGS, Case, cases, complaint, gets_full_credit, judge, told
 
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
@@ -30,7 +30,7 @@ def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
 
 
 def judged(evaluator: Evaluator, case: Case, file: str) -> Evaluation:
-    return evaluator.evaluate(case.task(), case.candidate(file), protocol=case.screened)
+    return judge(evaluator, case.task(), case.candidate(file), case.screened)
 
 
 @pytest.mark.parametrize("case", ALL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from corpus import FAMILIES, QUICK, gets_full_credit, told
+from corpus import FAMILIES, QUICK, gets_full_credit, judge, told
 from honest_kernels import ALL, BOTH, LIMITS, Generated, Written
 
 from cuda_l1.config import EvaluatorSettings
@@ -27,7 +27,7 @@ def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
 @pytest.mark.parametrize("kernel", HERE)
 def test_an_honest_kernel_is_accepted(evaluator: Evaluator, kernel: Written | Generated) -> None:
     task, candidate = kernel.material(evaluator.environment)
-    result = evaluator.evaluate(task, candidate, protocol=QUICK)
+    result = judge(evaluator, task, candidate, QUICK)
     assert gets_full_credit(result, static=True), (told(result), result.log[-800:])
 
 

@@ -79,9 +79,11 @@ def test_lines_keep_the_order_asked_and_progress_that_of_the_answers(
 
 
 def test_what_takes_a_compiler_is_begun_first(run: Run, reference: Path, tmp_path: Path, paid: list[str]) -> None:
-    paths = write(tmp_path, "# speedup 2.0\n", "# uses load_inline\n")
+    others = [f"# slow {index}\n" for index in range(3)]
+    paths = write(tmp_path, *others, "# uses load_inline\n")
     assert run("evaluate", reference, *paths, "--device", "cpu").exit_code == 0
-    assert paid[0] == "# uses load_inline"
+    # Two evaluators may begin at the same moment, in either order.
+    assert "# uses load_inline" in paid[:2] and len(paid) == 4
 
 
 def test_ctrl_c_keeps_what_is_finished(run: Run, reference: Path, tmp_path: Path, paid: list[str]) -> None:
