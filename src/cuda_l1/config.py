@@ -219,7 +219,7 @@ class PromptSettings(Frozen):
     device_facts: bool = True
     roofline: bool = True
     profile: bool = False
-    """A profiler's summary of the best variant."""
+    """What the best variant's verdict measured, and what its text shows; no profiler runs."""
     failures: int = Field(2, ge=0, le=8)
     """Failed attempts shown with what the compiler or the check said."""
     exemplar_tokens: int = Field(6000, ge=200)

@@ -181,6 +181,16 @@ def test_a_mistake_is_one_line(run: Run, reference: Path, words: tuple[str, ...]
     assert not Path("ref_optimized.py").exists()
 
 
+def test_a_model_that_says_where_it_is_needs_no_other_address(
+    run: Run, reference: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with serving(series("# speedup 3.0")) as server:
+        words = ("--proposer", "llm", "--model", f"m,concurrency=1,url={server.url}", "--budget", "2", "--json")
+        result = run("optimize", reference, "--device", "cpu", *words)
+    assert result.exit_code == 0, result.stderr
+
+
 def test_without_an_address_and_a_key_it_is_asked_for_one(
     run: Run, reference: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

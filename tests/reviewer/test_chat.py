@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
+import ssl
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -118,6 +122,31 @@ def test_the_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -
     with serving("through the proxy") as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
         assert ask("http://no-such-host.invalid/v1").text == "through the proxy"
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> tuple[ssl.SSLContext, Path]:
+    """A server's side of TLS, and the certificate that vouches for it, which no machine knows."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl: apt-get install openssl")
+    key, certificate = tmp_path / "key.pem", tmp_path / "ca.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context, certificate
+
+
+def test_an_authority_of_ones_own_is_named_by_ssl_cert_file(
+    authority: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, certificate = authority
+    with serving("in private", tls=context) as server:
+        with pytest.raises(EndpointError, match="SSL_CERT_FILE"):
+            ask(server.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert ask(server.url).text == "in private"
 
 
 def test_many_questions_are_in_flight_at_a_time() -> None:

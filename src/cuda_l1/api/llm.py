@@ -51,7 +51,9 @@ def parse_llm(options: LlmOptions, proposers: Sequence[str]) -> LlmSettings | No
         return None
     if not options.models:
         raise UsageError("--proposer llm: name a model, e.g. --model NAME, as its endpoint calls it")
-    given = {"url": base_url(options.base_url), "key_file": options.key_file}
+    given = {"key_file": options.key_file}
+    if not all(_has_address(text) for text in options.models):
+        given["url"] = base_url(options.base_url)
     for limit, value in (("--max-usd", options.max_usd), ("--max-tokens", options.max_tokens)):
         if value is not None and not value > 0:
             raise UsageError(f"{limit} {value}: nothing fits into it; give more")
@@ -68,6 +70,11 @@ def parse_llm(options: LlmOptions, proposers: Sequence[str]) -> LlmSettings | No
         prices=options.prices,
         seed=options.seed,
     )
+
+
+def _has_address(text: str) -> bool:
+    """Whether a `--model` says itself where it is served."""
+    return any(part.partition("=")[0].strip() == "url" for part in text.split(",")[1:])
 
 
 def patience(settings: LlmSettings | None) -> int:
