@@ -19,7 +19,7 @@ LISTED = ROOT / "src/cuda_l1/tasks/synth/kernelbench_graphs.txt"
 
 
 def main() -> None:
-    """Writes the sorted hashes of all tasks of levels 1 to 3 of all checkouts."""
+    """Writes the sorted hashes of all tasks of every level of all checkouts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=LISTED)

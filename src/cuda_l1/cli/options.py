@@ -87,7 +87,8 @@ SamplerOption = Annotated[
     typer.Option(
         "--sampler",
         metavar="KIND",
-        help="Which earlier variants a model is shown: bucket, island, random, top or none, e.g. 'bucket,count=2'.",
+        help="Which earlier variants a model is shown: bucket, island, random, top, none, or a control, "
+        "bucket-shuffled-scores and bucket-hidden-scores; e.g. 'bucket,count=2'.",
     ),
 ]
 PromptOption = Annotated[
