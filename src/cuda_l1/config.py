@@ -227,7 +227,9 @@ class PromptSettings(Frozen):
     template: str | None = None
     """A Jinja file of one's own for the user message, in place of that of `kind`."""
     max_tokens: int | None = Field(None, ge=1000)
-    """A longer prompt loses exemplars, the last first, and then is an error; default: no limit but the model's own."""
+    """Of system and user message together. A longer prompt loses failed attempts, the oldest first, then the profile,
+    known attacks and exemplars, the last first; one that is too long even so is not asked. Default: no limit but the
+    model's own."""
 
 
 class ModelSettings(Frozen):

@@ -95,6 +95,17 @@ def test_a_failing_endpoint_ends_no_task_and_the_next_run_asks_on(collect: Calla
         assert [kept for _, _, kept in attempts(result)] == [2, 2]
 
 
+def test_a_task_too_long_to_ask_about_leaves_the_others(collect: Callable[..., Result], tmp_path: Path) -> None:
+    with (tmp_path / "tasks" / "one.py").open("a") as task:
+        task.write("# a line of a long task\n" * 400)
+    numbers = itertools.count()
+    with serving(lambda request: code(next(numbers))) as server:
+        result = collect(server, "--prompt", "one-shot,max_tokens=3000")
+        assert result.exit_code == 0, result.stderr
+        assert [kept for _, _, kept in attempts(result)] == [0, 2]
+        assert "more than max_tokens = 3000" in result.stderr
+
+
 def test_money_is_for_all_tasks_and_models_together(collect: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text("[m]\ninput = 1000\noutput = 2000\n[n]\ninput = 1000\noutput = 2000\n")
     numbers = itertools.count()

@@ -86,6 +86,38 @@ def test_a_scripted_reply_wins(ask: Ask, reference: Path) -> None:
     assert KEY not in result.stdout + result.stderr and server.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
+def test_a_winner_is_confirmed_though_a_later_attempt_is_too_long_to_be_shown(ask: Ask) -> None:
+    long = "# a line of a long attempt\n" * 400
+    with serving(series("# speedup 3.0", f"# outcome CRASHED\n{long}", f"# outcome TIMED_OUT\n{long}")) as server:
+        result = ask(server, "--no-repair", "--budget", "6", "--prompt", "contrastive,max_tokens=4000")
+    assert result.exit_code == 0, result.stderr
+    summary = lines(result)[-1]
+    assert summary["result"] == "beats-best-baseline" and "# speedup 3.0" in Path(summary["path"]).read_text()
+    assert len(server.asked) >= 4 and summary["failures"] == []
+
+
+def test_a_winner_is_confirmed_though_no_further_question_can_be_written(ask: Ask, tmp_path: Path) -> None:
+    template = tmp_path / "mine.j2"
+    template.write_text("{{ exemplars[0].nothing.at_all if exemplars else 'faster, please' }}")
+    with serving(series("# speedup 3.0")) as server:
+        result = ask(server, "--budget", "6", "--prompt", f"contrastive,template={template}")
+    assert result.exit_code == 0, result.stderr
+    summary = lines(result)[-1]
+    assert "# speedup 3.0" in Path(summary["path"]).read_text() and len(server.asked) == 1
+    assert [line for line in summary["failures"] if "template mine" in line] == summary["failures"] != []
+
+
+def test_a_task_too_long_to_ask_about_is_one_line(ask: Ask, reference: Path) -> None:
+    reference.write_text(f"{REFERENCE}\n" + "# a line of a long task\n" * 400)
+    limit = ("--prompt", "contrastive,max_tokens=3000")
+    with serving("nobody asks") as server:
+        result = ask(server, *limit)
+        assert result.exit_code == 2 and "more than max_tokens = 3000" in result.stderr.splitlines()[-1]
+        beside = ask(server, *limit, "--proposer", "techniques:straight_line,llm")
+        assert beside.exit_code != 2 and "more than max_tokens = 3000" in str(lines(beside)[-1]["failures"])
+        assert server.asked == []
+
+
 def test_for_people_the_ledger_is_a_table(run: Run, reference: Path, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text(PRICES)
     with serving(series("# speedup 2.0")) as server:

@@ -117,7 +117,7 @@ def test_a_faulty_template_is_one_line(run: Run, reference: Path, tmp_path: Path
         (["--archive", "nowhere.sqlite"], "nowhere.sqlite"),
         (["--tokenizer", "nowhere"], "no such file; give a model's folder or its tokenizer.json"),
         (["--kind", "repair"], "holds no failed attempt at ref"),
-        (["--max-tokens", "1000"], "without exemplars, more than max_tokens = 1000"),
+        (["--max-tokens", "1000"], "without failed attempts and exemplars, more than max_tokens = 1000"),
     ],
 )
 def test_mistakes_are_one_line(run: Run, reference: Path, words: list[str], said: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -92,8 +93,26 @@ def test_a_prompt_that_is_too_long_loses_the_last_exemplars_first() -> None:
     long = prompt_tokens(render(TASK, exemplars=shown, facts=GPU))
     shorter = render(TASK, exemplars=shown, facts=GPU, settings=PromptSettings(max_tokens=long - 1))
     assert shorter.exemplars == ("id0", "id1") and prompt_tokens(shorter) < long
-    with pytest.raises(UsageError, match="without exemplars, more than max_tokens = 1000"):
+    with pytest.raises(UsageError, match="without failed attempts and exemplars, more than max_tokens = 1000"):
         render(TASK, exemplars=shown, facts=GPU, settings=PromptSettings(max_tokens=1000))
+
+
+def test_before_exemplars_it_loses_the_oldest_failures_the_profile_and_attacks() -> None:
+    everything: dict[str, Any] = {
+        "exemplars": [exemplar(n) for n in range(2)],
+        "failures": [FailedAttempt(source=f"failed = {n}\n" * 99, outcome="CRASHED") for n in ("late", "early")],
+        "profile": "measured: " + "slow " * 300,
+        "cases": [HackCase(name=n, source="KEPT = {}\n" * 99, why="it remembers") for n in ("near", "far")],
+        "facts": GPU,
+    }
+    pieces = ("failed = early", "failed = late", "slow slow", "far: it", "near: it", "variant 2", "variant 1")
+    limit, lost = None, []
+    for _ in range(len(pieces) + 1):
+        chosen = PromptSettings(max_tokens=limit, profile=True)
+        prompt = render(TASK, **everything, settings=chosen)
+        lost.append([piece for piece in pieces if piece not in prompt.user])
+        limit = prompt_tokens(prompt) - 1
+    assert lost == [list(pieces[:n]) for n in range(len(pieces) + 1)]
 
 
 @settings(max_examples=40, deadline=None)

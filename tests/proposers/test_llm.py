@@ -7,12 +7,13 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from llm_fakes import TASK, FakeReplies, judged, model, proposer
 
 from cuda_l1.config import ModelSettings
+from cuda_l1.errors import UsageError
 from cuda_l1.proposers import NOT_YET, NotYet
 from cuda_l1.proposers.llm import questions
 from cuda_l1.proposers.llm.prices import Price
@@ -149,6 +150,30 @@ def test_a_reply_without_usable_code_is_handed_back_with_the_reason() -> None:
         candidate = step(llm)
         assert candidate is not None and candidate.source == "better"
         assert server.questions()[1] == "repair hm: no-code says nothing of use"
+
+
+def test_a_question_that_cannot_be_written_ends_the_asking_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with asking("code 1", "code 2", make=alone, repair=False) as (llm, server):
+        found = step(llm)
+        assert found is not None and llm.unfinished is None
+        _too_long(llm, monkeypatch)
+        assert step(llm, [judged(found)]) is None
+        assert list(llm.failures) == ["too long"] and llm.unfinished == "too long" and llm.fault is None
+        assert len(server.asked) == 1
+
+
+def test_where_it_is_the_first_question_it_is_a_fault_of_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    with asking("code 1") as (llm, server):
+        _too_long(llm, monkeypatch)
+        assert step(llm) is None and server.asked == []
+        assert isinstance(llm.fault, UsageError) and str(llm.fault) == "too long"
+
+
+def _too_long(llm: LlmProposer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def render(*values: Any) -> NoReturn:
+        raise UsageError("too long")
+
+    monkeypatch.setattr(llm._prompts, "render", render)
 
 
 def test_a_resumed_run_pays_nothing_twice() -> None:

@@ -119,8 +119,10 @@ async def _listed(model: ModelSettings, key: str) -> None:
         await chat.close()
 
 
-def as_exit(error: EndpointError) -> UsageError | EndpointError:
+def as_exit(error: EndpointError | UsageError) -> UsageError | EndpointError:
     """What a command ends with: a wrong key or name is the person's to put right."""
+    if isinstance(error, UsageError):
+        return error
     return UsageError(str(error)) if error.kind in ("refused", "unknown") else error
 
 

@@ -55,7 +55,7 @@ def run_search(
     The run's directory under `runs` is found again by the settings as long as the run has not ended, so the same call
     after an interruption goes on where it stopped. Raises what `search.optimize` raises, and InfrastructureError at
     sandbox rung R0, where nothing could win; where only models propose and none ever replies, EndpointError, or
-    UsageError for a key or a name that is refused.
+    UsageError for a key or a name that is refused, or a prompt that cannot be written.
     """
     if not scoring.is_confined(evaluator.environment):
         raise InfrastructureError(UNCONFINED)

@@ -217,7 +217,7 @@ class Telling:
         tried = ", ".join(f"{one.by} {len(one.kept)} of {one.tried}" for one in outcome.attempts)
         known = ", known from before" if outcome.is_known else ""
         if outcome.unfinished:
-            known = f"; not asked to the end: {outcome.unfinished}; the same command asks on"
+            known = f"; not asked to the end: {outcome.unfinished}; the same command tries again"
         said = f"skipped: {outcome.skipped}" if outcome.skipped else f"kept {tried or 'nothing'}"
         took = time.monotonic() - self._began
         Output.say(f"[{self._done}/{self._tasks}, {took:.0f} s] {outcome.task.name}: {said}{known}")

@@ -38,8 +38,10 @@ def render(
     """The question for a faster version of `task`; equal arguments give equal text.
 
     Parts that `settings` switches off are left out whatever is handed in, and so are those that are None. `template`
-    takes the place of the built-in one of `settings.kind`. Raises UsageError: a template that fails, or a prompt that
-    has more than `settings.max_tokens` even without exemplars.
+    takes the place of the built-in one of `settings.kind`. A prompt of more than `settings.max_tokens` loses what it
+    can do without, a piece at a time: failures, of which `failures` has the latest first, from the oldest on; the
+    profile; cases and then exemplars, the last first. Raises UsageError: a template that fails, or a prompt that is too
+    long even without all of these.
     """
     chosen = settings or PromptSettings()
     shown = list(exemplars) if chosen.kind == "contrastive" or template else []
@@ -56,10 +58,24 @@ def render(
         size = prompt_tokens(prompt, counter)
         if chosen.max_tokens is None or size <= chosen.max_tokens:
             return prompt
-        if not shown:
-            without = f"{size} tokens ({counter.name}) without exemplars"
+        if not _loses_a_piece(values, shown):
+            without = f"{size} tokens ({counter.name}) without failed attempts and exemplars"
             raise UsageError(f"the prompt has {without}, more than max_tokens = {chosen.max_tokens}")
+
+
+def _loses_a_piece(values: dict[str, Any], shown: list[Exemplar]) -> bool:
+    """Takes out what a prompt can best do without; False where nothing is left. Exemplars are what it learns from."""
+    if values["failures"]:
+        values["failures"].pop()
+    elif values["profile"]:
+        values["profile"] = None
+    elif values["cases"]:
+        values["cases"].pop()
+    elif shown:
         shown.pop()
+    else:
+        return False
+    return True
 
 
 def render_repair(
@@ -72,7 +88,8 @@ def render_repair(
 ) -> Prompt:
     """The question to put right an attempt that failed, by what the compiler, a check or the parser said of it.
 
-    It stands alone: the conversation before it need not be sent again. Raises UsageError as `render` does.
+    It stands alone: the conversation before it need not be sent again. Raises UsageError: it has more than
+    `settings.max_tokens`.
     """
     chosen = settings or PromptSettings()
     values = {

@@ -67,24 +67,34 @@ class LlmProposer:
     def failures(self) -> Sequence[str]:
         """Why models were not asked any more, one line each."""
         gone = [f"{model.name}: {model.gone}" for model in self._models if model.gone]
-        return [*gone, self._spent] if self._spent else gone
+        return [*gone, *self._unaskable, *filter(None, [self._spent])]
 
     @property
     def unfinished(self) -> str | None:
-        """Why it stopped before its models had nothing new to say: a failing endpoint, no money. None: it did not."""
+        """Why it stopped before its models had nothing new to say: a failing endpoint, a prompt that does not fit, no
+        money. None: it did not."""
         gone = [f"{model.name}: {model.gone}" for model in self._models if model.gone and not model.is_exhausted]
-        return next(iter(gone), self._spent)
+        return next(iter([*gone, *self._unaskable]), self._spent)
 
     @property
-    def fault(self) -> EndpointError | None:
-        """Why no model is left, where none has ever replied."""
-        if self.ledger.replies or not all(model.gone for model in self._models):
+    def fault(self) -> EndpointError | UsageError | None:
+        """Why no model is left, or no question could be written, where none has ever replied."""
+        if self.ledger.replies:
+            return None
+        if self._unaskable:
+            return UsageError("; ".join(self._unaskable))
+        if not all(model.gone for model in self._models):
             return None
         first = self._models[0].gone
         return EndpointError("; ".join(self.failures), kind=first.kind if first else "")
 
+    @property
+    def _unaskable(self) -> list[str]:
+        return [talk.unaskable for talk in self._talks.values() if talk.unaskable]
+
     def propose(self, task: Task, history: Sequence[Record], until: float) -> Candidate | NotYet | None:
-        """The next reply's candidate; `NOT_YET` while all are under way. Raises ArchiveError, UsageError."""
+        """The next reply's candidate; `NOT_YET` while all are under way. A question that cannot be written ends the
+        asking about its task, and nothing else: `failures` says why. Raises ArchiveError."""
         talk = self._talk(task)
         for question in [question for question in talk.open if question.future.done()]:
             self._close(talk, question)
@@ -119,8 +129,8 @@ class LlmProposer:
     def _ask(self, talk: Talk, history: Sequence[Record]) -> None:
         objections: dict[str, str] = {}
         while not talk.is_blocked and (asked := self._next(objections)):
-            exemplars = self._draw(talk.task, self._settings.seed + talk.questions)
-            prompt = self._prompts.render(talk.task, exemplars, history)
+            if (prompt := self._written(talk, history)) is None:
+                break
             objection = self._put(talk, asked, prompt, shown=prompt.exemplars)
             if objection:
                 objections[asked.name] = objection
@@ -129,6 +139,16 @@ class LlmProposer:
         if objections and not talk.open:
             self._spent = next(iter(objections.values()))
         talk.is_blocked = talk.is_blocked or bool(objections)
+
+    def _written(self, talk: Talk, history: Sequence[Record]) -> Prompt | None:
+        if talk.unaskable:
+            return None
+        exemplars = self._draw(talk.task, self._settings.seed + talk.questions)
+        try:
+            return self._prompts.render(talk.task, exemplars, history)
+        except UsageError as error:  # what was found before must not be lost with it
+            talk.unaskable = str(error)
+            return None
 
     def _next(self, without: dict[str, str]) -> Asked | None:
         free = [model for model in self._models if model.has_room and model.name not in without]

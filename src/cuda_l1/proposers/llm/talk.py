@@ -38,6 +38,8 @@ class Talk:
     """Repairs not counted."""
     seen: int = 0
     """Records of the history that were looked at."""
+    unaskable: str | None = None
+    """Why no question about the task can be written any more: its prompt does not fit, say."""
     is_blocked: bool = False
     """No money for more questions, until one that is under way turns out cheaper than it might have been."""
 
