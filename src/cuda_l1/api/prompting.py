@@ -1,4 +1,4 @@
-"""Prompts of a task on a device, from the archive: what a search asks with, and `cuda-l1 prompt` shows."""
+"""Prompts of a task on a device: what a search asks with, and what `cuda-l1 prompt` shows from the archive."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def show_prompt(
     repair: bool = False,
     counter: TokenCounter = ESTIMATE,
 ) -> Shown:
-    """What a model would be asked about `task` with what `archive` holds from this place.
+    """What a model would be asked about `task` with what `archive` holds from this place as its history; a search's
+    history is its own.
 
     `repair`: the question to put right the latest failed attempt. Opens an evaluator, which knows the place, and on a
     GPU measures the roofline. Raises UsageError and InfrastructureError.

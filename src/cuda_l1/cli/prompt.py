@@ -1,4 +1,4 @@
-"""`cuda-l1 prompt`: exactly what a language model would be asked."""
+"""`cuda-l1 prompt`: what a language model would be asked, with what the archive holds."""
 
 from __future__ import annotations
 
@@ -78,6 +78,8 @@ def prompt(
     json: o.Json = False,
 ) -> None:
     """Print what a language model would be asked about TASK, with what the archive holds, and its number of tokens.
+
+    A search shows failures and a profile of its own attempts only; here they are those of all searches in this place.
 
     Example: cuda-l1 prompt diagonal_matmul --device cpu
 

@@ -46,7 +46,7 @@ class Prompting:
     counter: TokenCounter = ESTIMATE
 
     def render(self, task: Task, exemplars: Sequence[Exemplar], history: Sequence[Record]) -> Prompt:
-        """The question for a faster version of `task`; `history` are its records in this place, oldest first.
+        """The question for a faster version of `task`; `history` are its records in one place, oldest first.
 
         Its latest failures are shown, and what its best variant is told by. Raises UsageError as `build.render` does.
         """
