@@ -70,7 +70,11 @@ def model(url: str, name: str = "m", **more: Any) -> ModelSettings:
 
 
 def proposer(
-    *models: ModelSettings, replies: FakeReplies | None = None, prices: Prices | None = None, **more: Any
+    *models: ModelSettings,
+    replies: FakeReplies | None = None,
+    prices: Prices | None = None,
+    attempts: int | None = None,
+    **more: Any,
 ) -> LlmProposer:
     return LlmProposer(
         LlmSettings(models=models, **more),
@@ -79,6 +83,7 @@ def proposer(
         draw=lambda task, seed: [Exemplar(candidate_id=f"seed-{seed}", source="", language="cpp", label="", score=1.0)],
         replies=replies or FakeReplies(),
         prices=prices or {},
+        attempts=attempts,
     )
 
 

@@ -295,3 +295,22 @@ def test_closing_does_not_wait_for_answers() -> None:
         began = time.monotonic()
         llm.close()
         assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("answer", ["code x = 1", "nothing", "fresh"])
+def test_a_limit_of_attempts_counts_every_reply_and_those_stored(answer: str) -> None:
+    replies = FakeReplies()
+    with serving(fresh() if answer == "fresh" else answer) as server:
+        for limit in (2, 7):  # the second proposer finds the replies of the first
+            llm = proposer(model(server.url), replies=replies, attempts=limit, repair=False)
+            while step(llm) is not None:
+                pass
+            llm.close()
+            assert llm.unfinished is None
+            assert len(server.asked) == len(replies.stored) == limit
+
+
+def test_repairs_are_attempts() -> None:
+    with asking("nothing", make=alone, attempts=3) as (llm, server):
+        assert step(llm) is None
+        assert len(server.asked) == 3

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cuda_l1 import scoring
-from cuda_l1.api.llm import llm_proposer
-from cuda_l1.api.proposers import Sources, make_proposers
 from cuda_l1.archive import Archive, RunDirectory
-from cuda_l1.config import SCREEN, CollectSettings, ModelSettings, SearchSettings
+from cuda_l1.config import SCREEN, CollectSettings
 from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.export.dataset import Example, Split
-from cuda_l1.proposers import Proposer
-from cuda_l1.proposers.llm.ledger import Ledger
-from cuda_l1.proposers.llm.prices import load_prices
-from cuda_l1.proposers.llm.purse import Purse
-from cuda_l1.search.collect import Attempts, Given, Writer, collect
+from cuda_l1.search.collect import Attempts, Writer, collect
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.tasks import load_tasks
 from cuda_l1.tasks.contamination import EvaluationTasks
@@ -27,7 +20,7 @@ from cuda_l1.tasks.dataflow import Unreadable, read_graph
 from cuda_l1.tasks.graph_hash import graph_hash
 from cuda_l1.tasks.public_sets import PUBLIC_SETS, read_public_set
 from cuda_l1.tasks.synth import known_graphs, split_of
-from cuda_l1.types import Candidate, Record, Reply, Task
+from cuda_l1.types import Candidate, Origin, Record, Task
 
 FAULTS = 3
 """So many faults of the machine in a row end a collection: with a broken device the rest would fail as well."""
@@ -112,7 +105,7 @@ class Collection:
         self._done = {
             event["task"]: event
             for event in run.events()
-            if event["event"] == "collected" and event.get("place") == self._place
+            if event["event"] == "collected" and event.get("place") == self._place and "found" in event
         }
 
     def over(
@@ -171,17 +164,31 @@ class Collection:
             return found, next(filter(None, said), None)
 
     def _remember(self, task: Task, found: list[Attempts], *, skipped: str | None) -> None:
-        attempts = [{"by": a.by, "tried": a.tried, "kept": [r.candidate.id for r in a.kept]} for a in found]
-        self._run.log("collected", task=task.sha, place=self._place, attempts=attempts, skipped=skipped)
+        said = [{"by": a.by, "tried": a.tried, "kept": [_proposed(r.candidate) for r in a.kept]} for a in found]
+        self._run.log("collected", task=task.sha, place=self._place, found=said, skipped=skipped)
 
     def _remembered(self, task: Task, said: dict[str, object]) -> Outcome:
         """What the log says, with the records as the archive has them now: a later suspicion takes one away."""
         attempts = []
-        for one in said["attempts"]:  # type: ignore[attr-defined]
-            found = (self._archive.find(candidate, self._place, SCREEN.name) for candidate in one["kept"])
+        for one in said["found"]:  # type: ignore[attr-defined]
+            found = map(self._recalled, one["kept"])
             kept = tuple(r for r in found if r is not None and scoring.counts(r.evaluation, self._settings.precision))
             attempts.append(Attempts(one["by"], one["tried"], kept))
         return Outcome(task, attempts, skipped=said["skipped"], is_known=True)  # type: ignore[arg-type]
+
+    def _recalled(self, proposed: dict[str, Any]) -> Record | None:
+        record = self._archive.find(proposed["id"], self._place, SCREEN.name)
+        if record is None:
+            return None
+        origins = tuple(map(Origin.model_validate, proposed["origins"]))
+        candidate = record.candidate.model_copy(update={"origins": origins, "rationale": proposed["rationale"]})
+        return record.model_copy(update={"candidate": candidate})
+
+
+def _proposed(candidate: Candidate) -> dict[str, Any]:
+    """What the log says of a candidate: who wrote it here. Its text is in the archive."""
+    origins = [origin.model_dump(mode="json") for origin in candidate.origins]
+    return {"id": candidate.id, "origins": origins, "rationale": candidate.rationale}
 
 
 def training_split(task: Task) -> Split:
@@ -239,66 +246,4 @@ def example_of(task: Task, record: Record, by: str, source: Source, overlaps: st
         licence=source.licence,
         provenance=source.provenance.get(task.sha, source.name),
         overlaps=overlaps,
-    )
-
-
-class Writers:
-    """Who writes for a collection. Models are asked by a proposer each, made anew for every task, so that one that has
-    nothing new to say on a task is asked on the next; all of them pay from one purse."""
-
-    def __init__(self, settings: CollectSettings, sources: Sources, is_done: Callable[[str], bool]) -> None:
-        """Raises UsageError for an unknown proposer, technique or price file."""
-        self._settings, self._sources = settings, sources
-        self._unusable: Counter[tuple[str, str]] = Counter()
-        self._techniques = {name: made for name in settings.proposers if name != "llm" for made in self._made(name)}
-        self._purse: Purse | None = None
-        if settings.llm is not None:
-            ledger = Ledger()
-            for reply in sources.archive.replies.of_run(sources.run):
-                if is_done(reply.task_sha):  # the others are booked when their task begins
-                    ledger.add(reply)
-            self._purse = Purse(settings.llm, load_prices(settings.llm.prices), ledger)
-
-    @contextmanager
-    def of(self, task: Task, source: Source) -> Iterator[list[Writer]]:
-        """Those of a task; what a set brought along goes first, since it costs nothing to write."""
-        made = [Writer(source.spec.partition(":")[0], Given(source.given))] if source.given else []
-        made += [Writer(name, proposer) for name, proposer in self._techniques.items()]
-        with ExitStack() as stack:
-            for model in self._settings.llm.models if self._settings.llm else ():
-                made.append(self._model(task, model, stack))
-            yield made
-
-    def _model(self, task: Task, model: ModelSettings, stack: ExitStack) -> Writer:
-        assert self._settings.llm is not None
-        proposer = llm_proposer(
-            self._settings.llm.model_copy(update={"models": (model,)}),
-            search_settings(self._settings),
-            archive=self._sources.archive,
-            run=self._sources.run,
-            environment=self._sources.environment,
-            roofline_us=None,
-            on_reply=self._hear,
-            purse=self._purse,
-        )
-        stack.callback(proposer.close)
-        return Writer(model.name, proposer, lambda: self._unusable[model.name, task.sha])
-
-    def _hear(self, reply: Reply) -> None:
-        self._unusable[reply.model, reply.task_sha] += reply.problem is not None
-
-    def _made(self, name: str) -> list[Proposer]:
-        asked = search_settings(self._settings).model_copy(update={"proposers": (name,)})
-        return make_proposers(asked, self._sources)
-
-
-def search_settings(settings: CollectSettings) -> SearchSettings:
-    """What proposers are told of a collection."""
-    return SearchSettings(
-        task_sha="",
-        device=settings.device,
-        precision=settings.precision,
-        proposers=settings.proposers,
-        limits=settings.limits,
-        llm=settings.llm,
     )

@@ -15,6 +15,7 @@ from cuda_l1.config import LlmSettings, ModelSettings, PromptSettings, SamplerSe
 from cuda_l1.endpoint import KEY_VARIABLE, Background, Chat, place_of, read_key
 from cuda_l1.errors import EndpointError, UsageError
 from cuda_l1.prompts.templates import load_template
+from cuda_l1.proposers.llm.interfaces import Replies
 from cuda_l1.proposers.llm.prices import default_prices, load_prices, price_of
 from cuda_l1.proposers.llm.proposer import LlmProposer
 from cuda_l1.proposers.llm.purse import Purse
@@ -148,8 +149,11 @@ def llm_proposer(
     roofline_us: float | None,
     on_reply: Callable[[Reply], None],
     purse: Purse | None = None,
+    replies: Replies | None = None,
+    attempts: int | None = None,
 ) -> LlmProposer:
-    """The proposer of a run, with exemplars and known replies from the archive. Raises UsageError."""
+    """The proposer of a run, with exemplars and known replies from the archive, or those of `replies`. `purse` and
+    `attempts` as `LlmProposer` takes them. Raises UsageError."""
 
     def draw(task: Task, seed: int) -> Sequence[Exemplar]:
         return archive.exemplars.draw(task.sha, llm.sampler, seed=seed, environment_key=environment.key)
@@ -161,8 +165,9 @@ def llm_proposer(
             llm.prompt, archive=archive, device=settings.device, roofline_us=roofline_us, clock=settings.clock
         ),
         draw=draw,
-        replies=archive.replies,
+        replies=replies or archive.replies,
         prices=load_prices(llm.prices),
         on_reply=on_reply,
         purse=purse,
+        attempts=attempts,
     )

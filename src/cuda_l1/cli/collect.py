@@ -67,7 +67,8 @@ def collect(
 
     Example: cuda-l1 collect my_tasks/ --out variants --proposer techniques,llm --model qwen3 --max-usd 20
     """
-    from cuda_l1.api.collecting import evaluation_tasks, read_source, search_settings
+    from cuda_l1.api.collecting import evaluation_tasks, read_source
+    from cuda_l1.api.collecting_writers import search_settings
     from cuda_l1.api.limits import parse_limits
     from cuda_l1.api.llm import LlmOptions, parse_llm, unpriced
     from cuda_l1.api.places import resolve_device
@@ -159,7 +160,8 @@ def _collected(
     """(the rows, tasks that could not be judged, a line each)."""
     from cuda_l1 import evaluator as evaluators
     from cuda_l1 import scoring
-    from cuda_l1.api.collecting import Collection, Writers, example_of
+    from cuda_l1.api.collecting import Collection, example_of
+    from cuda_l1.api.collecting_writers import Writers
     from cuda_l1.api.places import UNCONFINED, data_folder
     from cuda_l1.api.proposers import Sources
     from cuda_l1.archive import Archive, RunDirectory

@@ -23,8 +23,9 @@ class Writer(NamedTuple):
     by: str
     """A model's name, or the proposer's."""
     proposer: Proposer
-    unusable: Callable[[], int] = lambda: 0
-    """Attempts on the task at hand that held no candidate at all."""
+    replies: Callable[[], int] | None = None
+    """Of a model: its replies of the run on the task at hand, whatever they hold. It keeps to the limit itself, since
+    it asks before it proposes. None: each proposal is an attempt."""
 
 
 class Attempts(NamedTuple):
@@ -34,6 +35,7 @@ class Attempts(NamedTuple):
     """A model's name, or the proposer's."""
     tried: int
     kept: tuple[Record, ...]
+    """With the candidate as it was proposed here: a verdict that was known may be of a text that another wrote, too."""
 
 
 class Given:
@@ -61,6 +63,7 @@ class Quota:
         self.kept: list[Record] = []
         self._writer, self._settings = writer, settings
         self._own: set[str] = set()
+        self._proposals = 0
 
     @property
     def failures(self) -> Sequence[str]:
@@ -69,17 +72,18 @@ class Quota:
 
     @property
     def tried(self) -> int:
-        """Attempts so far."""
-        return len(self._own) + self._writer.unusable()
+        """Attempts so far, copies included."""
+        return self._writer.replies() if self._writer.replies else self._proposals
 
     def propose(self, task: Task, history: Sequence[Record], until: float) -> Candidate | NotYet | None:
         """The proposer's next candidate; None when enough was tried or kept."""
-        if self.tried >= self._settings.attempts or len(self.kept) >= self._settings.keep:
+        if self._proposals >= self._settings.attempts or len(self.kept) >= self._settings.keep:
             return None
         own = [record for record in history if record.candidate.id in self._own]
         candidate = self._writer.proposer.propose(task, own, until)
         if candidate is not None and candidate is not NOT_YET:
             self._own.add(candidate.id)
+            self._proposals += 1
         return candidate
 
     def wrote(self, candidate: Candidate) -> bool:
@@ -119,5 +123,6 @@ def collect(
         text = normal_text(candidate.source)
         if scoring.counts(record.evaluation, settings.precision) and text not in texts:
             texts.add(text)
-            next(quota for quota in quotas if quota.wrote(candidate)).kept.append(record)
+            kept = record.model_copy(update={"candidate": candidate})
+            next(quota for quota in quotas if quota.wrote(candidate)).kept.append(kept)
     return [Attempts(quota.by, quota.tried, tuple(quota.kept)) for quota in quotas]

@@ -50,10 +50,12 @@ class LlmProposer:
         prices: Prices,
         on_reply: Callable[[Reply], None] = lambda reply: None,
         purse: Purse | None = None,
+        attempts: int | None = None,
     ) -> None:
         """`on_reply` hears of each reply that comes in. `purse` is one that several proposers pay from; default: its
-        own. Raises UsageError for a key file that holds no key."""
-        self._on_reply = on_reply
+        own. `attempts` is the most replies of the run that a model at a place gives about a task, repairs and copies
+        among them; None: no such limit. Raises UsageError for a key file that holds no key."""
+        self._on_reply, self._attempts = on_reply, attempts
         self._settings, self._run = settings, run
         self._prompts, self._draw, self._replies = prompts, draw, replies
         self._purse = purse or Purse(settings, prices, Ledger())
@@ -106,7 +108,8 @@ class LlmProposer:
             if asked is not None:
                 asked.under_way -= 1
             return candidate
-        awaited = talk.open or (time.monotonic() <= until and any(model.is_pausing for model in self._models))
+        pausing = any(model.is_pausing and self._may_ask(talk, model) for model in self._models)
+        awaited = talk.open or (time.monotonic() <= until and pausing)
         return NOT_YET if awaited else None
 
     def close(self) -> None:
@@ -128,7 +131,7 @@ class LlmProposer:
 
     def _ask(self, talk: Talk, history: Sequence[Record]) -> None:
         objections: dict[str, str] = {}
-        while not talk.is_blocked and (asked := self._next(objections)):
+        while not talk.is_blocked and (asked := self._next(talk, objections)):
             if (prompt := self._written(talk, history)) is None:
                 break
             objection = self._put(talk, asked, prompt, shown=prompt.exemplars)
@@ -150,8 +153,11 @@ class LlmProposer:
             talk.unaskable = str(error)
             return None
 
-    def _next(self, without: dict[str, str]) -> Asked | None:
-        free = [model for model in self._models if model.has_room and model.name not in without]
+    def _may_ask(self, talk: Talk, asked: Asked) -> bool:
+        return self._attempts is None or talk.attempts(asked) < self._attempts
+
+    def _next(self, talk: Talk, without: dict[str, str]) -> Asked | None:
+        free = [m for m in self._models if m.has_room and m.name not in without and self._may_ask(talk, m)]
         return min(free, key=lambda model: model.questions, default=None)
 
     def _put(
@@ -185,7 +191,7 @@ class LlmProposer:
             return
         place = (reply.model, reply.endpoint)
         asked = next((m for m in self._models if (m.settings.name, m.place) == place and not m.gone), None)
-        if asked is None:
+        if asked is None or not self._may_ask(talk, asked):
             return
         talk.repaired.add(reply.id)
         with contextlib.suppress(UsageError):

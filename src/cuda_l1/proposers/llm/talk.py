@@ -34,6 +34,8 @@ class Talk:
     """Ids of replies that a repair was asked for."""
     numbers: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """(model, place, prompt) -> how often it was asked."""
+    heard: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(model, place) -> its replies, stored ones and copies included."""
     questions: int = 0
     """Repairs not counted."""
     seen: int = 0
@@ -49,9 +51,16 @@ class Talk:
         self.numbers[key] += 1
         return self.numbers[key] - 1
 
+    def attempts(self, asked: Asked) -> int:
+        """Replies of the model at its place, and questions to it that are under way."""
+        key = (asked.settings.name, asked.place)
+        open_ = sum((question.asked.settings.name, question.asked.place) == key for question in self.open)
+        return self.heard[key] + open_
+
     def hear(self, reply: Reply, candidate: Candidate | None) -> bool:
         """Takes a reply in, stored or new; whether it holds a candidate that was not there before."""
         key = (reply.model, reply.endpoint, reply.prompt_sha)
+        self.heard[reply.model, reply.endpoint] += 1
         self.numbers[key] = max(self.numbers[key], reply.number + 1)
         if reply.repairs is not None:
             self.repaired.add(reply.repairs)
