@@ -86,6 +86,24 @@ def test_replies_without_a_candidate_are_attempts(collect: Callable[..., Result]
         assert len(server.asked) == 6
 
 
+def test_what_each_model_cost_is_said_at_the_end(collect: Callable[..., Result], run: Run) -> None:
+    numbers = itertools.count()
+
+    def answer(request: Request) -> Answer:
+        text = code(next(numbers), "# outcome CRASHED" if request["model"] == "n" else "# speedup 2.0")
+        return Answer(text=text, usage=usage(100, 10))
+
+    with serving(answer) as server:
+        for _ in range(2):  # the second time nothing is asked
+            said = lines(collect(server, "--attempts", "2", models=("m", "n")))[-1]["models"]
+            numbers_of = [(u["model"], u["replies"], u["accepted"], u["gains"], u["best_speedup"]) for u in said]
+            assert sorted(numbers_of) == [("m", 4, 4, 4, 2.0), ("n", 4, 0, 0, None)]
+            assert {(u["tokens_in"], u["tokens_out"], u["usd"]) for u in said} == {(400, 40, None)}
+        words = ("--device", "cpu", "--proposer", "llm", "--model", "m", "--base-url", server.url, "--attempts", "1")
+        shown = run("collect", "tasks", "--out", "set", "--no-repair", *words)
+        assert "no price" in shown.stdout and "tokens in" in shown.stdout
+
+
 def test_copies_are_attempts(collect: Callable[..., Result]) -> None:
     numbers = itertools.count()
     with serving(lambda request: code(next(numbers) // 10, "# outcome CRASHED")) as server:

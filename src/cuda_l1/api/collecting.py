@@ -12,6 +12,7 @@ from cuda_l1.archive import Archive, RunDirectory
 from cuda_l1.config import SCREEN, CollectSettings
 from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.export.dataset import Example, Split
+from cuda_l1.report.ledger import ModelUse, model_uses
 from cuda_l1.search.collect import Attempts, Writer, collect
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.tasks import load_tasks
@@ -20,7 +21,7 @@ from cuda_l1.tasks.dataflow import Unreadable, read_graph
 from cuda_l1.tasks.graph_hash import graph_hash
 from cuda_l1.tasks.public_sets import PUBLIC_SETS, read_public_set
 from cuda_l1.tasks.synth import known_graphs, split_of
-from cuda_l1.types import Candidate, Origin, Record, Task
+from cuda_l1.types import Candidate, Clock, Origin, Record, Task
 
 FAULTS = 3
 """So many faults of the machine in a row end a collection: with a broken device the rest would fail as well."""
@@ -139,6 +140,14 @@ class Collection:
                 if unfinished is None:
                     self._remember(task, found, skipped=None)
                 yield Outcome(task, found, unfinished=unfinished)
+
+    def model_uses(self) -> list[ModelUse]:
+        """What each model at each place was paid in this run, and what came of it. Raises ArchiveError."""
+        replies = list(self._archive.replies.of_run(self._run.name))
+        ids = dict.fromkeys(reply.candidate_id for reply in replies if reply.candidate_id)
+        found = (self._archive.find(candidate, self._place, SCREEN.name) for candidate in ids)
+        clock: Clock = "device" if self._settings.device == "cuda" else "call"
+        return model_uses(replies, [record for record in found if record is not None], clock)
 
     def is_done(self, task_sha: str) -> bool:
         """Whether nothing of the task is asked for again."""

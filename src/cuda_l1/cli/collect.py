@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cuda_l1.api.collecting import Outcome, Source
     from cuda_l1.config import CollectSettings
     from cuda_l1.export.dataset import Example
+    from cuda_l1.report.ledger import ModelUse
     from cuda_l1.tasks.contamination import EvaluationTasks
     from cuda_l1.types import Record, Task
 
@@ -73,6 +74,7 @@ def collect(
     from cuda_l1.api.llm import LlmOptions, parse_llm, unpriced
     from cuda_l1.api.places import resolve_device
     from cuda_l1.api.proposers import check_proposers
+    from cuda_l1.cli.results import ledger
     from cuda_l1.config import CollectSettings
     from cuda_l1.export.dataset import CardFacts, check_folder, write_dataset
     from cuda_l1.types import digest
@@ -107,7 +109,7 @@ def collect(
         llm=llm,
     )
     check_proposers(search_settings(settings))
-    examples, skipped = _collected(chosen, settings, archive, output)
+    examples, skipped, uses = _collected(chosen, settings, archive, output)
     facts = CardFacts(
         name=out.name,
         sources=[source.name for source in sources],
@@ -120,9 +122,16 @@ def collect(
         compared=compared,
     )
     sizes = write_dataset(out, examples, facts)
+    output.show(*ledger(uses))
     output.show(f"written: {out} ({', '.join(f'{split} {size}' for split, size in sizes.items()) or 'no rows'})")
     output.summary(
-        path=str(out), rows=len(examples), splits=sizes, tasks=len(chosen), excluded=len(excluded), skipped=len(skipped)
+        path=str(out),
+        rows=len(examples),
+        splits=sizes,
+        tasks=len(chosen),
+        excluded=len(excluded),
+        skipped=len(skipped),
+        models=[use.model_dump(mode="json") for use in uses],
     )
     return 0 if examples else NOTHING_ACCEPTED
 
@@ -156,8 +165,8 @@ def choose(sources: list[Source], known: EvaluationTasks, *, allow_overlap: bool
 
 def _collected(
     chosen: list[Choice], settings: CollectSettings, archive: str | None, output: Output
-) -> tuple[list[Example], list[str]]:
-    """(the rows, tasks that could not be judged, a line each)."""
+) -> tuple[list[Example], list[str], list[ModelUse]]:
+    """(the rows, tasks that could not be judged, a line each, what the models cost)."""
     from cuda_l1 import evaluator as evaluators
     from cuda_l1 import scoring
     from cuda_l1.api.collecting import Collection, example_of
@@ -195,7 +204,8 @@ def _collected(
                 for record in attempts.kept:
                     row = example_of(choice.task, record, attempts.by, choice.source, choice.overlaps)
                     examples.append(row)
-    return examples, skipped
+        uses = collection.model_uses()
+    return examples, skipped, uses
 
 
 class Telling:

@@ -53,12 +53,12 @@ def show_result(
     output.show(
         table(("baseline", "outcome", "vs eager (screen)", ""), baselines),
         table(columns, [row]),
-        *_ledger(uses),
+        *ledger(uses),
         Group(*(Text(line) for line in _closing(result, path, guard_us))),
     )
 
 
-def _ledger(uses: Sequence[ModelUse]) -> list[RenderableType]:
+def ledger(uses: Sequence[ModelUse]) -> list[RenderableType]:
     """What the models cost, where any was asked."""
     if not uses:
         return []

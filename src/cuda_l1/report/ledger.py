@@ -10,7 +10,7 @@ from cuda_l1.types import Clock, Frozen, Record, Reply
 
 
 class ModelUse(Frozen):
-    """One model's replies about a task, and how their candidates fared."""
+    """One model's replies of a run, and how their candidates fared."""
 
     model: str
     endpoint: str
@@ -40,7 +40,7 @@ class ModelUse(Frozen):
 def model_uses(replies: Iterable[Reply], records: Sequence[Record], clock: Clock) -> list[ModelUse]:
     """A line for each model at each place, in the order of their first replies.
 
-    `records` are those of the same task and run; speed-ups are those of their screens on `clock`.
+    `records` are those of the replies' candidates; speed-ups are those of their screens on `clock`.
     """
     screens = {r.candidate.id: r for r in records if r.evaluation.protocol == "screen"}
     by_model: dict[tuple[str, str], list[Reply]] = {}
