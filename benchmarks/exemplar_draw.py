@@ -18,7 +18,7 @@ import sqlite3
 import statistics
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -102,7 +102,7 @@ def fill(path: Path, count: int, of_tasks: int) -> list[Task]:
     Archive.open(path).close()
     known = [Task(suite="synth", name=f"{i}", source=f"class Model: number = {i}") for i in range(of_tasks)]
     draw, counts = random.Random(0), Counter[tuple[str, int, int]]()
-    totals = Counter[tuple[str, int, int]]()
+    totals: defaultdict[tuple[str, int, int], float] = defaultdict(float)
     engine = create_engine(f"sqlite:///{path}")
     with engine.connect() as connection:
         for pragma in FAST:
@@ -118,7 +118,7 @@ def fill(path: Path, count: int, of_tasks: int) -> list[Task]:
                     rows[table].append(row)
                 key = task.sha, made[variants]["bin"], made[variants]["slot"]
                 counts[key] += 1
-                totals[key] += score  # type: ignore[assignment]
+                totals[key] += score
             for table, found in rows.items():
                 connection.execute(insert(table), found)
         connection.execute(insert(variant_counts), [

@@ -89,7 +89,7 @@ def test_controls_hide_the_scores_or_put_them_beside_others(archive: Archive, ta
 
 def test_the_order_says_nothing_about_the_score(archive: Archive, task: Task) -> None:
     rising = [
-        a.score < b.score  # type: ignore[operator]
+        (a.score or 0.0) < (b.score or 0.0)
         for seed in range(200)
         for a, b in pairwise(draw(archive, task, seed, temperature=0.3))
     ]

@@ -36,19 +36,11 @@ def test_a_run_is_read_in_order_and_by_task(tmp_path: Path, make_reply: Make) ->
         assert [reply.number for reply in archive.replies.of_run("run", "other")] == [3]
 
 
-def test_totals_are_by_model_and_task(tmp_path: Path, make_reply: Make) -> None:
+def test_a_reply_without_a_known_price_is_kept(tmp_path: Path, make_reply: Make) -> None:
     with Archive.open(tmp_path / "a.sqlite") as archive:
-        archive.replies.append(make_reply(0))
-        archive.replies.append(make_reply(1, problem="no-code", candidate_id=None))
-        archive.replies.append(make_reply(0, model="small", run="another"))
-        sha = make_reply().task_sha
-        assert archive.replies.totals() == [("large", sha, 2, 1, 200, 20, 1.0), ("small", sha, 1, 1, 100, 10, 0.5)]
-        assert [total.model for total in archive.replies.totals("another")] == ["small"]
-        assert archive.replies.totals("nothing") == []
-        free = make_reply()
-        unpriced = free.model_copy(update={"number": 77, "cost": free.cost.model_copy(update={"usd": None})})
+        paid = make_reply()
+        unpriced = paid.model_copy(update={"number": 77, "cost": paid.cost.model_copy(update={"usd": None})})
         assert archive.replies.append(unpriced) and archive.replies.find(unpriced.id) == unpriced
-        assert None in {total.usd for total in archive.replies.totals()}
 
 
 def test_merge_unites_replies(tmp_path: Path, make_reply: Make) -> None:

@@ -47,15 +47,19 @@ def test_hidden_scores_are_nowhere() -> None:
 
 
 def test_optional_parts_are_there_when_wanted_and_gone_when_not() -> None:
-    facts = {"facts": GPU, "roofline": Roofline(least_us=10.0, reference_us=100.0, best_us=20.0), "profile": "busy: 3%"}
+    facts: dict[str, Any] = {
+        "facts": GPU,
+        "roofline": Roofline(least_us=10.0, reference_us=100.0, best_us=20.0),
+        "profile": "busy: 3%",
+    }
     failed = FailedAttempt(source="bad()", outcome="BUILD_FAILED", detail="no such name", log="kernel.cu(3): error")
     case = HackCase(name="clock/x", source="cheat()", why="it cheats")
     everything = PromptSettings(profile=True)
-    full = render(TASK, failures=[failed], cases=[case], settings=everything, **facts).user  # type: ignore[arg-type]
+    full = render(TASK, failures=[failed], cases=[case], settings=everything, **facts).user
     shown = ("132 streaming", "10.00 us", "2.0 times that", "busy: 3%", "kernel.cu(3): error", "it cheats", "cheat()")
     assert all(text in full for text in shown)
     off = PromptSettings(device_facts=False, roofline=False, profile=False, failures=0)
-    bare = render(TASK, failures=[failed], settings=off, **facts).user  # type: ignore[arg-type]
+    bare = render(TASK, failures=[failed], settings=off, **facts).user
     assert not any(text in bare for text in shown)
 
 
@@ -72,7 +76,7 @@ def test_optional_parts_are_there_when_wanted_and_gone_when_not() -> None:
 )
 @pytest.mark.parametrize("kind", ["contrastive", "one-shot"])
 def test_the_language_is_asked_for(settings_language: str, facts: DeviceFacts | None, expected: str, kind: str) -> None:
-    chosen = PromptSettings(language=settings_language, kind=kind)  # type: ignore[arg-type]
+    chosen = PromptSettings(language=settings_language, kind=kind)
     assert expected in render(TASK, facts=facts, settings=chosen).user
 
 

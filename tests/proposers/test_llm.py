@@ -111,8 +111,7 @@ def test_useless_replies_are_kept_with_their_reason_and_end_at_some_point() -> N
     assert [reply.problem for reply in replies.stored[:3]] == ["cut-off", "refusal", "no-code"]
     assert len(replies.stored) == 20
     assert llm.failures == [f"m at {replies.stored[0].endpoint}: 20 replies in a row held nothing new"]
-    (account,) = llm.ledger.accounts
-    assert (account.replies, account.candidates, account.problems["no-code"]) == (20, 0, 18)
+    assert llm.ledger.replies == 20
 
 
 def test_a_model_that_repeats_itself_is_left() -> None:

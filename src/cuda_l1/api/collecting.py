@@ -176,14 +176,14 @@ class Collection:
         said = [{"by": a.by, "tried": a.tried, "kept": [_proposed(r.candidate) for r in a.kept]} for a in found]
         self._run.log("collected", task=task.sha, place=self._place, found=said, skipped=skipped)
 
-    def _remembered(self, task: Task, said: dict[str, object]) -> Outcome:
+    def _remembered(self, task: Task, said: dict[str, Any]) -> Outcome:
         """What the log says, with the records as the archive has them now: a later suspicion takes one away."""
         attempts = []
-        for one in said["found"]:  # type: ignore[attr-defined]
+        for one in said["found"]:
             found = map(self._recalled, one["kept"])
             kept = tuple(r for r in found if r is not None and scoring.counts(r.evaluation, self._settings.precision))
             attempts.append(Attempts(one["by"], one["tried"], kept))
-        return Outcome(task, attempts, skipped=said["skipped"], is_known=True)  # type: ignore[arg-type]
+        return Outcome(task, attempts, skipped=said["skipped"], is_known=True)
 
     def _recalled(self, proposed: dict[str, Any]) -> Record | None:
         record = self._archive.find(proposed["id"], self._place, SCREEN.name)

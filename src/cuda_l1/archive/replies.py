@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Engine, case, func, select
+from sqlalchemy import ColumnElement, Engine, select
 
 from cuda_l1.archive import database
 from cuda_l1.archive.faults import database_faults
@@ -15,20 +15,6 @@ from cuda_l1.archive.rebuild import batches
 from cuda_l1.archive.tables import replies
 from cuda_l1.errors import ArchiveError
 from cuda_l1.types import Reply
-
-
-class ReplyTotals(NamedTuple):
-    """What a model's replies about a task came to."""
-
-    model: str
-    task_sha: str
-    replies: int
-    candidates: int
-    """Replies that held a candidate."""
-    tokens_in: int
-    tokens_out: int
-    usd: float | None
-    """None: the price of some reply is unknown."""
 
 
 class Replies:
@@ -61,20 +47,6 @@ class Replies:
     def all(self) -> Iterator[Reply]:
         """Every reply, oldest first."""
         return self._read()
-
-    def totals(self, run: str | None = None) -> list[ReplyTotals]:
-        """What was paid, of a run or in all, one line for each model and task, by model."""
-        held = func.sum(case((replies.c.problem.is_(None), 1), else_=0))
-        sums = [func.sum(column) for column in (replies.c.tokens_in, replies.c.tokens_out, replies.c.usd)]
-        unpriced = func.count() - func.count(replies.c.usd)
-        query = select(replies.c.model, replies.c.task_sha, func.count(), held, *sums, unpriced)
-        query = query.where(*([] if run is None else [replies.c.run == run]))
-        grouped = query.group_by(replies.c.model, replies.c.task_sha).order_by(replies.c.model, replies.c.task_sha)
-        with database_faults(self._name), self._engine.connect() as connection:
-            return [
-                ReplyTotals(model, sha, int(n), int(good), int(tokens_in), int(tokens_out), None if unknown else usd)
-                for model, sha, n, good, tokens_in, tokens_out, usd, unknown in connection.execute(grouped)
-            ]
 
     def _read(self, *conditions: ColumnElement[bool]) -> Iterator[Reply]:
         oldest_first = select(replies.c.id).where(*conditions).order_by(replies.c.time, replies.c.id)

@@ -37,6 +37,6 @@ def load_tokenizer(path: Path) -> TokenCounter:
         raise UsageError("--tokenizer needs the package tokenizers: pip install tokenizers") from error
     try:
         tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:
+    except Exception as error:  # the package, written in Rust, raises no narrower kind
         raise UsageError(f"--tokenizer {file}: is no tokenizer.json ({' '.join(str(error).split())[:200]})") from error
     return TokenCounter(str(file), lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids))

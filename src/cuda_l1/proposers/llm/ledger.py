@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cuda_l1.types import Reply
 
@@ -15,25 +14,15 @@ class Account:
     model: str
     endpoint: str
     replies: int = 0
-    candidates: int = 0
-    """Replies that held one."""
-    problems: Counter[str] = field(default_factory=Counter)
-    """Why the others held none."""
     tokens_in: int = 0
     tokens_out: int = 0
     usd: float | None = 0.0
     """None: it has no known price."""
-    wall_s: float = 0.0
-    """Spent waiting for its replies, summed over those that were under way together."""
 
     def add(self, reply: Reply) -> None:
         self.replies += 1
-        self.candidates += reply.problem is None
-        if reply.problem is not None:
-            self.problems[reply.problem] += 1
         self.tokens_in += reply.cost.tokens_in
         self.tokens_out += reply.cost.tokens_out
-        self.wall_s += reply.cost.wall_s
         self.usd = None if self.usd is None or reply.cost.usd is None else self.usd + reply.cost.usd
 
     @property
@@ -55,10 +44,6 @@ class Ledger:
     def add(self, reply: Reply) -> None:
         """Books a reply."""
         self.account(reply.model, reply.endpoint).add(reply)
-
-    @property
-    def accounts(self) -> list[Account]:
-        return list(self._accounts.values())
 
     @property
     def replies(self) -> int:
