@@ -213,7 +213,8 @@ def test_without_a_price_the_cost_is_unknown() -> None:
     replies = FakeReplies()
     with asking(fresh(), make=alone, max_usd=0.01, replies=replies) as (llm, _):
         step(llm)
-    assert replies.stored[0].cost.usd is None and llm.ledger.accounts[0].usd is None
+    paid = replies.stored[0]
+    assert paid.cost.usd is None and llm.ledger.account(paid.model, paid.endpoint).usd is None
 
 
 def test_tokens_that_no_server_counts_are_estimated() -> None:
