@@ -63,9 +63,16 @@ def drawn(reference: ModuleType, device: str, seed: int) -> list[Any]:
 
 def agrees(reference: ModuleType, model: Any, new: Any, device: str, seed: int) -> bool:
     inputs = drawn(reference, device, seed)
-    expected, got = model(*inputs), new(*inputs)
-    pairs = zip(expected, got, strict=True) if isinstance(expected, tuple) else [(expected, got)]
+    pairs = zip(leaves(model(*inputs)), leaves(new(*inputs)), strict=True)
     return all(one.shape == two.shape and torch.allclose(one, two, TOLERANCE, TOLERANCE) for one, two in pairs)
+
+
+def leaves(answer: Any) -> list[torch.Tensor]:
+    if isinstance(answer, dict):
+        return [leaf for value in answer.values() for leaf in leaves(value)]
+    if isinstance(answer, tuple | list):
+        return [leaf for value in answer for leaf in leaves(value)]
+    return [] if answer is None or isinstance(answer, type(None)) else [answer]
 
 
 def clocked(model: Any, inputs: list[Any], device: str) -> float:

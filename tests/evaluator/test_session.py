@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from cuda_l1.evaluator.blocks import ENOUGH_CALLS, Blocks
 from cuda_l1.evaluator.guest import copying, driving
 from cuda_l1.evaluator.guest.channel import Channel
 from cuda_l1.evaluator.guest.session import Deadlines, RunnerFailure, Session, parse_reply
@@ -138,7 +139,7 @@ def test_malformed_times(far_and_session, samples):
     far.says({})
     session.show(INPUTS)
     slots = session.slots([OUTPUT])
-    sets = SimpleNamespace(lay=lambda session, strange: INPUTS)
+    sets = SimpleNamespace(lay=lambda session, factor: INPUTS)
     far.says({"us": 3.0})
     far.says({"samples": samples})
     with pytest.raises(RunnerFailure, match="malformed"):
@@ -151,7 +152,7 @@ def test_replies_sent_ahead_find_outputs_that_nobody_wrote(far_and_session):
         far.says(reply)
     session.show(INPUTS)
     slots = session.slots([OUTPUT])
-    sets = SimpleNamespace(lay=lambda session, strange: INPUTS)
+    sets = SimpleNamespace(lay=lambda session, factor: INPUTS)
     driving.block_on_cpu(session, sets, {"slots": slots, "stateful": False}, 3, warm=0, patience_s=0.3)
     assert session.kept_seen == 3 and all(t.isnan().all() for _, tensors in session.kept for t in tensors)
 
@@ -162,7 +163,7 @@ def test_inputs_are_laid_when_state_is_put_back(far_and_session):
         far.says(reply)
     session.show(INPUTS)
     laid = []
-    sets = SimpleNamespace(lay=lambda session, strange: laid.append(strange) or INPUTS)
+    sets = SimpleNamespace(lay=lambda session, factor: laid.append(factor) or INPUTS)
     request = {"slots": session.slots([OUTPUT]), "stateful": True}
     with pytest.raises(RunnerFailure, match="putting state back took longer"):
         driving.block_on_cpu(session, sets, request, 3, warm=0, patience_s=0.3)
@@ -215,18 +216,27 @@ def test_an_input_that_a_timed_call_changes_is_noted(far_and_session):
     assert session.changed_input == 0
 
 
-def test_one_call_of_a_block_has_flipped_signs_and_is_no_sample(far_and_session):
+def test_one_call_of_a_block_has_other_inputs_and_is_no_sample(far_and_session):
     far, session = far_and_session
     for reply in ({}, *({"us": 1.0} for _ in range(9)), {"samples": [float(n) for n in range(10)]}):
         far.says(reply)
     session.show(INPUTS)
     slots, laid = session.slots([OUTPUT]), []
-    sets = SimpleNamespace(lay=lambda session, strange: laid.append(strange) or INPUTS)
-    session.flips = True
-    block = driving.block_on_cpu(session, sets, {"slots": slots, "stateful": False}, 8, warm=1, patience_s=0.3)
-    flipped = laid.index(True)
-    assert flipped >= 1 and laid.count(True) == 1 and len(session.strange) == 1
+    sets = SimpleNamespace(lay=lambda session, factor: laid.append(factor) or INPUTS)
+    session.factors = (-4.0,)
+    request = {"slots": slots, "stateful": False}
+    block = driving.block_on_cpu(session, sets, request, 8, warm=1, patience_s=0.3, strange=True)
+    flipped = laid.index(-4.0)
+    assert flipped >= 1 and laid.count(-4.0) == 1 and laid.count(1.0) == 9 and [*session.strange] == [-4.0]
     assert block.samples == [n for n in range(1, 10) if n != flipped] and len(block.judge) == 8
+
+
+@pytest.mark.parametrize(("blocks", "calls"), [(3, 1), (5, 2), (6, 4), (6, 40)])
+def test_few_calls_have_a_strange_one_for_certain(blocks, calls):
+    chosen = [Blocks.strange(blocks, calls) for _ in range(200)]
+    assert all(each and each <= set(range(blocks)) for each in chosen)
+    assert {number for each in chosen for number in each} == set(range(blocks))
+    assert calls < ENOUGH_CALLS or all(len(each) == blocks for each in chosen)
 
 
 def test_closing_gives_the_shared_memory_back():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 
 import pytest
 import torch
@@ -229,3 +229,51 @@ def test_a_buffer_gives_its_descriptor_back():
 )
 def test_elements_that_share_memory_are_seen(tensor: torch.Tensor, expected: bool) -> None:
     assert tensors.overlaps(tensor) is expected
+
+
+class _Boast:
+    """Says that it is a tensor, and does something whenever somebody asks."""
+
+    asked = 0
+
+    @property
+    def __class__(self):
+        _Boast.asked += 1
+        return torch.Tensor
+
+    def __repr__(self) -> str:
+        _Boast.asked += 1
+        return "None"
+
+
+def _lazy(base: type, *names: str) -> type:
+    def fails(self, *args):
+        raise AssertionError("somebody asked a method of the candidate's")
+
+    return type("Lazy", (base,), dict.fromkeys(names, fails))
+
+
+def test_a_foreign_answer_is_read_without_its_own_methods():
+    a, b = torch.ones(1), torch.zeros(1)
+    methods = ("__iter__", "__len__", "__getitem__")
+    kept = tensors.settled(_lazy(tuple, *methods)((a, b)))
+    assert type(kept) is tuple and kept[0] is a and kept[1] is b
+    assert tensors.settled(_lazy(list, *methods)([a])) == [a]
+    assert tensors.settled(_lazy(dict, *methods, "items", "values", "keys")(x=a)) == {"x": a}
+    ordered = _lazy(OrderedDict, "__iter__", "items", "values", "keys", "__getitem__")(x=a, y=b)
+    ordered.move_to_end("x")
+    assert [*tensors.settled(ordered)] == ["y", "x"]
+    assert tensors.settled([Point(a, {"k": (b, None, 3)})]) == [(a, {"k": (b, None, 3)})]
+
+
+def test_what_is_neither_tensor_nor_container_of_an_answer_becomes_a_text():
+    (read,) = tensors.settled((_Boast(),))
+    assert isinstance(read, str) and read.endswith("_Boast>") and not _Boast.asked
+    assert isinstance(tensors.settled(torch.nn.Linear(1, 1)), str)
+
+
+def test_an_answer_that_holds_itself_is_refused():
+    endless: list = []
+    endless.append(endless)
+    with pytest.raises(tensors.Unsupported, match="deeply"):
+        tensors.settled(endless)

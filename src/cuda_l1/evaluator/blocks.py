@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from cuda_l1.evaluator.pairs import Side
 from cuda_l1.types import Candidate, Clock
 
 BLOCKS = 6
+ENOUGH_CALLS = 8
+"""A block of so many calls always has a strange one among them."""
 MULTI_STREAM_US = 5.0
 """Added to a candidate that works on several streams: what handing a stream over can still hide behind the gate."""
 SLOPE_BELOW_US = 20.0
@@ -44,18 +47,25 @@ class Blocks:
         blocks = int(min(BLOCKS, max(3, total // 2)))
         return blocks, max(1, math.ceil(total / blocks))
 
-    def run(self, side: Side, clock: Clock, calls: int) -> None:
-        """One block; the runner goes on for as long as it takes. Raises Failure."""
+    @staticmethod
+    def strange(blocks: int, calls: int) -> set[int]:
+        """Which of so many blocks have a strange call: one of them for certain, and most where calls are many."""
+        return {random.randrange(blocks)} | {n for n in range(blocks) if random.random() < calls / ENOUGH_CALLS}
+
+    def run(self, side: Side, clock: Clock, calls: int, *, strange: bool) -> None:
+        """One block; the runner goes on for as long as it takes. `strange`: one call more is among them, which is no
+        sample, with inputs that are not the task's ordinary ones. Raises Failure."""
         warm = 1 if float(side.prepared["us"] or 0.0) < _LONG_CALL_US or clock not in side.samples else 0
         side.runner.guest.resume()
         reply = self.bench.ask(
             side.runner,
             "block",
-            (calls + warm) * (self._call_s(side) + 1.0) + 60.0,
+            (calls + warm + strange) * (self._call_s(side) + 1.0) + 60.0,
             quiet=True,
             clock=clock,
             calls=calls,
             warm=warm,
+            strange=strange,
         )
         side.runner.guest.stop()
         side.samples.setdefault(clock, []).extend(reply["samples"])

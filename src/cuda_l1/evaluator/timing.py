@@ -205,20 +205,21 @@ class Timer:
             self._bench.pin(runners)
         for clock in self.clocks:
             plan = {side.name: self._blocks.plan(side, len(sides)) for side in sides}
+            strange = {name: self._blocks.strange(*each) for name, each in plan.items()}
             rounds = max(blocks for blocks, _ in plan.values())
             for number in range(rounds):
                 for side in random.sample(sides, len(sides)):
                     blocks, calls = plan[side.name]
                     if number < blocks:
-                        self._block_or_drop(sides, side, clock, calls)
+                        self._block_or_drop(sides, side, clock, calls, strange=number in strange[side.name])
         if self._on_cpu:
             self._bench.spread()
         self._spend("samples", begin)
 
-    def _block_or_drop(self, sides: list[Side], side: Side, clock: Clock, calls: int) -> None:
+    def _block_or_drop(self, sides: list[Side], side: Side, clock: Clock, calls: int, *, strange: bool) -> None:
         """One block; an opponent that fails in it is not the candidate's fault."""
         try:
-            self._blocks.run(side, clock, calls)
+            self._blocks.run(side, clock, calls, strange=strange)
         except Failure as failure:
             if side is sides[0]:
                 raise

@@ -22,8 +22,6 @@ from .tensors import leaves, view
 
 KEPT, KEPT_BYTES = 8, 1 << 30
 SETS_BYTES = 1 << 30
-ENOUGH_CALLS = 8
-"""A block of so many calls has one more, which is no sample."""
 QUICK_DRAW_US = 3000.0
 FACTORS = (0.8, 1.25)
 GATE_PATIENCE_S = 0.02
@@ -82,25 +80,23 @@ class Supply:
             return chosen
         return trials.stress(chosen, _random.uniform(*FACTORS))[0]
 
-    def lay(self, session: Session, *, strange: bool = False) -> trials.Inputs:
-        """Put inputs of a next call under the tensors that the runner looks at; what they are. `strange`: with their
-        signs flipped."""
+    def lay(self, session: Session, *, factor: float = 1.0) -> trials.Inputs:
+        """Put inputs of a next call, times `factor`, under the tensors that the runner looks at; what they are."""
         inputs = self._another()
-        if strange:
-            inputs = trials.stress(inputs, -1.0)[0]
+        if factor != 1.0:
+            inputs = trials.stress(inputs, factor)[0]
         if not session.fits(inputs):  # a number among the arguments is another one
             inputs = self.first
         session.refill(inputs)
         return inputs
 
 
-def keep_some(
-    session: Session, inputs: trials.Inputs, slots: Sequence[dict[str, Any]], *, strange: bool = False
-) -> None:
-    """Reservoir sampling over all timed calls of this runner: keep this call's inputs and outputs, or not."""
+def keep_some(session: Session, inputs: trials.Inputs, slots: Sequence[dict[str, Any]], *, factor: float = 1.0) -> None:
+    """Reservoir sampling over all timed calls of this runner: keep this call's inputs and outputs, or not. Of calls
+    with a factor, the last."""
     outputs = [view(s, session.outputs) for s in slots]
-    if strange:
-        session.strange = [(inputs, [t.clone() for t in outputs])]
+    if factor != 1.0:
+        session.strange[factor] = (inputs, [t.clone() for t in outputs])
         return
     session.kept_seen += 1
     room = max(1, min(KEPT, KEPT_BYTES // max(1, total_bytes(outputs) + total_bytes(inputs))))
@@ -116,42 +112,61 @@ def _look_at_inputs(session: Session, inputs: trials.Inputs) -> None:
             session.changed_input = index
 
 
-def _with_a_strange_one(session: Session, calls: int, warm: int) -> tuple[int, int]:
-    """How many calls a block has in all, and which of them has its signs flipped (-1: none) and is no sample.
+@dataclass(frozen=True)
+class _Course:
+    """How many calls a block has, and which one of them is no sample (-1: none) since its inputs have a factor.
 
-    A candidate that is right in the trials only is wrong there, and cannot know which call it is. Where calls are few
-    and long, not every block has one."""
-    if not session.flips or _random.random() > calls / ENOUGH_CALLS:
-        return calls + warm, -1
-    return calls + warm + 1, _random.randrange(warm, warm + calls + 1)
+    A candidate that is right in the trials only is wrong there, and cannot know which call it is.
+    """
+
+    total: int
+    odd: int = -1
+    odd_factor: float = 1.0
+
+    @classmethod
+    def of(cls, session: Session, calls: int, warm: int, strange: bool) -> _Course:
+        if not (strange and session.factors):
+            return cls(calls + warm)
+        return cls(calls + warm + 1, _random.randrange(warm, warm + calls + 1), _random.choice(session.factors))
+
+    def factor(self, number: int) -> float:
+        return self.odd_factor if number == self.odd else 1.0
 
 
 def block_on_cpu(
-    session: Session, supply: Supply, request: dict[str, Any], calls: int, *, warm: int, patience_s: float
+    session: Session,
+    supply: Supply,
+    request: dict[str, Any],
+    calls: int,
+    *,
+    warm: int,
+    patience_s: float,
+    strange: bool = False,
 ) -> Block:
-    """`calls` driven calls after `warm` that are not counted. The judge's figure is the round trip.
+    """`calls` driven calls after `warm` that are not counted. The judge's figure is the round trip. `strange`: one more
+    call is among them, which is no sample.
 
     Inputs are laid when the state that the last call changed is back: a runner still at that would be slower to begin.
     """
-    total, odd = _with_a_strange_one(session, calls, warm)
+    course = _Course.of(session, calls, warm, strange)
     samples, judge, late = [], [], False
-    for number in range(total):
+    for number in range(course.total):
         if number and request["stateful"]:
             session.receive(patience_s, "putting state back")
-        inputs = supply.lay(session, strange=number == odd)
+        inputs = supply.lay(session, factor=course.factor(number))
         begin = time.perf_counter_ns()
         if number == 0:
-            session.send({"op": "block", "calls": total, "patience_s": patience_s, **request})
+            session.send({"op": "block", "calls": course.total, "patience_s": patience_s, **request})
         else:
             session.send({"op": "go"})
         reply = session.receive(patience_s, "a timed call")
         judge.append((time.perf_counter_ns() - begin) / 1e3)
-        if number + 1 < total:
+        if number + 1 < course.total:
             samples.append(_number(reply.get("us")))
         else:
-            samples, late = _samples(reply, total), reply.get("late") is not False
-        keep_some(session, inputs, request["slots"], strange=number == odd)
-    return Block(_without(samples, odd)[warm:], _without(judge, odd)[warm:], [], late)
+            samples, late = _samples(reply, course.total), reply.get("late") is not False
+        keep_some(session, inputs, request["slots"], factor=course.factor(number))
+    return Block(_without(samples, course.odd)[warm:], _without(judge, course.odd)[warm:], [], late)
 
 
 def _without(samples: list[float], place: int) -> list[float]:
@@ -180,6 +195,7 @@ def block_on_cuda(
     clock: str,
     warm: int,
     patience_s: float,
+    strange: bool = False,
 ) -> Block:
     """The same on a GPU, driven by words in shared pages instead of messages.
 
@@ -189,13 +205,15 @@ def block_on_cuda(
     the device is idle), and the copy of the outputs. Behind the gate the device can do nothing.
     """
     control: Control = session.control
-    total, odd = _with_a_strange_one(session, calls, warm)
+    course = _Course.of(session, calls, warm, strange)
     first = session.sequence + 1
-    session.send({"op": "block", "clock": clock, "calls": total, "first": first, "patience_s": patience_s, **request})
+    session.send(
+        {"op": "block", "clock": clock, "calls": course.total, "first": first, "patience_s": patience_s, **request}
+    )
     judge, outside = [], []
-    for number in range(total):
+    for number in range(course.total):
         sequence = first + number
-        inputs = supply.lay(session, strange=number == odd)
+        inputs = supply.lay(session, factor=course.factor(number))
         go = time.perf_counter_ns()
         control.put(Control.GO, sequence)
         if clock == "device":  # enqueued: the call has returned behind the closed gate
@@ -212,10 +230,10 @@ def block_on_cuda(
         judge.append((end - begin) / 1e3)
         _await(session, Control.DELIVERED, sequence, patience_s)
         outside.append((ready - go + time.perf_counter_ns() - end) / 1e3)
-        keep_some(session, inputs, request["slots"], strange=number == odd)
-    session.sequence = first + total - 1
-    samples = _samples(session.receive(patience_s, "a timed call"), total)
-    samples, judge, outside = (_without(times, odd)[warm:] for times in (samples, judge, outside))
+        keep_some(session, inputs, request["slots"], factor=course.factor(number))
+    session.sequence = first + course.total - 1
+    samples = _samples(session.receive(patience_s, "a timed call"), course.total)
+    samples, judge, outside = (_without(times, course.odd)[warm:] for times in (samples, judge, outside))
     return Block(samples, judge, outside)
 
 

@@ -272,15 +272,26 @@ class Jumps:
     count: int
 
 
+def _bulk(errors: torch.Tensor) -> float:
+    """What 95 of 100 elements stay below; 1.0 stands for infinite errors."""
+    flat = errors.flatten()
+    sample = flat[:: max(1, flat.numel() // 100_000)]
+    return float(torch.nan_to_num(sample, posinf=1.0).quantile(0.95)) if flat.numel() else 0.0
+
+
 def find_jumps(answer: torch.Tensor, truth: torch.Tensor, floor: float = 2e-5) -> Jumps:
     """Elements that differ by more than `floor` and by far more than the bulk does; none when they are not isolated
-    (over 2 % of the tensor, and over 3)."""
+    (over 2 % of the tensor, and over 3).
+
+    By their own size too, since where a few elements are much larger than the rest (exp) only these differ visibly.
+    """
     if not _is_exact(truth):
         errors = element_errors(answer, truth)
-        flat = errors.flatten()
-        sample = flat[:: max(1, flat.numel() // 100_000)]
-        bulk = float(torch.nan_to_num(sample, posinf=1.0).quantile(0.95)) if flat.numel() else 0.0
-        mask = errors > max(64 * bulk, floor)
+        mask = errors > max(64 * _bulk(errors), floor)
+        if bool(mask.any()):
+            smallness = torch.nan_to_num(rms_of(truth) / wide(truth).abs(), posinf=math.inf)
+            own = torch.where(errors > 0, errors * (1 + smallness), 0.0)
+            mask &= own > 64 * _bulk(own)
     else:
         mask = answer != truth.to(answer.dtype)
     count = int(mask.sum())

@@ -16,7 +16,7 @@ from .reference import Reference
 from .session import RunnerFailure, Session
 from .trials import Plan, secret_seed, stress
 
-NEGATED = Plan("negated", factor=-1.0)
+FLIPPED, WIDENED = (-1.0, -4.0), (4.0,)
 CACHING_ROUNDS, CACHING_S = 24, 2.0
 CACHING_FACTOR, CACHING_US = 3.0, 20.0
 
@@ -58,7 +58,7 @@ def prepare(
         **form.request(session.slots(sample.tensors)),
         "stateful": bool(reference.changed_state or reference.changed_args),
     }
-    session.flips = not facts.random and _stands_flipped_signs(reference, supply.first)
+    session.factors = () if facts.random else _strange_factors(reference, supply.first)
     session.may_change = reference.changed_args
     times: list[float] = []
     begin = time.perf_counter()
@@ -82,9 +82,21 @@ def prepare(
     }
 
 
-def _stands_flipped_signs(reference: Reference, inputs: Any) -> bool:
-    flipped, touched = stress(inputs, -1.0)
-    return touched and Case(reference, NEGATED, flipped, reference.public, secret_seed(), False).sound
+def _strange_factors(reference: Reference, inputs: Any) -> tuple[float, ...]:
+    """By which inputs are multiplied for driven calls that are no samples: with other signs where the reference stands
+    that, else in another range only."""
+    flipped = tuple(factor for factor in FLIPPED if _stands(reference, inputs, factor))
+    return flipped or tuple(factor for factor in WIDENED if _stands(reference, inputs, factor))
+
+
+def _stands(reference: Reference, inputs: Any, factor: float) -> bool:
+    """Asked once a task: truth in float64 is dear."""
+    if factor not in reference.stands:
+        changed, touched = stress(inputs, factor)
+        plan = Plan("timed", factor=factor)
+        sound = touched and Case(reference, plan, changed, reference.public, secret_seed(), False).sound
+        reference.stands[factor] = sound
+    return reference.stands[factor]
 
 
 def _caching(reference: Reference, session: Session) -> str | None:

@@ -82,6 +82,8 @@ class Reference:
     """An output of the reference's is expanded: elements share memory."""
     lifted: list[int] = field(init=False, default_factory=list)
     """Places of the answer at which truth has bits that the answer's dtype has not: there float64 arrives."""
+    stands: dict[float, bool] = field(init=False, default_factory=dict)
+    """Whether it keeps its accuracy for its inputs times a factor, where that was asked."""
     oracle_place: str = field(init=False, default="float64")
     _twin: torch.nn.Module | None = field(init=False, default=None)
     _layout: Any = field(init=False, default=None)

@@ -23,7 +23,7 @@ from .channel import Channel, ChannelClosed
 from .glimpse import Glimpse
 from .load import construct, load_module, seed_everything
 from .reference import structure_of
-from .tensors import leaves, map_leaves, overlaps, plain_tensor_problem, start_together, touch, unpack, view
+from .tensors import leaves, map_leaves, overlaps, plain_tensor_problem, settled, start_together, touch, unpack, view
 from .watched import Watched
 
 _now = time.perf_counter_ns
@@ -153,8 +153,9 @@ class Runner:
             state.reinstate(self._model, before, names)
 
     def _forward(self) -> Any:
+        """What every clock is held to: the call, and the way to each tensor that it returns."""
         with _no_grad():
-            return self._model(*self._args)
+            return settled(self._model(*self._args))
 
     def _deliver(self, result: Any, message: dict[str, Any], *, synchronize: bool = True) -> dict[str, Any]:
         """Copy outputs, changed arguments and changed state into their slots; describe what does not fit its slot."""

@@ -76,10 +76,10 @@ class Session:
         self.kept: list[tuple[list[Any], list[torch.Tensor]]] = []
         """Inputs and outputs of a few timed calls."""
         self.kept_seen = 0
-        self.strange: list[tuple[list[Any], list[torch.Tensor]]] = []
-        """The same of driven calls whose inputs had their signs flipped: not timed, always compared."""
-        self.flips = False
-        """Whether such calls are made: the reference stands them."""
+        self.strange: dict[float, tuple[list[Any], list[torch.Tensor]]] = {}
+        """The same of driven calls whose inputs were multiplied by a factor: not timed, always compared."""
+        self.factors: tuple[float, ...] = ()
+        """Those of such calls; none where the reference stands none."""
         self.may_change: Sequence[int] = ()
         """Arguments that the reference changes."""
         self.changed_input: int | None = None

@@ -5,6 +5,7 @@ A tensor is described by dtype, shape, stride, and where its bytes lie; everythi
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from random import SystemRandom
 from typing import Any
 
@@ -124,6 +125,30 @@ def map_leaves(value: Any, function: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map_leaves(v, function) for v in value)
     return value
+
+
+_INERT = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, slice)
+
+
+def settled(value: Any, depth: int = 0) -> Any:
+    """A foreign nested value in plain tuples, lists and dicts, as their own storage holds it: no method of a subclass
+    is called, so that nothing can be put off until somebody looks. What is neither that nor a tensor becomes a text."""
+    kind = type(value)
+    if kind is torch.Tensor or kind is torch.nn.Parameter or kind in _INERT:
+        return value
+    if depth > MAX_DEPTH:
+        raise Unsupported("nested too deeply")
+    if issubclass(kind, tuple):
+        return tuple([settled(v, depth + 1) for v in tuple.__iter__(value)])
+    if issubclass(kind, list):
+        return [settled(v, depth + 1) for v in list.__iter__(value)]
+    if issubclass(kind, OrderedDict):  # dict's own order is another one after move_to_end
+        return {settled(k, depth + 1): settled(v, depth + 1) for k, v in OrderedDict.items(value)}
+    if issubclass(kind, dict):
+        return {settled(k, depth + 1): settled(v, depth + 1) for k, v in dict.items(value)}
+    if issubclass(kind, torch.Tensor):
+        return value
+    return f"<{kind.__module__}.{kind.__qualname__}>"
 
 
 def pack(value: Any, buffer: Buffer, *, odd: bool = False) -> Any:

@@ -24,7 +24,7 @@ _random = SystemRandom()
 def verify_timed(reference: Reference, facts: Facts, session: Session, precision_class: str) -> dict[str, Any]:
     """Compare what the session kept with truth, under the class that the trials gave; nothing is kept afterwards."""
     kept, session.kept, session.kept_seen = session.kept, [], 0
-    strange, session.strange = session.strange, []
+    strange, session.strange = session.strange, {}
     changed, session.changed_input = session.changed_input, None
     if changed is not None:
         text = f"input {changed} is changed by a timed call; the reference leaves it alone"
@@ -33,7 +33,10 @@ def verify_timed(reference: Reference, facts: Facts, session: Session, precision
         wrong = wrong_at_random(reference, session, kept, VERIFY_S)
         return {"compared": len(kept), "wrong": wrong, "error": 0.0, "bound": 0.0}
     # In no order of time: with slow calls a few are compared, and these must not be the earliest.
-    return _compare(reference, facts, session, [*strange, *_random.sample(kept, len(kept))], precision_class)
+    ordinary = [(1.0, *each) for each in _random.sample(kept, len(kept))]
+    multiplied = [(factor, *each) for factor, each in strange.items()]
+    compared = [*multiplied[:1], *ordinary[:1], *multiplied[1:], *ordinary[1:]]
+    return _compare(reference, facts, session, compared, precision_class)
 
 
 def _compare(
@@ -41,11 +44,13 @@ def _compare(
 ) -> dict[str, Any]:
     worst, bound, compared = 0.0, 0.0, 0
     begin = time.monotonic()
-    for inputs, tensors in kept:
+    for factor, inputs, tensors in kept:
         if compared >= VERIFY_AT_LEAST and time.monotonic() - begin > VERIFY_S:
             break
+        case = Case(reference, Plan("timed", factor=factor), inputs, reference.public, secret_seed(), facts.jumpy)
+        if factor != 1.0 and not case.sound:  # the reference stood other inputs times this
+            continue
         compared += 1
-        case = Case(reference, Plan("timed"), inputs, reference.public, secret_seed(), facts.jumpy)
         got = without_unpartnered(dataclasses.replace(case.noise, tensors=tensors), case.noise, session.unpartnered)
         errors, bounds = case.errors(got), case.bounds(precision_class)
         worst, bound = max(worst, *errors.worst), max(bound, reported(bounds))
