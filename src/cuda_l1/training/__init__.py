@@ -1,0 +1,1 @@
+"""The three stages of training: supervised, self-supervised, contrastive. Importable without torch and transformers."""

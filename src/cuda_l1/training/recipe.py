@@ -1,0 +1,137 @@
+"""What a training run is made of: frozen sections, a docstring per field, read from TOML. Importable without torch."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from cuda_l1.errors import UsageError
+from cuda_l1.training.sections import (
+    ContrastiveSection,
+    DataSection,
+    EvaluationSection,
+    GenerationSection,
+    ModelSection,
+    PromptSection,
+    RunSection,
+    SelfSupervisedSection,
+    SftSection,
+)
+from cuda_l1.types import Frozen, digest
+
+_PLACES = frozenset({"run_dir"})
+"""Keys that say where, and never what: they are not in the digest."""
+
+
+class Recipe(Frozen):
+    """A whole training run; its digest is in every model card."""
+
+    run_dir: str = Field(min_length=1)
+    """The folder of the run: checkpoints, metrics, samples, and the archive unless `run.archive` names another."""
+    model: ModelSection = ModelSection()
+    data: DataSection = DataSection()
+    prompt: PromptSection = PromptSection()
+    sft: SftSection = SftSection()
+    self_supervised: SelfSupervisedSection = SelfSupervisedSection()
+    contrastive: ContrastiveSection = ContrastiveSection()
+    generation: GenerationSection = GenerationSection()
+    evaluation: EvaluationSection = EvaluationSection()
+    run: RunSection = RunSection()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that decides the result, wherever the run lies; 64 hex characters."""
+        return digest(json.dumps(self.model_dump(mode="json", exclude=set(_PLACES)), sort_keys=True))
+
+
+def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
+    """The recipe of a TOML file, with `section.key=value` from the command line in place of its values.
+
+    A value is read as TOML, and as a text where it is none. Raises UsageError, one line: the file cannot be read, a
+    key is unknown (the nearest is named), a value is not possible.
+    """
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"recipe {path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"recipe {path}: is not text in UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"recipe {path}: {error}") from error
+    for override in overrides:
+        _override(values, override)
+    return recipe_from(values, str(path))
+
+
+def recipe_from(values: dict[str, Any], name: str) -> Recipe:
+    """The recipe with these values; `name` says where they are from. Raises UsageError."""
+    try:
+        return Recipe.model_validate(values)
+    except ValidationError as error:
+        raise UsageError(f"recipe {name}: {_first_problem(error)}") from error
+
+
+def as_toml(recipe: Recipe) -> str:
+    """A recipe as a TOML file that reads back as the same; what is None is left out."""
+    return "\n".join(_lines(recipe.model_dump(mode="json"), "")) + "\n"
+
+
+def _lines(values: dict[str, Any], section: str) -> list[str]:
+    """Plain values first: what stands below a section's head belongs to it."""
+    plain = {key: value for key, value in values.items() if not isinstance(value, dict) and value is not None}
+    found = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()]  # JSON's are TOML's
+    for key, value in values.items():
+        if isinstance(value, dict):
+            name = f"{section}.{key}" if section else key
+            found += ["", f"[{name}]", *_lines(value, name)]
+    return found
+
+
+def _override(values: dict[str, Any], text: str) -> None:
+    key, separator, value = text.partition("=")
+    names = key.strip().split(".")
+    if not separator or not all(names):
+        raise UsageError(f"--set {text}: write section.key=value, e.g. sft.steps=100")
+    at = values
+    for name in names[:-1]:
+        at = at.setdefault(name, {})
+        if not isinstance(at, dict):
+            raise UsageError(f"--set {text}: `{name}` is no section")
+    at[names[-1]] = _value(value.strip())
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _first_problem(error: ValidationError) -> str:
+    """The first mistake, an unknown key before others: a misspelt key is often missing elsewhere."""
+    problems = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+    first = problems[0]
+    where = [str(part) for part in first["loc"]]
+    if first["type"] != "extra_forbidden":
+        return f"{'.'.join(where)}: {first['msg'][:1].lower()}{first['msg'][1:]}, not {first['input']!r:.80}"
+    known = list(_section(where[:-1]).model_fields)
+    close = difflib.get_close_matches(where[-1], known, n=1, cutoff=0.5)
+    hint = f"; did you mean `{close[0]}`?" if close else f"; known are {', '.join(known)}"
+    section = f"[{'.'.join(where[:-1])}]" if where[:-1] else "the top level"
+    return f"{section} has no key `{where[-1]}`{hint}"
+
+
+def _section(names: Sequence[str]) -> type[Frozen]:
+    """The class of a section, by its names from the top."""
+    found: type[Frozen] = Recipe
+    for name in names:
+        inner = found.model_fields[name].annotation
+        assert isinstance(inner, type) and issubclass(inner, Frozen), names
+        found = inner
+    return found

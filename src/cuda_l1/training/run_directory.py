@@ -1,0 +1,142 @@
+"""The directory of a training run.
+
+RUN/recipe.toml               as resolved
+RUN/archive.sqlite            every verdict, unless the recipe names another database
+RUN/data/                     the examples of stage 1, where they were collected for the run
+RUN/<stage>/checkpoint-N      weights, optimiser, random states: what a stage goes on from
+RUN/<stage>/final             model, tokenizer and card, as `save_pretrained` writes them
+RUN/<stage>/metrics.jsonl     one JSON object a line
+RUN/<stage>/samples.jsonl
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from cuda_l1.archive.faults import file_faults
+from cuda_l1.archive.runs import differing, resolve
+from cuda_l1.errors import UsageError
+from cuda_l1.training.recipe import Recipe, as_toml, load_recipe
+
+CHECKPOINT = re.compile(r"checkpoint-(\d+)")
+COMPLETE = "trainer_state.json"
+"""The last file that a trainer writes into a checkpoint: one without it was being written when it was killed."""
+
+
+class StageDirectory:
+    """One stage's files. Errors of the disk: InfrastructureError when it is full, else ArchiveError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def final(self) -> Path:
+        """Where the finished model is; it exists once the stage is done."""
+        return self.path / "final"
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the stage is finished."""
+        return (self.final / "config.json").exists() or (self.final / "adapter_config.json").exists()
+
+    def checkpoint(self) -> Path | None:
+        """The latest one that is whole."""
+        found = ((int(name[1]), path) for path in self._folders() if (name := CHECKPOINT.fullmatch(path.name)))
+        whole = [(number, path) for number, path in found if (path / COMPLETE).exists()]
+        return max(whole)[1] if whole else None
+
+    def append(self, file: str, row: dict[str, Any]) -> None:
+        """One more line of `metrics` or `samples`; a line that a kill has torn is ended first."""
+        path = self.path / f"{file}.jsonl"
+        with file_faults(path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            with path.open("ab+") as out:
+                size = out.seek(0, os.SEEK_END)
+                torn = size > 0 and os.pread(out.fileno(), 1, size - 1) != b"\n"
+                out.write((b"\n" if torn else b"") + json.dumps(row).encode() + b"\n")
+
+    def rows(self, file: str) -> Iterator[dict[str, Any]]:
+        """The lines of `metrics` or `samples`, oldest first, without torn ones."""
+        path = self.path / f"{file}.jsonl"
+        if not path.exists():
+            return
+        with file_faults(path), path.open("rb") as lines:
+            for line in lines:
+                try:
+                    yield json.loads(line)
+                except ValueError:
+                    continue
+
+    def _folders(self) -> list[Path]:
+        return [path for path in self.path.iterdir() if path.is_dir()] if self.path.is_dir() else []
+
+
+class RunDirectory:
+    """A training run's folder and its recipe."""
+
+    def __init__(self, path: Path, recipe: Recipe) -> None:
+        self.path = path
+        self.recipe = recipe
+
+    @property
+    def name(self) -> str:
+        """What records of the archive carry as `run`."""
+        return f"{self.path.name}-{self.recipe.digest[:8]}"
+
+    @property
+    def archive(self) -> str:
+        """Path or address of the run's database."""
+        return self.recipe.run.archive or str(self.path / "archive.sqlite")
+
+    @property
+    def data(self) -> Path:
+        """The examples that were collected for the run."""
+        return self.path / "data"
+
+    def stage(self, name: str) -> StageDirectory:
+        """The files of a stage."""
+        return StageDirectory(self.path / name)
+
+    @classmethod
+    def create(cls, recipe: Recipe, *, resume: bool) -> Self:
+        """The run of a recipe: a new folder, or with `resume` the one that is there.
+
+        Raises UsageError: the folder holds a run and `resume` is off; it was begun with other values, which are named;
+        it holds something else; or `resume` is on and there is none.
+        """
+        path = Path(recipe.run_dir)
+        file = path / "recipe.toml"
+        if file.exists():
+            return cls._again(path, recipe, resume=resume)
+        if resume:
+            raise UsageError(f"{path}: no run there to resume; leave --resume out, or check run_dir")
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise UsageError(f"{path}: holds something else; name a new folder, --set run_dir=DIR")
+        with file_faults(path):
+            path.mkdir(parents=True, exist_ok=True)
+            partial = file.with_suffix(".partial")
+            partial.write_text(as_toml(recipe), "utf-8")
+            partial.replace(file)
+        return cls(path, recipe)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """A run that exists. Raises UsageError."""
+        if not (path / "recipe.toml").exists():
+            raise UsageError(f"{path}: no training run there (no recipe.toml); check the path")
+        return cls(path, load_recipe(path / "recipe.toml"))
+
+    @classmethod
+    def _again(cls, path: Path, recipe: Recipe, *, resume: bool) -> Self:
+        if not resume:
+            raise UsageError(f"{path}: holds a run already; give --resume to go on, or --set run_dir=DIR for another")
+        stored = load_recipe(path / "recipe.toml")
+        if stored.digest != recipe.digest:
+            names = ", ".join(name for name in differing(resolve(stored), resolve(recipe)) if name != "run_dir")
+            raise UsageError(f"{path}: begun with other values of {names}; give the same ones, or another run_dir")
+        return cls(path, recipe)

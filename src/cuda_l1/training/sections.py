@@ -1,0 +1,147 @@
+"""The sections of a recipe. The paper gives no figures for most of these; each default of ours has its reason."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from cuda_l1.config import Limits, Precision, PromptSettings, SamplerSettings
+from cuda_l1.types import Clock, Frozen
+
+
+class ModelSection(Frozen):
+    """`[model]`: the policy that training begins with."""
+
+    path: str | None = None
+    """A folder with model and tokenizer as `save_pretrained` writes them. None: a decoder of its own from random
+    weights, with a tokenizer trained on the data, of the sizes below."""
+    vocabulary: int = Field(4096, ge=300)
+    """Entries of the tokenizer, at most: byte-level BPE, which can write any text."""
+    hidden: int = Field(256, ge=16)
+    """Width of the decoder; a multiple of `heads`."""
+    intermediate: int = Field(704, ge=16)
+    """Width inside a feed-forward layer; 2.75 times `hidden` is as large as an ungated one of 4."""
+    layers: int = Field(6, ge=1)
+    heads: int = Field(4, ge=1)
+    key_value_heads: int = Field(2, ge=1)
+    """Divides `heads`."""
+    context: int = Field(4096, ge=128)
+    """Tokens of prompt and reply together, at most."""
+    lora_rank: int | None = Field(None, ge=1)
+    """Train low-rank adapters of this rank in place of all weights; None: all weights."""
+
+
+class DataSection(Frozen):
+    """`[data]`: what is learned from. Nothing of an evaluation suite is, unless `allow_overlap` says so."""
+
+    tasks: tuple[str, ...] = ()
+    """Suites as `cuda-l1 collect` takes them, e.g. `synth:0:200`: variants are collected from them, sampled for them
+    and rewarded on them."""
+    examples: tuple[str, ...] = ()
+    """Folders that `cuda-l1 collect` has written; stage 1 learns from these rows too."""
+    attempts: int = Field(20, ge=1)
+    """Of the techniques on each task, where variants are collected; CUDA-L1's number."""
+    keep: int = Field(2, ge=1)
+    """Right variants that stay of each task; CUDA-L1's number."""
+    techniques: tuple[str, ...] = ()
+    """The techniques that write, by name; none: all."""
+    against: tuple[str, ...] = ()
+    """Evaluation suites beside the built-in one and KernelBench: their tasks are left out."""
+    allow_overlap: bool = False
+    """Train on tasks of evaluation suites, and say so in every model card."""
+
+
+class PromptSection(PromptSettings):
+    """`[prompt]`: how all three stages ask, and how many earlier variants they show."""
+
+
+class SftSection(Frozen):
+    """`[sft]`: stage 1, supervised fine-tuning."""
+
+    steps: int = Field(1000, ge=1)
+    """Updates of the weights."""
+    batch: int = Field(16, ge=1)
+    """Sequences of an update on one device; with `packing` each holds several examples."""
+    accumulate: int = Field(1, ge=1)
+    """Batches whose gradients are added up before an update."""
+    learning_rate: float = Field(1e-3, gt=0)
+    """Right for a few million parameters from random weights; 1e-5 for all weights of a trained 7B model."""
+    warmup: float = Field(0.05, ge=0, lt=1)
+    """Share of the steps over which the learning rate rises; it then falls as a cosine."""
+    max_length: int = Field(2048, ge=64)
+    """Tokens of prompt and reply; longer examples are left out and counted, never cut."""
+    packing: bool = True
+    """Put several examples into one sequence of `max_length`."""
+    exemplars: int = Field(2, ge=0, le=16)
+    """Earlier variants in a prompt, at most: each example is shown with 0 to so many, so that later stages meet no
+    form of prompt that the policy has never seen."""
+    checkpoint_every: int = Field(200, ge=1)
+    """Steps from one checkpoint to the next."""
+
+
+class SelfSupervisedSection(Frozen):
+    """`[self_supervised]`: stage 2, likelihood training on the policy's own right samples."""
+
+    rounds: int = Field(10, ge=1)
+    """Sample, evaluate, train; so many times at most."""
+    samples: int = Field(8, ge=1)
+    """Replies to each task in a round."""
+    tasks_per_round: int = Field(64, ge=1)
+
+
+class ContrastiveSection(Frozen):
+    """`[contrastive]`: stage 3, GRPO on measured execution time with scored variants in the prompt."""
+
+    steps: int = Field(200, ge=1)
+    """Updates of the weights."""
+    group: int = Field(8, ge=2)
+    """Replies to one prompt, which are compared with each other."""
+    prompts: int = Field(4, ge=1)
+    """Prompts of a step."""
+    learning_rate: float = Field(1e-5, gt=0)
+    sampler: SamplerSettings = SamplerSettings()
+    """Which earlier variants a prompt shows."""
+    checkpoint_every: int = Field(20, ge=1)
+    """Steps from one checkpoint to the next."""
+
+
+class GenerationSection(Frozen):
+    """`[generation]`: how the policy is sampled."""
+
+    temperature: float = Field(1.0, gt=0)
+    """1: what is sampled is what is trained."""
+    top_p: float = Field(1.0, gt=0, le=1)
+    max_new_tokens: int = Field(1024, ge=1)
+    """Of a reply; a longer one has no answer."""
+    batch: int = Field(32, ge=1)
+    """Replies that are written at a time."""
+
+
+class EvaluationSection(Frozen):
+    """`[evaluation]`: where and how rewards are measured."""
+
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda`, `cuda:N`."""
+    clock: Clock | None = None
+    """Of the rewards; None: device time on a GPU, the time that a caller waits on a CPU."""
+    precision: Precision = "default"
+    """The least exact class of a success."""
+    limits: Limits = Limits()
+
+
+class RunSection(Frozen):
+    """`[run]`: what holds for all stages."""
+
+    seed: int = Field(0, ge=0)
+    """Of weights, order, samples and draws."""
+    archive: str | None = None
+    """Path or address of the database; None: `archive.sqlite` in the run's folder."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the policy is trained."""
+    threads: int = Field(1, ge=1)
+    """Of torch on a CPU: where others compute too, one is often the fastest."""
+    tracking: Literal["tensorboard", "trackio", "wandb", "none"] = "none"
+    """Where curves go beside `metrics.jsonl`."""
+    keep_checkpoints: int = Field(2, ge=1)
+    """The latest so many checkpoints of a stage stay."""

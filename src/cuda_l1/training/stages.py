@@ -1,0 +1,66 @@
+"""The stages of training, in the paper's order: a line here makes a stage a command of `cuda-l1 train`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from cuda_l1.archive import Archive
+from cuda_l1.search.interfaces import SupportsEvaluate
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.run_directory import RunDirectory
+
+
+class Event(NamedTuple):
+    """Something that a person who waits may want to hear of."""
+
+    stage: str
+    text: str
+    """One line."""
+    figures: dict[str, Any] = {}  # noqa: RUF012  a default that nobody changes
+    """The same for programs, e.g. {"step": 10, "loss": 2.1}."""
+
+
+class Surroundings(NamedTuple):
+    """What a stage is handed, since training imports neither the evaluator nor a command."""
+
+    archive: Archive
+    evaluators: Callable[[], AbstractContextManager[Sequence[SupportsEvaluate]]]
+    """Opens the evaluators of `[evaluation]`, one a device or lane, each for one thread at a time. Verdicts
+    come through `search.verdict` with one of them."""
+
+
+class RunStage(Protocol):
+    """A stage's work: from the checkpoint folder `start` to its own final one. Goes on from the stage's latest
+    checkpoint where there is one. Raises UsageError, InfrastructureError."""
+
+    def __call__(
+        self,
+        recipe: Recipe,
+        run: RunDirectory,
+        *,
+        start: Path,
+        surroundings: Surroundings,
+        on_event: Callable[[Event], None],
+    ) -> Path: ...
+
+
+class Stage(NamedTuple):
+    """A stage as the command line offers it."""
+
+    help: str
+    """One line."""
+    module: str
+    """Has the function `run`; it may import transformers and TRL, so it is imported when the stage runs."""
+
+    def run(self) -> RunStage:
+        """The stage's function."""
+        function: RunStage = import_module(self.module).run
+        return function
+
+
+STAGES: dict[str, Stage] = {}
+"""By the name of their command, which is also their folder's."""

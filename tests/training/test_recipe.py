@@ -1,0 +1,88 @@
+"""Recipes: what is read, what is refused and in which words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cuda_l1.errors import UsageError
+from cuda_l1.training.recipe import Recipe, as_toml, load_recipe
+
+TEXT = """
+run_dir = "runs/one"
+
+[sft]
+steps = 7
+
+[contrastive.sampler]
+kind = "top"
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "recipe.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_recipe_reads_its_sections_and_has_defaults_for_the_rest(file: Path) -> None:
+    recipe = load_recipe(file)
+    assert (recipe.run_dir, recipe.sft.steps, recipe.contrastive.sampler.kind) == ("runs/one", 7, "top")
+    assert recipe.sft.batch == Recipe(run_dir="x").sft.batch
+
+
+def test_the_command_line_goes_before_the_file(file: Path) -> None:
+    wanted = ["sft.steps=9", "run_dir=/tmp/my run", "data.tasks=['synth:1:5']", "contrastive.sampler.count=3"]
+    recipe = load_recipe(file, wanted)
+    assert (recipe.sft.steps, recipe.run_dir, recipe.data.tasks) == (9, "/tmp/my run", ("synth:1:5",))
+    assert (recipe.contrastive.sampler.kind, recipe.contrastive.sampler.count) == ("top", 3)
+
+
+def test_what_is_written_reads_back_as_the_same(file: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(file, ["run_dir='a \"quoted\" näme\\'", "model.path=some/where", "run.seed=3"])
+    (tmp_path / "written.toml").write_text(as_toml(recipe))
+    assert load_recipe(tmp_path / "written.toml") == recipe
+
+
+def test_the_digest_is_of_what_decides_the_result(file: Path) -> None:
+    recipe = load_recipe(file)
+    assert load_recipe(file, ["run_dir=elsewhere"]).digest == recipe.digest
+    assert load_recipe(file, ["sft.steps=8"]).digest != recipe.digest
+    assert re.fullmatch("[0-9a-f]{64}", recipe.digest)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("sft.stepz=3", r"\[sft\] has no key `stepz`; did you mean `steps`\?"),
+        ("stf.steps=3", r"the top level has no key `stf`; did you mean `sft`\?"),
+        ("contrastive.sampler.kindd=top", r"\[contrastive.sampler\] has no key `kindd`; did you mean `kind`\?"),
+        ("sft.xyzzyxyzzy=3", r"\[sft\] has no key `xyzzyxyzzy`; known are steps, "),
+        ("sft.steps=0", r"sft.steps: input should be greater than or equal to 1, not 0"),
+        ("sft.steps=many", r"sft.steps: .* not 'many'"),
+        ("contrastive.sampler.kind=best", r"contrastive.sampler.kind: input should be 'bucket'"),
+        ("sft.steps", r"write section.key=value"),
+        ("run_dir.x=1", r"`run_dir` is no section"),
+    ],
+)
+def test_a_mistake_is_named_in_one_line(file: Path, override: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        load_recipe(file, [override])
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_no_recipes(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none.toml: cannot be read: No such file"):
+        load_recipe(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("[sft\nsteps = 3")
+    with pytest.raises(UsageError, match=r"bad.toml: .*line 1"):
+        load_recipe(tmp_path / "bad.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"run_dir = '\xff'")
+    with pytest.raises(UsageError, match="UTF-8"):
+        load_recipe(tmp_path / "bytes.toml")
+    (tmp_path / "empty.toml").write_text("")
+    with pytest.raises(UsageError, match=r"run_dir: field required"):
+        load_recipe(tmp_path / "empty.toml")
