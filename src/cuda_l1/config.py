@@ -213,7 +213,9 @@ class SamplerSettings(Frozen):
 class PromptSettings(Frozen):
     """What a prompt holds beside the task and its exemplars."""
 
-    kind: Literal["contrastive", "one-shot"] = "contrastive"
+    kind: Literal["contrastive", "one-shot", "compact"] = "contrastive"
+    """`compact`: the task and scored variants alone, in few tokens, answered by what follows the task's own text; for
+    policies that are trained on it."""
     language: Literal["auto", "cuda", "triton", "cpp", "pytorch"] = "auto"
     """What the model is asked to write; auto: CUDA C++ or Triton on a GPU, C++ on a CPU."""
     device_facts: bool = True

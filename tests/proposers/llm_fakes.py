@@ -46,7 +46,7 @@ class FakePrompts:
     def spoken(self, text: str) -> str:
         return text.rpartition("</think>")[2]
 
-    def parse(self, text: str, finish_reason: str) -> Parsed:
+    def parse(self, text: str, finish_reason: str, *, reference: str) -> Parsed:
         if text.startswith("code "):
             return Parsed(text[5:])
         problems: dict[str, ReplyProblem] = {"length": "cut-off", "refusal": "refusal"}

@@ -96,7 +96,7 @@ PromptOption = Annotated[
     typer.Option(
         "--prompt",
         metavar="KIND",
-        help="contrastive or one-shot, e.g. 'contrastive,language=triton,max_tokens=16000'.",
+        help="contrastive, one-shot or compact, e.g. 'contrastive,language=triton,max_tokens=16000'.",
     ),
 ]
 Repair = Annotated[

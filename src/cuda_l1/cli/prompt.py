@@ -22,6 +22,7 @@ class Kind(StrEnum):
 
     contrastive = "contrastive"
     one_shot = "one-shot"
+    compact = "compact"
     repair = "repair"
 
 
@@ -95,7 +96,7 @@ def prompt(
     output = Output(as_json=json)
     counter = load_tokenizer(tokenizer) if tokenizer else ESTIMATE
     settings = PromptSettings(
-        kind="one-shot" if kind is Kind.one_shot else "contrastive",
+        kind="contrastive" if kind is Kind.repair else kind.value,
         language=language.value,
         profile=profile,
         failures=failures,

@@ -11,6 +11,7 @@ from typing import Any
 
 from cuda_l1.config import PromptSettings
 from cuda_l1.errors import UsageError
+from cuda_l1.prompts.continuation import continuation
 from cuda_l1.prompts.facts import DeviceFacts, FailedAttempt, Roofline
 from cuda_l1.prompts.shortening import shortened_lines
 from cuda_l1.prompts.templates import PromptTemplate, built_in_template
@@ -44,7 +45,7 @@ def render(
     long even without all of these.
     """
     chosen = settings or PromptSettings()
-    shown = list(exemplars) if chosen.kind == "contrastive" or template else []
+    shown = list(exemplars) if chosen.kind != "one-shot" or template else []
     values = {
         **_common(task, facts, chosen, counter),
         "roofline": roofline if chosen.roofline else None,
@@ -54,7 +55,7 @@ def render(
     }
     used = template or built_in_template(chosen.kind)
     while True:
-        prompt = _prompt(used, {**values, **_exemplars(shown, chosen, counter)}, shown)
+        prompt = _prompt(used, {**values, **_exemplars(shown, chosen, counter, task.source)}, shown)
         size = prompt_tokens(prompt, counter)
         if chosen.max_tokens is None or size <= chosen.max_tokens:
             return prompt
@@ -94,7 +95,7 @@ def render_repair(
     chosen = settings or PromptSettings()
     values = {
         **_common(task, facts, chosen, counter),
-        **_exemplars([], chosen, counter),
+        **_exemplars([], chosen, counter, task.source),
         "roofline": None,
         "profile": None,
         "cases": [],
@@ -125,13 +126,20 @@ def _common(task: Task, facts: DeviceFacts | None, settings: PromptSettings, cou
     }
 
 
-def _exemplars(exemplars: Sequence[Exemplar], settings: PromptSettings, counter: TokenCounter) -> dict[str, Any]:
+def _exemplars(
+    exemplars: Sequence[Exemplar], settings: PromptSettings, counter: TokenCounter, reference: str
+) -> dict[str, Any]:
+    """In a compact prompt a variant is what follows the reference in its file, as an answer to it would be."""
     shown = [
         {
             "number": number,
             "language": each.language,
             "score": each.score,
-            "source": shortened_lines(each.source, settings.exemplar_tokens, counter),
+            "source": shortened_lines(
+                continuation(reference, each.source) if settings.kind == "compact" else each.source,
+                settings.exemplar_tokens,
+                counter,
+            ),
         }
         for number, each in enumerate(exemplars, start=1)
     ]

@@ -69,9 +69,11 @@ class Prompting:
         attempt = FailedAttempt(source=failed.source, outcome=failed.outcome, detail=failed.detail, log=failed.log)
         return render_repair(task, attempt, facts=self.facts, settings=self.settings, counter=self.counter)
 
-    def parse(self, text: str, finish_reason: str = "", kind: ReplyKind | None = None) -> ParsedReply:
+    def parse(
+        self, text: str, finish_reason: str = "", kind: ReplyKind | None = None, *, reference: str = ""
+    ) -> ParsedReply:
         """What a reply holds; sections are looked for where the prompt's kind asks for them. Never raises."""
-        return parse_reply(text, kind=kind or self.settings.kind, finish_reason=finish_reason)
+        return parse_reply(text, kind=kind or self.settings.kind, finish_reason=finish_reason, reference=reference)
 
     def spoken(self, text: str) -> str:
         """A reply without what the model thought aloud."""

@@ -12,13 +12,16 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from cuda_l1.endpoint import one_line
+from cuda_l1.prompts.continuation import whole_file
 from cuda_l1.prompts.fences import Block, blocks_of
 from cuda_l1.prompts.python_text import defines_model_new, syntax_problem
 from cuda_l1.prompts.sections import ANALYSIS, CODE, DESIGN, NAMES, Section, sections_of
 from cuda_l1.prompts.thinking import GAP, without_thinking
 from cuda_l1.types import ReplyProblem
 
-ReplyKind = Literal["contrastive", "one-shot", "repair"]
+ReplyKind = Literal["contrastive", "one-shot", "compact", "repair"]
+SECTIONED = frozenset({"contrastive", "compact"})
+"""Kinds of prompts that ask for sections."""
 CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 """What a server calls an answer that met its limit."""
 REFUSED = frozenset({"content_filter", "refusal"})
@@ -42,19 +45,32 @@ class ParsedReply(NamedTuple):
     """Sections that were asked for and are not there, or are empty; a reply may be used without them."""
 
 
-def parse_reply(text: str, *, kind: ReplyKind = "contrastive", finish_reason: str = "") -> ParsedReply:
+def parse_reply(
+    text: str, *, kind: ReplyKind = "contrastive", finish_reason: str = "", reference: str = ""
+) -> ParsedReply:
     """What a reply to a prompt of this kind holds. Never raises for what a model wrote.
 
-    `finish_reason` is the server's word on why the text ends; empty where it says nothing.
+    `finish_reason` is the server's word on why the text ends; empty where it says nothing. `reference` is the task's
+    text, which the answer to a compact prompt continues: the source is both, as one file.
     """
     visible, thinking = without_thinking(_normal(text))
     lines = visible.split("\n")
     blocks = blocks_of(lines)
-    sections = sections_of(lines, blocks) if kind == "contrastive" else []
+    sections = sections_of(lines, blocks) if kind in SECTIONED else []
     found = _answer(visible, blocks, sections, finish_reason, thinking)
     texts = {name: "\n\n".join(s.text for s in sections if s.name == name).replace(GAP, "") for name in NAMES}
-    asked = NAMES if kind == "contrastive" else ()
-    return ParsedReply(texts[ANALYSIS], texts[DESIGN], *found, tuple(name for name in asked if not texts[name].strip()))
+    asked = NAMES if kind in SECTIONED else ()
+    source, problem, detail = found
+    if kind == "compact" and source is not None:
+        source = whole_file(reference, source)
+    return ParsedReply(
+        texts[ANALYSIS],
+        texts[DESIGN],
+        source,
+        problem,
+        detail,
+        tuple(name for name in asked if not texts[name].strip()),
+    )
 
 
 def spoken(text: str) -> str:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 SYSTEM = "system.j2"
-BUILT_IN = {"contrastive": "contrastive.j2", "one-shot": "oneshot.j2", "repair": "repair.j2"}
+SYSTEM_COMPACT = "system_compact.j2"
+BUILT_IN = {"contrastive": "contrastive.j2", "one-shot": "oneshot.j2", "compact": "compact.j2", "repair": "repair.j2"}
 KNOWN = (
     "task", "language", "device", "facts", "roofline", "profile", "exemplars", "scores", "failures", "cases", "data",
 )  # fmt: skip
@@ -26,20 +27,22 @@ class PromptTemplate(NamedTuple):
 
     name: str
     user: str
+    system: str = SYSTEM
+    """The file of the system message."""
 
     @property
     def version(self) -> str:
         """Name and hash of all the texts that it is made of, e.g. `contrastive@1f3a9c20`."""
-        return f"{self.name}@{digest(*_parts(self.user), *_parts(_built_in(SYSTEM)))[:8]}"
+        return f"{self.name}@{digest(*_parts(self.user), *_parts(_built_in(self.system)))[:8]}"
 
     def render(self, values: dict[str, Any]) -> tuple[str, str]:
         """System and user message. Raises UsageError."""
-        return _rendered("system", _built_in(SYSTEM), values), _rendered(self.name, self.user, values)
+        return _rendered("system", _built_in(self.system), values), _rendered(self.name, self.user, values)
 
 
 def built_in_template(kind: str) -> PromptTemplate:
-    """The template of `contrastive`, `one-shot` or `repair`."""
-    return PromptTemplate(kind, _built_in(BUILT_IN[kind]))
+    """The template of `contrastive`, `one-shot`, `compact` or `repair`."""
+    return PromptTemplate(kind, _built_in(BUILT_IN[kind]), SYSTEM_COMPACT if kind == "compact" else SYSTEM)
 
 
 def load_template(path: Path) -> PromptTemplate:

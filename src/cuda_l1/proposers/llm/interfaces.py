@@ -74,8 +74,8 @@ class Prompts(Protocol):
         """A reply without what the model thought aloud."""
         ...
 
-    def parse(self, text: str, finish_reason: str) -> Parsed:
-        """What a reply holds. Never raises."""
+    def parse(self, text: str, finish_reason: str, *, reference: str) -> Parsed:
+        """What a reply about the task with the text `reference` holds. Never raises."""
         ...
 
 

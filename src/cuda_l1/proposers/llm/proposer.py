@@ -247,7 +247,7 @@ class LlmProposer:
     def _reply(self, question: Question, answer: Answer, wall_s: float) -> tuple[Reply, Candidate | None]:
         text = self._prompts.spoken(answer.text) if answer.text else answer.refusal
         finish_reason = answer.finish_reason if answer.text or not answer.refusal else "refusal"
-        parsed = self._prompts.parse(text, finish_reason)
+        parsed = self._prompts.parse(text, finish_reason, reference=question.task.source)
         prompt, place = question.prompt, question.asked.place
         cost = self._purse.cost(
             question.asked.settings.name,
@@ -279,7 +279,7 @@ class LlmProposer:
 
     def _candidate(self, task: Task, reply: Reply) -> Candidate | None:
         """That of a stored reply."""
-        parsed = self._prompts.parse(reply.text, reply.finish_reason)
+        parsed = self._prompts.parse(reply.text, reply.finish_reason, reference=task.source)
         return _candidate(task, reply, parsed.source, parsed.design) if parsed.source is not None else None
 
 
