@@ -273,6 +273,45 @@ class LlmSettings(Frozen):
     """Of the draws of exemplars."""
 
 
+class PromptFormat(Frozen):
+    """What a policy was trained to read and write; `prompt_format.json` beside its weights."""
+
+    prompt: PromptSettings = PromptSettings()
+    """`template` is relative to the checkpoint's folder."""
+    sampler: SamplerSettings = SamplerSettings()
+    max_new_tokens: int | None = Field(None, ge=1)
+    """The longest reply that it has learnt from."""
+
+
+class GenerationSettings(Frozen):
+    """How a policy writes its replies."""
+
+    temperature: float = Field(1.0, ge=0, allow_inf_nan=False)
+    """0: the most likely token, each time."""
+    top_p: float = Field(1.0, gt=0, le=1)
+    """Draw among the most likely tokens that together have this probability; 1: among all."""
+    max_new_tokens: int | None = Field(None, ge=1)
+    """Of one reply; None: as the checkpoint says, else half of its context, at most 4096."""
+    batch: int = Field(8, ge=1, le=4096)
+    """Replies that are written together."""
+    device: str = "auto"
+    """`cpu`, `cuda`, `cuda:N`; auto: where candidates are judged, in turn with them."""
+    seed: int = 0
+    """Of the replies, and of the draws of exemplars."""
+
+
+class PolicySettings(Frozen):
+    """The proposer `policy`: a trained checkpoint that writes in this process."""
+
+    checkpoint: str
+    """A folder with weights, tokenizer and chat template."""
+    sha: str
+    """Digest of its files: other weights in the same folder are another policy."""
+    prompt: PromptSettings = PromptSettings()
+    sampler: SamplerSettings = SamplerSettings()
+    generation: GenerationSettings = GenerationSettings()
+
+
 class SearchSettings(Frozen):
     """One `optimize` run; its digest names the run directory, by which the same settings find their run again."""
 
@@ -294,6 +333,8 @@ class SearchSettings(Frozen):
     """Who gives a second opinion on a jump in speed-up; None: nobody."""
     llm: LlmSettings | None = None
     """What the proposer `llm` is made of."""
+    policy: PolicySettings | None = None
+    """What the proposer `policy` is made of."""
 
 
 class CollectSettings(Frozen):
@@ -338,6 +379,8 @@ class BenchSettings(Frozen):
     limits: Limits = Limits()
     llm: LlmSettings | None = None
     """What the proposer `llm` of the searches is made of."""
+    policy: PolicySettings | None = None
+    """What the proposer `policy` of the searches is made of."""
 
 
 def config_home() -> Path:

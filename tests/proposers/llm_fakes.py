@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from cuda_l1.config import LlmSettings, ModelSettings
-from cuda_l1.proposers.llm.interfaces import Failed
+from cuda_l1.proposers.interfaces import Failed
 from cuda_l1.proposers.llm.prices import Prices
 from cuda_l1.proposers.llm.proposer import LlmProposer
 from cuda_l1.types import (

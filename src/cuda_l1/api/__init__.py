@@ -58,7 +58,8 @@ def optimize(
     `5m`, or a number of evaluations. `final_budget`: a time for the pairs of the final beyond its first five. `limits`:
     deadlines and caps of an evaluation. `reviewer`: a language model that is asked about a jump in speed-up; the task's
     and candidates' text is sent there. `llm`: what the proposer `llm` is made of, where it is among `proposers`; the
-    task's and candidates' text is sent to its models. The module and its weights are judged in other processes; the
+    task's and candidates' text is sent to its models. `policy:FOLDER` among `proposers` asks a trained checkpoint as it
+    was trained to be asked. The module and its weights are judged in other processes; the
     result holds the very same Parameter objects. Its `report` says what was measured, and `report["fallbacks"]` counts
     calls that ran the original. Forward only: use it under `torch.no_grad()`.
 
@@ -66,6 +67,7 @@ def optimize(
     sandbox rung R0), ArchiveError, EndpointError (nobody answers at a model's address).
     """
     from cuda_l1.api.llm import patience
+    from cuda_l1.api.policy import PolicyOptions, parse_policy
     from cuda_l1.api.proposers import check_proposers
     from cuda_l1.api.searching import run_search
     from cuda_l1.archive import Archive
@@ -80,6 +82,7 @@ def optimize(
     check_clock(clock, device)
     folder = data_folder(archive)
     task = task_from_module(module, example_inputs, work_dir=folder / "weights")
+    policy = parse_policy(PolicyOptions(), proposers)
     settings = SearchSettings(
         task_sha=task.sha,
         device=device,
@@ -90,9 +93,10 @@ def optimize(
         proposers=tuple(proposers),
         final_budget_s=parse_final_budget(final_budget),
         limits=limits or Limits(),
-        patience=patience(llm),
+        patience=patience(llm or policy),
         reviewer=reviewer,
         llm=llm,
+        policy=policy,
     )
     check_proposers(settings)
     with (

@@ -96,9 +96,10 @@ def _search_settings(task: Task, settings: BenchSettings, device: str) -> Search
         budget_evaluations=settings.budget_evaluations,
         proposers=settings.proposers,
         final_budget_s=settings.final_budget_s,
-        patience=patience(settings.llm),
+        patience=patience(settings.llm or settings.policy),
         limits=settings.limits,
         llm=settings.llm,
+        policy=settings.policy,
     )
 
 

@@ -16,18 +16,15 @@ from cuda_l1.report.ledger import ModelUse, model_uses
 from cuda_l1.search.collect import Attempts, Writer, collect
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.tasks import load_tasks
-from cuda_l1.tasks.contamination import EvaluationTasks
-from cuda_l1.tasks.dataflow import Unreadable, read_graph
+from cuda_l1.tasks.evaluation_suites import short_name
 from cuda_l1.tasks.graph_hash import graph_hash
 from cuda_l1.tasks.public_sets import PUBLIC_SETS, read_public_set
-from cuda_l1.tasks.synth import known_graphs, split_of
+from cuda_l1.tasks.synth import split_of_task
 from cuda_l1.types import Candidate, Clock, Origin, Record, Task
 
 FAULTS = 3
 """So many faults of the machine in a row end a collection: with a broken device the rest would fail as well."""
 LICENCES = {"builtin": "MIT", "kernelbench": "MIT"}
-UNREADABLE_VALIDATION = 0.1
-"""Share of the tasks without a readable graph that go to the split `validation`."""
 OWN = "that of your own files"
 
 
@@ -75,24 +72,6 @@ def read_source(spec: str, *, device: str) -> Source:
     provenance = {imported.task.sha: imported.provenance for imported in read.found}
     unique = list({task.sha: task for task in wanted}.values())
     return Source(spec, short_name(spec), unique, given, provenance, read.licence, read.problems)
-
-
-def short_name(spec: str) -> str:
-    """`kernelbench:/data/KernelBench#level1` as `kernelbench:KernelBench#level1`."""
-    kind, separator, rest = spec.rpartition(":")
-    return f"{kind}{separator}{rest if kind == 'hf' else Path(rest).name}"
-
-
-def evaluation_tasks(against: Sequence[str], device: str) -> tuple[EvaluationTasks, list[str]]:
-    """The built-in suite, KernelBench by its graphs, and the suites in `against`; and their names. Raises TaskError."""
-    known, names = EvaluationTasks(), ["builtin", "kernelbench"]
-    for place in ("cpu", "cuda"):
-        known.add(load_tasks("builtin", device=place))
-    known.add_graphs("kernelbench", known_graphs())
-    for spec in against:
-        known.add(load_tasks(spec, device=device))
-        names.append(short_name(spec))
-    return known, names
 
 
 class Collection:
@@ -202,20 +181,12 @@ def _proposed(candidate: Candidate) -> dict[str, Any]:
 
 def training_split(task: Task) -> Split:
     """The split of a task's computation, the generator's for all suites: what it holds out is never trained on."""
-    try:
-        found = split_of(read_graph(task.source))
-    except Unreadable:
-        share = int(graph_hash(task)[-8:], 16) / 2**32
-        return "validation" if share < UNREADABLE_VALIDATION else "train"
-    return "train" if found == "train" else "validation"
+    return "train" if split_of_task(task) == "train" else "validation"
 
 
 def is_held_out(task: Task) -> bool:
     """Whether it is a synthetic task that is there to evaluate with."""
-    try:
-        return task.suite == "synth" and split_of(read_graph(task.source)) == "held-out"
-    except Unreadable:
-        return False
+    return task.suite == "synth" and split_of_task(task) == "held-out"
 
 
 def example_of(task: Task, record: Record, by: str, source: Source, overlaps: str | None) -> Example:

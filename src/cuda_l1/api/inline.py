@@ -17,18 +17,21 @@ def parse_inline(
     option: str,
     text: str,
     kind: type[M],
-    first: str,
+    first: str | None,
     *,
     given: Mapping[str, Any] | None = None,
     hidden: Sequence[str] = (),
 ) -> M:
-    """`text` as settings of `kind`: the part before the first comma is the field `first`, the others are named.
+    """`text` as settings of `kind`: the part before the first comma is the field `first`, the others are named; without
+    a `first` all are.
 
     `given` are defaults, which the text overrides; `hidden` are fields that it may not name. Raises UsageError, which
     lists what may be named.
     """
-    head, *parts = (part.strip() for part in text.split(","))
-    values: dict[str, Any] = {**(given or {}), **({first: head} if head else {})}
+    parts = [part.strip() for part in text.split(",")]
+    values: dict[str, Any] = dict(given or {})
+    if first and (head := parts.pop(0)):
+        values[first] = head
     known = [name for name in kind.model_fields if name != first and name not in hidden]
     for part in filter(None, parts):
         name, equals, value = (word.strip() for word in part.partition("="))
@@ -39,6 +42,6 @@ def parse_inline(
         return kind.model_validate(values)
     except ValidationError as error:
         fault = error.errors()[0]
-        place = str(fault["loc"][0]) if fault["loc"] else first
+        place = str(fault["loc"][0]) if fault["loc"] else first or kind.__name__
         said = str(fault["msg"])
         raise UsageError(f"{option} {text}: {place}: {said[:1].lower()}{said[1:]}") from error

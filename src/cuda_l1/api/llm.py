@@ -11,11 +11,11 @@ from cuda_l1.api.addresses import check_address
 from cuda_l1.api.inline import parse_inline
 from cuda_l1.api.prompting import make_prompting
 from cuda_l1.archive import Archive
-from cuda_l1.config import LlmSettings, ModelSettings, PromptSettings, SamplerSettings, SearchSettings
+from cuda_l1.config import LlmSettings, ModelSettings, PolicySettings, PromptSettings, SamplerSettings, SearchSettings
 from cuda_l1.endpoint import KEY_VARIABLE, Background, Chat, place_of, read_key
 from cuda_l1.errors import EndpointError, UsageError
 from cuda_l1.prompts.templates import load_template
-from cuda_l1.proposers.llm.interfaces import Replies
+from cuda_l1.proposers.interfaces import Replies
 from cuda_l1.proposers.llm.prices import default_prices, load_prices, price_of
 from cuda_l1.proposers.llm.proposer import LlmProposer
 from cuda_l1.proposers.llm.purse import Purse
@@ -38,8 +38,10 @@ class LlmOptions(NamedTuple):
     max_usd: float | None = None
     max_tokens: int | None = None
     prices: str | None = None
-    sampler: str = "bucket"
-    prompt: str = "contrastive"
+    sampler: str | None = None
+    """None: bucket."""
+    prompt: str | None = None
+    """None: contrastive."""
     repair: bool = True
     seed: int = 0
 
@@ -63,8 +65,8 @@ def parse_llm(options: LlmOptions, proposers: Sequence[str]) -> LlmSettings | No
         check_address("--base-url", model.url)
     return LlmSettings(
         models=models,
-        prompt=parse_inline("--prompt", options.prompt, PromptSettings, "kind"),
-        sampler=parse_inline("--sampler", options.sampler, SamplerSettings, "kind"),
+        prompt=parse_inline("--prompt", options.prompt or "", PromptSettings, "kind"),
+        sampler=parse_inline("--sampler", options.sampler or "", SamplerSettings, "kind"),
         repair=options.repair,
         max_usd=options.max_usd,
         max_tokens=options.max_tokens,
@@ -78,8 +80,8 @@ def _has_address(text: str) -> bool:
     return any(part.partition("=")[0].strip() == "url" for part in text.split(",")[1:])
 
 
-def patience(settings: LlmSettings | None) -> int:
-    """Evaluations without a gain before a search ends."""
+def patience(settings: LlmSettings | PolicySettings | None) -> int:
+    """Evaluations without a gain before a search ends; `settings` are those of a model that proposes."""
     own: int = SearchSettings.model_fields["patience"].default
     return own if settings is None else PATIENCE
 

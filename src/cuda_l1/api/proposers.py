@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,17 +27,18 @@ class Sources:
     """Hears of each reply of a language model."""
 
 
-def _techniques(chosen: Sequence[str], settings: SearchSettings, sources: Sources | None) -> Proposer:
+def _techniques(chosen: str, settings: SearchSettings, sources: Sources | None) -> Proposer:
     from cuda_l1.proposers.techniques.proposer import TechniqueProposer
 
-    return TechniqueProposer(settings.device, settings.precision, chosen or None, settings.clock)
+    names = [name for name in chosen.split("+") if name]
+    return TechniqueProposer(settings.device, settings.precision, names or None, settings.clock)
 
 
-def _llm(chosen: Sequence[str], settings: SearchSettings, sources: Sources | None) -> Proposer | None:
+def _llm(chosen: str, settings: SearchSettings, sources: Sources | None) -> Proposer | None:
     from cuda_l1.api.llm import check_llm, llm_proposer
 
     if chosen:
-        raise UsageError(f"--proposer llm:{'+'.join(chosen)}: models are named with --model NAME")
+        raise UsageError(f"--proposer llm:{chosen}: models are named with --model NAME")
     if settings.llm is None:
         raise UsageError("--proposer llm: name a model, e.g. --model NAME, as its endpoint calls it")
     if sources is None:
@@ -54,11 +55,31 @@ def _llm(chosen: Sequence[str], settings: SearchSettings, sources: Sources | Non
     )
 
 
-PROPOSERS: dict[str, Callable[[Sequence[str], SearchSettings, Sources | None], Proposer | None]] = {
+def _policy(chosen: str, settings: SearchSettings, sources: Sources | None) -> Proposer | None:
+    from cuda_l1.api.policy import check_policy, policy_proposer
+
+    if settings.policy is None:
+        raise UsageError("--proposer policy: name a checkpoint, policy:FOLDER, in `optimize` or `bench --optimize`")
+    if sources is None:
+        check_policy(settings.policy, settings)
+        return None
+    return policy_proposer(
+        settings.policy,
+        settings,
+        archive=sources.archive,
+        run=sources.run,
+        environment=sources.environment,
+        roofline_us=sources.roofline_us,
+        on_reply=sources.on_reply,
+    )
+
+
+PROPOSERS: dict[str, Callable[[str, SearchSettings, Sources | None], Proposer | None]] = {
     "techniques": _techniques,
     "llm": _llm,
+    "policy": _policy,
 }
-"""Name -> what makes it, or without sources checks that it could be made."""
+"""Name -> what makes it of the text behind the name's colon, or without sources checks that it could be made."""
 
 
 def check_proposers(settings: SearchSettings) -> None:
@@ -70,7 +91,8 @@ def check_proposers(settings: SearchSettings) -> None:
 
 
 def make_proposers(settings: SearchSettings, sources: Sources) -> list[Proposer]:
-    """The proposers of `settings`: `techniques`, or `techniques:NAME+NAME` for some of them; `llm`.
+    """The proposers of `settings`: `techniques`, or `techniques:NAME+NAME` for some of them; `llm`;
+    `policy:FOLDER`.
 
     Raises UsageError that names the known ones.
     """
@@ -87,4 +109,4 @@ def _make(text: str, settings: SearchSettings, sources: Sources | None) -> Propo
     name, _, chosen = text.partition(":")
     if name not in PROPOSERS:
         raise UsageError(f"unknown proposer `{name}`; known are {', '.join(PROPOSERS)}")
-    return PROPOSERS[name]([part for part in chosen.split("+") if part], settings, sources)
+    return PROPOSERS[name](chosen, settings, sources)

@@ -18,9 +18,8 @@ from cuda_l1.config import SCREEN, SearchSettings
 from cuda_l1.errors import CandidateError, InfrastructureError, TaskError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.export.dropin import dropin_candidate
-from cuda_l1.proposers import Proposer
+from cuda_l1.proposers import ModelProposer, Proposer
 from cuda_l1.proposers.baselines import baselines
-from cuda_l1.proposers.llm.proposer import LlmProposer
 from cuda_l1.reviewer import Reviewer
 from cuda_l1.search import Result
 from cuda_l1.search import optimize as search
@@ -79,7 +78,7 @@ def run_search(
             roofline_us=least_us,
             started=time.monotonic() if started is None else started,
         )
-        faults = [proposer.fault if isinstance(proposer, LlmProposer) else None for proposer in proposers]
+        faults = [proposer.fault if isinstance(proposer, ModelProposer) else None for proposer in proposers]
     if faults[0] is not None and all(faults):
         raise as_exit(faults[0])  # nobody but models was asked, and none has ever replied
     if result.stop_reason != "interrupted":
@@ -93,7 +92,7 @@ def _made(settings: SearchSettings, sources: Sources) -> Iterator[list[Proposer]
     proposers = make_proposers(settings, sources)
     with contextlib.ExitStack() as stack:
         for proposer in proposers:
-            if isinstance(proposer, LlmProposer):
+            if isinstance(proposer, ModelProposer):
                 stack.callback(proposer.close)
         yield proposers
 

@@ -71,8 +71,9 @@ def bench(
     max_usd: o.MaxUsd = None,
     max_tokens: o.MaxTokens = None,
     prices: o.PricesOption = None,
-    sampler: o.SamplerOption = "bucket",
-    prompt: o.PromptOption = "contrastive",
+    sampler: o.SamplerOption = None,
+    prompt: o.PromptOption = None,
+    generation: o.GenerationOption = None,
     repair: o.Repair = True,
     seed: o.Seed = 0,
     archive: o.ArchiveOption = None,
@@ -89,6 +90,7 @@ def bench(
     from cuda_l1.api.limits import parse_final_budget, parse_limits
     from cuda_l1.api.llm import LlmOptions, parse_llm, unpriced
     from cuda_l1.api.places import check_clock, resolve_device
+    from cuda_l1.api.policy import PolicyOptions, parse_policy
     from cuda_l1.config import BenchSettings, SearchSettings
     from cuda_l1.tasks import load_tasks, suite_problems
     from cuda_l1.types import digest
@@ -98,7 +100,9 @@ def bench(
     options = LlmOptions(
         model or (), base_url, key_file, max_usd, max_tokens, prices, sampler, prompt, repair=repair, seed=seed
     )
+    writing = PolicyOptions(generation, sampler, prompt, seed)
     llm = parse_llm(options, proposers) if optimize else None
+    policy = parse_policy(writing, proposers) if optimize else None
     place = resolve_device(device)
     check_clock(clock, place)
     if bundle is not None:
@@ -122,11 +126,12 @@ def bench(
         final_budget_s=parse_final_budget(final_budget),
         limits=parse_limits(limits),
         llm=llm,
+        policy=policy,
     )
     if optimize:
         from cuda_l1.api.proposers import check_proposers
 
-        check_proposers(SearchSettings(task_sha="", device=place, proposers=proposers, llm=llm))
+        check_proposers(SearchSettings(task_sha="", device=place, proposers=proposers, llm=llm, policy=policy))
         if llm and (line := unpriced(llm)):
             Output.say(line)
     return _run(mine, settings, place, resume, archive, bundle, Output(as_json=json))

@@ -68,7 +68,7 @@ def collect(
 
     Example: cuda-l1 collect my_tasks/ --out variants --proposer techniques,llm --model qwen3 --max-usd 20
     """
-    from cuda_l1.api.collecting import evaluation_tasks, read_source
+    from cuda_l1.api.collecting import read_source
     from cuda_l1.api.collecting_writers import search_settings
     from cuda_l1.api.limits import parse_limits
     from cuda_l1.api.llm import LlmOptions, parse_llm, unpriced
@@ -77,6 +77,7 @@ def collect(
     from cuda_l1.cli.results import ledger
     from cuda_l1.config import CollectSettings
     from cuda_l1.export.dataset import CardFacts, check_folder, write_dataset
+    from cuda_l1.tasks.evaluation_suites import evaluation_tasks
     from cuda_l1.types import digest
 
     output = Output(as_json=json)

@@ -29,7 +29,8 @@ def optimize(
     budget: Annotated[str, typer.Option(help="A time (60s, 5m, 1h) or a number of evaluations (20).")] = "60s",
     clock: Annotated[o.ClockChoice | None, typer.Option(help="The objective; default: device on a GPU.")] = None,
     proposer: Annotated[
-        str, typer.Option(help="Who proposes, separated by commas: techniques, techniques:NAME+NAME, llm.")
+        str,
+        typer.Option(help="Who proposes, with commas between: techniques, techniques:NAME+NAME, llm, policy:FOLDER."),
     ] = "techniques",
     precision: o.PrecisionOption = o.PrecisionChoice.default,
     out: Annotated[
@@ -47,8 +48,9 @@ def optimize(
     max_usd: o.MaxUsd = None,
     max_tokens: o.MaxTokens = None,
     prices: o.PricesOption = None,
-    sampler: o.SamplerOption = "bucket",
-    prompt: o.PromptOption = "contrastive",
+    sampler: o.SamplerOption = None,
+    prompt: o.PromptOption = None,
+    generation: o.GenerationOption = None,
     repair: o.Repair = True,
     seed: o.Seed = 0,
     reviewer: o.ReviewerOption = None,
@@ -63,11 +65,14 @@ def optimize(
     Example: cuda-l1 optimize model.py::Block --inputs 'randn(8,128,4096):bf16' --init 4096
 
     Example: cuda-l1 optimize model.py --proposer techniques,llm --model qwen3 --base-url http://localhost:8000/v1
+
+    Example: cuda-l1 optimize model.py --proposer techniques,policy:checkpoint --generation temperature=0.8
     """
     from cuda_l1.api.budget import parse_budget
     from cuda_l1.api.limits import parse_final_budget, parse_limits
     from cuda_l1.api.llm import LlmOptions, parse_llm, patience
     from cuda_l1.api.places import check_clock, resolve_device
+    from cuda_l1.api.policy import PolicyOptions, parse_policy
     from cuda_l1.api.reviewing import parse_reviewer
     from cuda_l1.config import SearchSettings
     from cuda_l1.tasks import load_task
@@ -79,7 +84,8 @@ def optimize(
     options = LlmOptions(
         model or (), base_url, key_file, max_usd, max_tokens, prices, sampler, prompt, repair=repair, seed=seed
     )
-    llm = parse_llm(options, proposers)
+    writing = PolicyOptions(generation, sampler, prompt, seed)
+    llm, policy = parse_llm(options, proposers), parse_policy(writing, proposers)
     place = resolve_device(device)
     check_clock(clock, place)
     loaded = load_task(task, device=place, dtype=dtype, inputs=inputs, init=init, weights=weights)
@@ -94,10 +100,11 @@ def optimize(
         budget_evaluations=evaluations,
         proposers=proposers,
         final_budget_s=final_s,
-        patience=patience(llm),
+        patience=patience(llm or policy),
         limits=allowed,
         reviewer=asked,
         llm=llm,
+        policy=policy,
     )
     return _run(loaded, settings, archive, target, Output(as_json=json))
 

@@ -83,26 +83,39 @@ PricesOption = Annotated[
     typer.Option("--prices", metavar="FILE", help="What models cost; default ~/.config/cuda-l1/prices.toml."),
 ]
 SamplerOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--sampler",
         metavar="KIND",
         help="Which earlier variants a model is shown: bucket, island, random, top, none, or a control, "
-        "bucket-shuffled-scores and bucket-hidden-scores; e.g. 'bucket,count=2'.",
+        "bucket-shuffled-scores and bucket-hidden-scores; e.g. 'bucket,count=2'. A search takes "
+        "bucket, with a policy what it was trained with.",
     ),
 ]
 PromptOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--prompt",
         metavar="KIND",
-        help="contrastive, one-shot or compact, e.g. 'contrastive,language=triton,max_tokens=16000'.",
+        help="contrastive, one-shot or compact, e.g. 'contrastive,language=triton,max_tokens=16000'. A "
+        "search takes contrastive, with a policy what it was trained with.",
     ),
 ]
 Repair = Annotated[
     bool, typer.Option("--repair/--no-repair", help="Hand what fails back once, with what was said about it.")
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the draws of earlier variants.")]
+GenerationOption = Annotated[
+    str | None,
+    typer.Option(
+        "--generation",
+        metavar="NAME=VALUE,...",
+        help="For --proposer policy:FOLDER: how it writes, e.g. 'temperature=0.8,max_new_tokens=1024,batch=16,"
+        "device=cuda:1'.",
+    ),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", metavar="N", help="Of the draws of earlier variants, and of a policy's replies.")
+]
 
 Shapes = Annotated[
     str | None,

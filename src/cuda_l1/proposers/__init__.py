@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
+from cuda_l1.errors import EndpointError, UsageError
 from cuda_l1.types import Candidate, Record, Task
 
 
@@ -38,4 +39,18 @@ class Proposer(Protocol):
         `history` holds the records of this task so far, of all proposers, oldest first. `until` is a
         `time.monotonic()`: nothing new is begun after it, and None then says no more than that the time is up.
         """
+        ...
+
+
+@runtime_checkable
+class ModelProposer(Proposer, Protocol):
+    """One that asks language models, at an endpoint or in this process."""
+
+    @property
+    def fault(self) -> EndpointError | UsageError | None:
+        """Why nothing could be asked, where no model has ever replied."""
+        ...
+
+    def close(self) -> None:
+        """Leaves what is under way."""
         ...

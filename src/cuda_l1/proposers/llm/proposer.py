@@ -11,22 +11,22 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 
 from cuda_l1.config import LlmSettings
-from cuda_l1.endpoint import Answer, Background, one_line
+from cuda_l1.endpoint import Answer, Background
 from cuda_l1.errors import EndpointError, UsageError
 from cuda_l1.proposers import NOT_YET, NotYet
-from cuda_l1.proposers.llm.interfaces import Draw, Failed, Prompts, Replies
+from cuda_l1.proposers.interfaces import Draw, Failed, Prompts, Replies
 from cuda_l1.proposers.llm.ledger import Ledger
 from cuda_l1.proposers.llm.prices import Prices
 from cuda_l1.proposers.llm.purse import Purse, estimated_tokens
 from cuda_l1.proposers.llm.questions import Asked, Question
 from cuda_l1.proposers.llm.talk import FailedText, Talk
-from cuda_l1.types import Candidate, Origin, Outcome, Prompt, Record, Reply, Task, detect_language
+from cuda_l1.proposers.replies import read_reply
+from cuda_l1.types import Candidate, Outcome, Prompt, Record, Reply, Task
 
 REPAIRED_OUTCOMES = frozenset(Outcome) - {Outcome.ACCEPTED, Outcome.REJECTED}
 """Who was caught at an attack is not told how."""
 REPAIRED_PROBLEMS = frozenset({"no-code", "several-blocks", "wrong-sections", "no-model-new", "syntax-error"})
 """What a model can put right when it is told. A reply that was cut off would be cut off again."""
-RATIONALE_CHARACTERS = 500
 
 
 class LlmProposer:
@@ -209,7 +209,7 @@ class LlmProposer:
         for reply in stored:
             self.ledger.add(reply)
             talk.questions += reply.repairs is None
-            candidate = None if reply.problem else self._candidate(task, reply)
+            candidate = None if reply.problem else read_reply(reply, task, self._prompts, self.name)[1]
             if talk.hear(reply, candidate) and candidate:
                 talk.ready.append((candidate, None))
         for reply in stored:
@@ -247,7 +247,6 @@ class LlmProposer:
     def _reply(self, question: Question, answer: Answer, wall_s: float) -> tuple[Reply, Candidate | None]:
         text = self._prompts.spoken(answer.text) if answer.text else answer.refusal
         finish_reason = answer.finish_reason if answer.text or not answer.refusal else "refusal"
-        parsed = self._prompts.parse(text, finish_reason, reference=question.task.source)
         prompt, place = question.prompt, question.asked.place
         cost = self._purse.cost(
             question.asked.settings.name,
@@ -268,38 +267,9 @@ class LlmProposer:
             number=question.number,
             text=text,
             finish_reason=finish_reason,
-            problem=parsed.problem,
-            detail=parsed.detail,
             cost=cost,
         )
-        if parsed.source is None:
-            return reply, None
-        candidate = _candidate(question.task, reply, parsed.source, parsed.design)
-        return reply.model_copy(update={"candidate_id": candidate.id}), candidate
-
-    def _candidate(self, task: Task, reply: Reply) -> Candidate | None:
-        """That of a stored reply."""
-        parsed = self._prompts.parse(reply.text, reply.finish_reason, reference=task.source)
-        return _candidate(task, reply, parsed.source, parsed.design) if parsed.source is not None else None
-
-
-def _candidate(task: Task, reply: Reply, source: str, design: str) -> Candidate:
-    origin = Origin(
-        proposer=LlmProposer.name,
-        model=reply.model,
-        parents=reply.exemplars,
-        prompt_sha=reply.prompt_sha,
-        template=reply.template or None,
-        cost=reply.cost,
-    )
-    return Candidate(
-        task_sha=task.sha,
-        task_id=task.id,
-        source=source,
-        language=detect_language(source),
-        origins=(origin,),
-        rationale=one_line(design, RATIONALE_CHARACTERS),
-    )
+        return read_reply(reply, question.task, self._prompts, self.name)
 
 
 def _counted(tokens: int | None, text: str) -> int:

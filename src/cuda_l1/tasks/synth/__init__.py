@@ -2,7 +2,7 @@
 
 from cuda_l1.tasks.synth.generate import SyntheticTask, known_graphs, synthetic_tasks
 from cuda_l1.tasks.synth.sizes import SMALL, Scale, for_memory
-from cuda_l1.tasks.synth.splits import SPLITS, Split, split_of
+from cuda_l1.tasks.synth.splits import SPLITS, Split, split_of, split_of_task
 
 __all__ = [
     "SMALL",
@@ -13,5 +13,6 @@ __all__ = [
     "for_memory",
     "known_graphs",
     "split_of",
+    "split_of_task",
     "synthetic_tasks",
 ]

@@ -1,4 +1,4 @@
-"""What the proposer needs of prompts and of the archive, by shape: it knows neither."""
+"""What proposers that ask a model need of prompts and of the archive, by shape: they know neither."""
 
 from __future__ import annotations
 

@@ -1,0 +1,226 @@
+"""A model that writes: prompts in, replies out, a batch at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuda_l1.config import GenerationSettings
+from cuda_l1.endpoint import one_line
+from cuda_l1.errors import InfrastructureError, UsageError
+from cuda_l1.prompts.tokens import TokenCounter
+from cuda_l1.proposers.policy.checkpoint import Checkpoint
+from cuda_l1.proposers.policy.sampling import EndWhen, draws
+from cuda_l1.types import Prompt
+
+INSTALL = "pip install 'cuda-l1[train]'"
+DEFAULT_NEW_TOKENS = 4096
+TEMPLATE_TOKENS = 64
+"""Room for what a chat template and the borders between its parts add to the two messages."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """One reply."""
+
+    text: str
+    finish_reason: str
+    """`stop`, or `length` where it was not at its end."""
+    tokens_in: int
+    tokens_out: int
+
+
+class Policy:
+    """A causal language model with its tokenizer, on one device."""
+
+    def __init__(self, model: Any, tokenizer: Any, settings: GenerationSettings, *, context_tokens: int | None) -> None:
+        """`model` and `tokenizer` are those of transformers; the model's own generation settings are not used.
+
+        Raises UsageError where the tokenizer's tokens are not the model's, or the context has no room for a prompt.
+        """
+        known = model.get_input_embeddings().weight.shape[0]
+        if len(tokenizer) > known:
+            raise UsageError(
+                f"the tokenizer has {len(tokenizer)} tokens and the model {known}: they do not belong together"
+            )
+        self._model, self._tokenizer, self._settings = model, tokenizer, settings
+        self._context = context_tokens
+        self.max_new_tokens = settings.max_new_tokens or min(DEFAULT_NEW_TOKENS, (context_tokens or 1 << 30) // 2)
+        """Of one reply."""
+        if context_tokens is not None and self.max_new_tokens + TEMPLATE_TOKENS >= context_tokens:
+            raise UsageError(
+                f"max_new_tokens = {self.max_new_tokens} leaves no room for a prompt in the model's context of "
+                f"{context_tokens} tokens"
+            )
+        self.counter = TokenCounter("the policy's tokenizer", self._count)
+
+    @classmethod
+    def load(cls, checkpoint: Checkpoint, settings: GenerationSettings, device: str) -> Policy:
+        """The policy of a checkpoint, in float32 on a CPU, as it was stored on a GPU. `device`: `cpu` or `cuda[:N]`.
+
+        Raises UsageError: transformers is missing, or what is stored is no model that it can load; InfrastructureError:
+        it does not fit on the device.
+        """
+        require_transformers()
+        model, tokenizer = _loaded(checkpoint, device)
+        new_tokens = settings.max_new_tokens or checkpoint.format.max_new_tokens
+        try:
+            asked = settings.model_copy(update={"max_new_tokens": new_tokens})
+            return cls(model, tokenizer, asked, context_tokens=checkpoint.context_tokens)
+        except UsageError as error:
+            raise UsageError(f"checkpoint {checkpoint.path}: {error}") from error
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """The most that a prompt may have by `counter`; None: no limit is known."""
+        return None if self._context is None else self._context - self.max_new_tokens - TEMPLATE_TOKENS
+
+    @property
+    def settings(self) -> GenerationSettings:
+        """How it writes."""
+        return self._settings
+
+    def generate(
+        self, prompts: Sequence[Prompt], seeds: Sequence[int], *, is_over: Callable[[], bool] = lambda: False
+    ) -> list[Written | None]:
+        """A reply to each prompt, in order; None for those that were being written when `is_over` became true.
+
+        Equal prompts with equal seeds in equal batches give equal texts. Raises InfrastructureError where the device's
+        memory does not hold the batch.
+        """
+        import torch
+
+        try:
+            ends = sorted(_end_tokens(self._model, self._tokenizer))
+            with torch.inference_mode(), _as_it_is(self._model):
+                return self._generate(prompts, seeds, ends, is_over)
+        except torch.OutOfMemoryError as error:
+            torch.cuda.empty_cache()
+            raise InfrastructureError(
+                f"the device has no memory for {len(prompts)} replies of {self.max_new_tokens} tokens at a time; "
+                f"give a smaller batch ({one_line(error, 120)})"
+            ) from error
+
+    def _generate(
+        self, prompts: Sequence[Prompt], seeds: Sequence[int], ends: list[int], is_over: Callable[[], bool]
+    ) -> list[Written | None]:
+        device = self._model.device
+        texts = [self._chat(prompt) for prompt in prompts]
+        tokens = self._tokenizer(
+            texts, padding=True, padding_side="left", add_special_tokens=False, return_tensors="pt"
+        )
+        end = EndWhen(is_over)
+        found = self._model.generate(
+            input_ids=tokens["input_ids"].to(device),
+            attention_mask=tokens["attention_mask"].to(device),
+            generation_config=_generation_config(
+                do_sample=False,  # `draws` does
+                max_new_tokens=self.max_new_tokens,
+                eos_token_id=ends,
+                pad_token_id=_pad_token(self._tokenizer, ends),
+            ),
+            logits_processor=draws(seeds, self._settings.temperature, self._settings.top_p, device),
+            stopping_criteria=[end],
+        )
+        new = found[:, tokens["input_ids"].shape[1] :].tolist()
+        asked = tokens["attention_mask"].sum(dim=1).tolist()
+        return [self._written(row, count, ends, end.has_ended) for row, count in zip(new, asked, strict=True)]
+
+    def _written(self, row: list[int], asked: int, ends: list[int], was_ended: bool) -> Written | None:
+        """What a row of tokens says, up to its first end."""
+        at = next((place for place, token in enumerate(row) if token in ends), None)
+        if at is None and was_ended:
+            return None
+        said = row if at is None else row[:at]
+        text = self._tokenizer.decode(said, skip_special_tokens=True)
+        return Written(text, "length" if at is None else "stop", asked, len(said))
+
+    def _chat(self, prompt: Prompt) -> str:
+        return str(self._tokenizer.apply_chat_template(messages_of(prompt), tokenize=False, add_generation_prompt=True))
+
+    def _count(self, text: str) -> int:
+        return len(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def messages_of(prompt: Prompt) -> list[dict[str, str]]:
+    """The conversation that a policy continues, in training too."""
+    return [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
+
+
+@contextlib.contextmanager
+def _as_it_is(model: Any) -> Iterator[None]:
+    """Without dropout and without the penalties and cut-offs that a model's own generation settings may ask for."""
+    was_training, own = model.training, model.generation_config
+    model.eval()
+    model.generation_config = _generation_config()
+    try:
+        yield
+    finally:
+        model.train(was_training)
+        model.generation_config = own
+
+
+def _generation_config(**settings: Any) -> Any:
+    import transformers
+
+    make: Any = transformers.GenerationConfig  # it has no types
+    return make(**settings)
+
+
+def _end_tokens(model: Any, tokenizer: Any) -> set[int]:
+    """What ends a reply, by the tokenizer and by the model's own settings."""
+    said = model.generation_config.eos_token_id if model.generation_config else None
+    ends = set(said) if isinstance(said, list) else {said}
+    return {end for end in ends | {tokenizer.eos_token_id} if end is not None}
+
+
+def _pad_token(tokenizer: Any, ends: list[int]) -> int:
+    return tokenizer.pad_token_id if tokenizer.pad_token_id is not None else ends[0]
+
+
+def require_transformers() -> None:
+    """Raises UsageError, with the line that installs it, where transformers is missing. Loads nothing."""
+    if importlib.util.find_spec("transformers") is None:
+        raise UsageError(f"--proposer policy: needs transformers, which is not installed; run: {INSTALL}")
+
+
+def _loaded(checkpoint: Checkpoint, device: str) -> tuple[Any, Any]:
+    import torch
+    import transformers
+
+    where = f"checkpoint {checkpoint.path}"
+    options = {"local_files_only": True, "trust_remote_code": False}
+    dtype = torch.float32 if device == "cpu" else "auto"
+    try:
+        with _quiet(transformers):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint.path, **options)
+            load: Any = transformers.AutoModelForCausalLM.from_pretrained  # its type knows nothing of `info`
+            model, info = load(checkpoint.path, dtype=dtype, use_safetensors=True, output_loading_info=True, **options)
+            model = model.to(device)
+    except torch.OutOfMemoryError as error:
+        raise InfrastructureError(f"{where}: does not fit on {device} ({one_line(error, 120)})") from error
+    except Exception as error:
+        raise UsageError(f"{where}: cannot be loaded ({one_line(error, 200)})") from error
+    if missing := sorted(info["missing_keys"]):
+        raise UsageError(f"{where}: its weights are not those of its configuration; {missing[0]} is missing")
+    if tokenizer.chat_template is None:
+        raise UsageError(f"{where}: its tokenizer has no chat template (chat_template.jinja)")
+    return model, tokenizer
+
+
+@contextlib.contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Without progress bars and warnings for as long as the block lasts."""
+    log = transformers.utils.logging
+    level, has_bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(level)
+        if has_bars:
+            log.enable_progress_bar()

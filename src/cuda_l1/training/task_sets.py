@@ -1,0 +1,58 @@
+"""The tasks of a recipe in three splits by their graphs: to learn from, to choose with, and to evaluate with once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cuda_l1.errors import UsageError
+from cuda_l1.tasks import load_tasks
+from cuda_l1.tasks.evaluation_suites import evaluation_tasks
+from cuda_l1.tasks.synth import Split, split_of_task
+from cuda_l1.training.sections import DataSection
+from cuda_l1.types import Task
+
+
+class TaskSets(NamedTuple):
+    """Which tasks are for what; none is in two of them."""
+
+    train: tuple[Task, ...]
+    validation: tuple[Task, ...]
+    """For the choice of a checkpoint and for when to stop."""
+    held_out: tuple[Task, ...]
+    """For the evaluation of a finished run."""
+    overlapping: tuple[str, ...]
+    """`task: why` of tasks of evaluation suites, which are left out unless the recipe allows them."""
+
+
+def load_task_sets(data: DataSection, device: str) -> TaskSets:
+    """The recipe's tasks, each once; `device` (`cpu`, `cuda`) decides the sizes of synthetic ones.
+
+    A task of an evaluation suite is in no split, or with `allow_overlap` in `train`. Raises TaskError, and UsageError
+    where nothing is left to train on.
+    """
+    tasks = list({task.sha: task for spec in data.tasks for task in load_tasks(spec, device=device)}.values())
+    known, _ = evaluation_tasks(data.against, device)
+    overlaps = {task.sha: found for task in tasks if (found := known.found(task)) is not None}
+    mine = [task for task in tasks if task.sha not in overlaps]
+    overlapping = [task for task in tasks if task.sha in overlaps]
+    train = [*_of("train", mine), *(overlapping if data.allow_overlap else [])]
+    if not train:
+        raise UsageError(_nothing(len(tasks), len(overlapping)))
+    return TaskSets(
+        tuple(train),
+        tuple(_of("validation", mine)),
+        tuple(_of("held-out", mine)),
+        tuple(f"{task.id}: {overlaps[task.sha]}" for task in overlapping),
+    )
+
+
+def _of(split: Split, tasks: Sequence[Task]) -> list[Task]:
+    return [task for task in tasks if split_of_task(task) == split]
+
+
+def _nothing(tasks: int, overlapping: int) -> str:
+    if not tasks:
+        return '[data] names no tasks to sample and reward; give e.g. tasks = ["synth:0"]'
+    suites = f"{overlapping} belong to evaluation suites (data.allow_overlap = true trains on them)"
+    return f"[data] leaves no task to train on: of {tasks}, {suites}; the others are held out or for validation"
