@@ -84,6 +84,7 @@ MODULES = (
     "cuda_l1.training",
     "cuda_l1.training.recipe",
     "cuda_l1.training.run_directory",
+    "cuda_l1.training.rounds",
     "cuda_l1.training.stages",
     "cuda_l1.training.task_sets",
     "cuda_l1.report.build",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 
 import pytest
 from hypothesis import given
@@ -157,3 +158,80 @@ def test_slower_on_the_other_clock_beyond_its_noise() -> None:
     assert not scoring.slower_elsewhere(accepted(call=0.95, call_high=1.02))
     assert scoring.slower_elsewhere(accepted(call=0.97, call_high=0.99))
     assert scoring.slower_elsewhere(accepted(device=0.5, call=2.0), clock="call")
+
+
+# ── From rewards to advantages ────────────────────────────────────────────────────────────────────
+
+RAW = st.one_of(st.just(0.0), st.floats(1e-3, 1e4))
+"""A failure, or a speed-up."""
+SHAPINGS = st.sampled_from(["raw", "smoothed", "log", "rank"])
+SCALES = st.sampled_from(["group", "batch", "none"])
+
+
+@given(st.lists(RAW, min_size=1, max_size=40), st.lists(RAW, max_size=40))
+def test_running_moments_are_those_of_all_rewards(first: list[float], later: list[float]) -> None:
+    moments = scoring.Moments().after(first).after(later)
+    assert moments.count == len(first + later)
+    assert moments.mean == pytest.approx(statistics.fmean(first + later), rel=1e-9, abs=1e-12)
+    assert moments.deviation == pytest.approx(statistics.pstdev(first + later), rel=1e-6, abs=1e-6)
+
+
+@given(st.lists(RAW, min_size=2, max_size=16), st.lists(RAW, max_size=40), SHAPINGS, SCALES, st.floats(0.1, 10))
+def test_no_failure_ranks_above_a_success(
+    group: list[float], before: list[float], shaping: scoring.Shaping, scale: scoring.Scale, clip: float
+) -> None:
+    moments = scoring.Moments().after([*before, *group])
+    counted = scoring.shaped(group, shaping, moments, clip)
+    (found,) = scoring.advantages([counted], scale)
+    for reward, value in zip(group, found, strict=True):
+        for other, least in zip(group, found, strict=True):
+            assert reward <= other or value >= least
+    failures = [value for reward, value in zip(group, found, strict=True) if reward == 0.0]
+    successes = [value for reward, value in zip(group, found, strict=True) if reward > 0.0]
+    assert not failures or not successes or max(failures) <= min(successes)
+
+
+@given(st.lists(RAW, min_size=2, max_size=16), st.lists(RAW, max_size=40))
+def test_a_smoothed_reward_stays_within_the_clip_and_is_linear_inside(group: list[float], before: list[float]) -> None:
+    moments = scoring.Moments().after([*before, *group])
+    for reward in group:
+        value = scoring.smoothed(reward, moments, 1.5)
+        assert abs(value) <= 1.5
+        if abs(value) < 1.5 and moments.deviation > 0:
+            assert value * moments.deviation + moments.mean == pytest.approx(reward, rel=1e-6, abs=1e-6)
+
+
+def test_a_group_of_failures_and_one_success_is_told_apart_from_its_first_step_on() -> None:
+    rewards = [0.0, 0.0, 0.0, 2.0]
+    moments = scoring.Moments().after(rewards)
+    counted = scoring.shaped(rewards, "smoothed", moments, 1.5)
+    assert counted == pytest.approx([-0.5774, -0.5774, -0.5774, 1.5], abs=1e-4)  # (2 - 0.5) / 0.866 = 1.73, clipped
+
+
+def test_a_reward_unlike_all_before_counts_the_limit() -> None:
+    same = scoring.Moments().after([1.0, 1.0])
+    assert [scoring.smoothed(reward, same, 1.5) for reward in (0.0, 1.0, 2.0)] == [-1.5, 0.0, 1.5]
+
+
+def test_equal_rewards_give_no_advantage_and_ties_share_a_rank() -> None:
+    assert scoring.advantages([[3.0, 3.0, 3.0]]) == [[0.0, 0.0, 0.0]]
+    assert scoring.shaped([0.0, 2.0, 0.0, 5.0], "rank", scoring.Moments(), 1.5) == [0.5, 2.0, 0.5, 3.0]
+
+
+@given(st.lists(st.lists(st.one_of(st.none(), RAW), min_size=1, max_size=8), min_size=1, max_size=4), SCALES)
+def test_what_could_not_be_judged_counts_nowhere(groups: list[list[float | None]], scale: scoring.Scale) -> None:
+    found = scoring.advantages(groups, scale)
+    judged = scoring.advantages([[r for r in group if r is not None] for group in groups], scale)
+    for group, values, known in zip(groups, found, judged, strict=True):
+        assert [v for r, v in zip(group, values, strict=True) if r is not None] == known
+        assert all(v == 0.0 for r, v in zip(group, values, strict=True) if r is None)
+        assert sum(known) == pytest.approx(0.0, abs=1e-6 * max(1.0, *map(abs, known), 0.0))
+
+
+def test_the_scale_of_a_group_is_taken_out_and_that_of_a_batch_kept() -> None:
+    small, large = [0.9, 1.1], [9.0, 11.0]
+    by_group = scoring.advantages([small, large])
+    assert by_group[0] == pytest.approx(by_group[1], rel=1e-2)
+    by_batch = scoring.advantages([small, large], "batch")
+    assert by_batch[1][1] == pytest.approx(10 * by_batch[0][1])
+    assert scoring.advantages([small], "none") == [pytest.approx([-0.1, 0.1])]

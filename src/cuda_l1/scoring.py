@@ -1,14 +1,18 @@
-"""Pure functions from measurements to figures: interval, speed-up, reward. No torch, no I/O.
+"""Pure functions from measurements to figures: interval, speed-up, reward, advantage. No torch, no I/O.
 
 Formulas: Student's t interval on the mean of log ratios; Stein (1945), "A two-sample test for a linear hypothesis
-whose power is independent of the variance", for the number of pairs.
+whose power is independent of the variance", for the number of pairs; Welford (1962), "Note on a method for calculating
+corrected sums of squares and products", for running moments; CUDA-L1 (arXiv 2507.14111) for the smoothed reward, GRPO
+(arXiv 2402.03300) for the advantage in a group.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from cuda_l1.config import COMPAT
 from cuda_l1.types import UNSOUND_FLAGS, Clock, Environment, Evaluation, PrecisionClass
@@ -171,3 +175,82 @@ def towards_one(value: float, digits: int = 2) -> float:
     scale: int = 10**digits
     scaled = round(value * scale, 6)  # 1.14 * 100 is a little less than 114
     return float((math.floor(scaled) if value >= 1 else math.ceil(scaled)) / scale)
+
+
+# ── From rewards to advantages ────────────────────────────────────────────────────────────────────
+
+Shaping = Literal["raw", "smoothed", "log", "rank"]
+Scale = Literal["group", "batch", "none"]
+SCALE_EPSILON = 1e-4
+"""Added to a standard deviation that is divided by; TRL's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The running mean and standard deviation of a task's raw rewards."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    """Sum of the squared distances from the mean."""
+
+    @property
+    def deviation(self) -> float:
+        """Of the population seen so far; 0 before the second reward."""
+        return math.sqrt(self.squares / self.count) if self.count else 0.0
+
+    def after(self, rewards: Iterable[float]) -> Moments:
+        """Those of all rewards so far and `rewards`, by Welford's recurrence."""
+        count, mean, squares = self.count, self.mean, self.squares
+        for reward in rewards:
+            count += 1
+            distance = reward - mean
+            mean += distance / count
+            squares += distance * (reward - mean)
+        return Moments(count, mean, squares)
+
+
+def smoothed(reward: float, moments: Moments, clip: float) -> float:
+    """clip((r - mu) / sigma, -clip, clip): never falls as `reward` rises, so that no failure (0) passes a success.
+
+    Where all rewards so far are equal it is 0 for such a one, and the limit for any other.
+    """
+    distance, deviation = reward - moments.mean, moments.deviation
+    if deviation == 0.0:
+        return math.copysign(clip, distance) if distance else 0.0
+    return max(-clip, min(clip, distance / deviation))
+
+
+def shaped(rewards: Sequence[float], shaping: Shaping, moments: Moments, clip: float) -> list[float]:
+    """What the raw rewards (0 for a failure) of one group count; each of the four keeps their order.
+
+    `raw`: as they are; `smoothed`: by `moments` and `clip`; `log`: log(1 + r), which is 0 for a failure; `rank`: how
+    many of the group are worse, and half of those that are as good.
+    """
+    if shaping == "smoothed":
+        return [smoothed(reward, moments, clip) for reward in rewards]
+    if shaping == "log":
+        return [math.log1p(reward) for reward in rewards]
+    if shaping == "rank":
+        return [sum(other < r for other in rewards) + (rewards.count(r) - 1) / 2 for r in rewards]
+    return list(rewards)
+
+
+def advantages(groups: Sequence[Sequence[float | None]], scale: Scale = "group") -> list[list[float]]:
+    """How much better than its group each reply is: (r - mean of the group) / (standard deviation + SCALE_EPSILON).
+
+    The standard deviation (with Bessel's correction) is that of the group, that of all groups (`batch`), or left out
+    (`none`). None stands for a reply that could not be judged: it counts nowhere, and its advantage is 0.
+    """
+    everything = _deviation([reward for group in groups for reward in group if reward is not None])
+    found = []
+    for group in groups:
+        known = [reward for reward in group if reward is not None]
+        mean = math.fsum(known) / len(known) if known else 0.0
+        divisors = {"group": _deviation(known), "batch": everything, "none": 1.0 - SCALE_EPSILON}
+        found.append([0.0 if r is None else (r - mean) / (divisors[scale] + SCALE_EPSILON) for r in group])
+    return found
+
+
+def _deviation(rewards: Sequence[float]) -> float:
+    return statistics.stdev(rewards) if len(rewards) > 1 else 0.0

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from cuda_l1.config import Limits, Precision, PromptSettings, SamplerSettings
+from cuda_l1.scoring import Scale, Shaping
 from cuda_l1.types import Clock, Frozen
 
 
@@ -93,17 +94,42 @@ class SelfSupervisedSection(Frozen):
 class ContrastiveSection(Frozen):
     """`[contrastive]`: stage 3, GRPO on measured execution time with scored variants in the prompt."""
 
-    steps: int = Field(200, ge=1)
-    """Updates of the weights."""
-    group: int = Field(8, ge=2)
-    """Replies to one prompt, which are compared with each other."""
+    rounds: int = Field(200, ge=1)
+    """Ask, judge, learn; so many times."""
     prompts: int = Field(4, ge=1)
-    """Prompts of a step."""
+    """Questions of a round, each about one task."""
+    group: int = Field(8, ge=2)
+    """Replies to one question, which are compared with each other."""
+    iterations: int = Field(1, ge=1)
+    """Updates from the replies of one round; with more than one the ratio of probabilities is clipped."""
+    batch: int = Field(8, ge=1)
+    """Replies that go through the model at a time on one device while it learns; divides `prompts` x `group`."""
     learning_rate: float = Field(1e-5, gt=0)
+    """A tenth of what stage 1 begins with, or less: the gradient of a few dozen replies is noisy."""
+    warmup: float = Field(0.05, ge=0, lt=1)
+    """Share of the updates over which the learning rate rises; it then stays."""
+    kl: float = Field(0.0, ge=0)
+    """Weight of the divergence from the policy that the stage begins with. 0 needs no second model: rewards are
+    measured, not learnt, so that a policy far from its beginning is no sign of one that cheats a model of rewards."""
+    clip_low: float = Field(0.2, gt=0)
+    """The ratio of probabilities is clipped at 1 - this; PPO's figure."""
+    clip_high: float | None = Field(None, gt=0)
+    """The same above 1; None: as below. 0.28 (clip-higher) keeps more exploration."""
+    loss: Literal["grpo", "dr_grpo", "dapo", "bnpo", "cispo"] = "grpo"
+    """How tokens are averaged, by TRL's names; `grpo`: in each reply first."""
+    shaping: Shaping = "smoothed"
+    """What a speed-up counts: `smoothed` is CUDA-L1's; `raw`, `log` (of 1 + speed-up), `rank` (in its group)."""
+    clip: float = Field(1.5, gt=0)
+    """A smoothed reward lies within -clip and clip; CUDA-L1's figure."""
+    scale: Scale = "group"
+    """Whose standard deviation rewards are divided by: of their `group`, of the whole `batch`, or `none`."""
     sampler: SamplerSettings = SamplerSettings()
     """Which earlier variants a prompt shows."""
+    min_pass_rate: float = Field(0.5, ge=0, le=1)
+    """The share of executable and right replies in the first round below which the stage does not begin: where next to
+    nothing succeeds there is nothing to compare."""
     checkpoint_every: int = Field(20, ge=1)
-    """Steps from one checkpoint to the next."""
+    """Rounds from one checkpoint to the next."""
 
 
 class GenerationSection(Frozen):
@@ -128,6 +154,8 @@ class EvaluationSection(Frozen):
     precision: Precision = "default"
     """The least exact class of a success."""
     limits: Limits = Limits()
+    within_s: float = Field(1800.0, gt=0)
+    """For the verdicts on all replies of a round; what takes longer is the machine's fault, and teaches nothing."""
 
 
 class RunSection(Frozen):

@@ -1,0 +1,164 @@
+"""Verdicts on many replies of a policy at once, through the one verdict function, on every evaluator that there is.
+
+A fault of the machine is no verdict on a reply: such a reply comes back without a record, and so does one whose verdict
+takes too long. Nothing is paid for twice: what the archive knows is looked up, and the same text is judged once.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+from cuda_l1.archive import Archive
+from cuda_l1.config import SCREEN, SamplerSettings
+from cuda_l1.errors import InfrastructureError, TaskError
+from cuda_l1.search.interfaces import SupportsEvaluate
+from cuda_l1.search.verdicts import known, verdict
+from cuda_l1.types import Candidate, Record, Task
+
+_TOP = SamplerSettings(kind="top", count=1)
+
+
+class Asked(NamedTuple):
+    """A candidate that a verdict is wanted on."""
+
+    task: Task
+    candidate: Candidate
+
+
+class Judgement(NamedTuple):
+    """What came of it: a record, or the fault of the machine (or of the task) that there is none for."""
+
+    record: Record | None
+    is_known: bool = False
+    """Not paid for here: it was in the archive, or the same text stands earlier among those that were asked about."""
+    fault: str = ""
+
+
+Waiting = queue.SimpleQueue[Asked]
+Finished = queue.SimpleQueue[tuple[str, Judgement | BaseException]]
+Item = TypeVar("Item")
+
+
+class Judge(Protocol):
+    """Gives verdicts in one place; `Judging` is one."""
+
+    @property
+    def place(self) -> str:
+        """The key of the place that its verdicts are from."""
+        ...
+
+    def __call__(self, asked: Sequence[Asked]) -> list[Judgement]:
+        """One for each, in order. A fault of the machine is an answer, too. Raises ArchiveError."""
+        ...
+
+
+class Judging:
+    """A judge over evaluators of one place, each driven by one thread at a time."""
+
+    def __init__(
+        self,
+        evaluators: Sequence[SupportsEvaluate],
+        *,
+        archive: Archive,
+        run: str,
+        within_s: float,
+        on_judgement: Callable[[int, int], None] = lambda done, wanted: None,
+    ) -> None:
+        """`run` is what records carry. `within_s` is for all that are asked about together: what is not judged by then
+        is the machine's fault. What is under way ends by the evaluator's own limits, and its verdict is in the archive
+        for the next time. `on_judgement` hears how many of those that must be paid for are done."""
+        self._evaluators, self._archive, self._run = evaluators, archive, run
+        self._within_s, self._on_judgement = within_s, on_judgement
+        self._free: queue.SimpleQueue[SupportsEvaluate] = queue.SimpleQueue()
+        for evaluator in evaluators:
+            self._free.put(evaluator)
+
+    @property
+    def place(self) -> str:
+        """The key of the place that verdicts are from."""
+        return self._evaluators[0].environment.key
+
+    def __call__(self, asked: Sequence[Asked]) -> list[Judgement]:
+        """One for each, in order. Raises ArchiveError."""
+        unique = {each.candidate.id: each for each in asked}
+        found = {identity: self._known(each) for identity, each in unique.items()}
+        new = [each for identity, each in unique.items() if found[identity] is None]
+        judged = {identity: one for identity, one in found.items() if one} | self._judged(new)
+        first: set[str] = set()
+        answers = []
+        for each in asked:
+            answer = judged[each.candidate.id]
+            is_copy = each.candidate.id in first and answer.record is not None
+            answers.append(answer._replace(is_known=True) if is_copy else answer)
+            first.add(each.candidate.id)
+        return answers
+
+    def _known(self, asked: Asked) -> Judgement | None:
+        record = known(asked.candidate, SCREEN, self._archive, self._evaluators[0])
+        return None if record is None else Judgement(record, is_known=True)
+
+    def _judged(self, asked: Sequence[Asked]) -> dict[str, Judgement]:
+        """By candidate id: verdicts that must be paid for."""
+        late = Judgement(None, fault=f"no verdict within {self._within_s:.0f} s; the device is busy, or it hangs")
+        found = {each.candidate.id: late for each in asked}
+        waiting: Waiting = queue.SimpleQueue()
+        for each in sorted(asked, key=lambda one: one.task.sha):  # an evaluator keeps the judge of its last task
+            waiting.put(each)
+        finished: Finished = queue.SimpleQueue()
+        over = threading.Event()
+        for _ in self._evaluators[: len(asked)]:
+            threading.Thread(target=self._serve, args=(waiting, finished, over), daemon=True).start()
+        until = time.monotonic() + self._within_s
+        try:
+            for done in range(1, len(asked) + 1):
+                identity, answer = finished.get(timeout=max(0.0, until - time.monotonic()))
+                if isinstance(answer, BaseException):
+                    raise answer
+                found[identity] = answer
+                self._on_judgement(done, len(asked))
+        except queue.Empty:
+            pass
+        finally:
+            over.set()
+        return found
+
+    def _serve(self, waiting: Waiting, finished: Finished, over: threading.Event) -> None:
+        """One thread: takes an evaluator that is free, and gives it back when nothing waits any more."""
+        while (evaluator := _taken(self._free, 0.1)) is None:  # a verdict that came too late may still hold it
+            if over.is_set():
+                return
+        try:
+            while not over.is_set() and (each := _taken(waiting, 0.0)) is not None:
+                finished.put((each.candidate.id, self._one(evaluator, each)))
+        except BaseException as error:  # noqa: BLE001  it is raised again in the caller's thread
+            finished.put(("", error))
+        finally:
+            self._free.put(evaluator)
+
+    def _one(self, evaluator: SupportsEvaluate, asked: Asked) -> Judgement:
+        task, candidate = asked
+        best = self._archive.exemplars.draw(task.sha, _TOP, seed=0, environment_key=self.place)
+        try:
+            record = verdict(
+                task,
+                candidate,
+                protocol=SCREEN,
+                archive=self._archive,
+                evaluator=evaluator,
+                run=self._run,
+                best_so_far=best[0].score if best else None,
+            )
+        except (InfrastructureError, TaskError) as error:
+            return Judgement(None, fault=str(error))
+        return Judgement(record)
+
+
+def _taken(from_queue: queue.SimpleQueue[Item], within_s: float) -> Item | None:
+    try:
+        return from_queue.get(timeout=within_s) if within_s else from_queue.get_nowait()
+    except queue.Empty:
+        return None

@@ -1,0 +1,140 @@
+"""What a policy's replies are worth: parsed, judged, rewarded. Without torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cuda_l1 import scoring
+from cuda_l1.prompts.reply import ParsedReply, ReplyKind, parse_reply
+from cuda_l1.training.judging import Asked, Judge, Judgement
+from cuda_l1.training.sections import EvaluationSection
+from cuda_l1.types import Candidate, Cost, Origin, Prompt, Task, detect_language
+
+RATIONALE_CHARACTERS = 500
+
+
+class Written(NamedTuple):
+    """One reply of a policy, and the question that it answers."""
+
+    task: Task
+    prompt: Prompt
+    text: str
+    ended: bool
+    """Whether the policy ended it; else it met the limit of its length."""
+    tokens: int
+
+
+class Scored(NamedTuple):
+    """What came of a reply."""
+
+    reward: float | None
+    """Speed-up; 0 for a failure and for a reply without code; None where the machine failed."""
+    is_right: bool = False
+    """Executable and correct, and nothing suspected."""
+    problem: str | None = None
+    """Why it holds no candidate: a failure of its form."""
+    judgement: Judgement | None = None
+    """None where there was nothing to judge."""
+
+    @property
+    def outcome(self) -> str:
+        """An `Outcome`, a `ReplyProblem`, or `fault`."""
+        if self.problem is not None:
+            return self.problem
+        record = self.judgement.record if self.judgement else None
+        return str(record.evaluation.outcome) if record else "fault"
+
+    @property
+    def fault(self) -> str | None:
+        """Why the machine has no verdict on it; None where it has one, or was not asked."""
+        return self.judgement.fault if self.judgement and self.judgement.record is None else None
+
+    @property
+    def candidate_id(self) -> str | None:
+        """Of what was judged."""
+        record = self.judgement.record if self.judgement else None
+        return record.candidate.id if record else None
+
+
+@dataclass(frozen=True)
+class Grader:
+    """Reads replies, has their candidates judged and says what they are worth."""
+
+    judge: Judge
+    evaluation: EvaluationSection
+    kind: ReplyKind
+    """Of the questions."""
+    model: str
+    """Who writes, for the origins of candidates."""
+
+    def __call__(self, replies: Sequence[Written]) -> list[Scored]:
+        """One for each reply, in order. All candidates are handed to the judge at once. Raises ArchiveError."""
+        parsed = [self._parsed(reply) for reply in replies]
+        wanted = [
+            Asked(reply.task, self._candidate(reply, one.source, one.design))
+            for reply, one in zip(replies, parsed, strict=True)
+            if one.source is not None
+        ]
+        judged = iter(self.judge(wanted))
+        return [
+            Scored(0.0, problem=one.problem) if one.source is None else self._rewarded(next(judged)) for one in parsed
+        ]
+
+    def _parsed(self, reply: Written) -> ParsedReply:
+        ending = "stop" if reply.ended else "length"
+        return parse_reply(reply.text, kind=self.kind, finish_reason=ending, reference=reply.task.source)
+
+    def _candidate(self, reply: Written, source: str, design: str) -> Candidate:
+        origin = Origin(
+            proposer="policy",
+            model=self.model,
+            parents=reply.prompt.exemplars,
+            prompt_sha=reply.prompt.sha,
+            template=reply.prompt.template,
+            cost=Cost(tokens_out=reply.tokens),
+        )
+        return Candidate(
+            task_sha=reply.task.sha,
+            task_id=reply.task.id,
+            source=source,
+            language=detect_language(source),
+            origins=(origin,),
+            rationale=design[:RATIONALE_CHARACTERS],
+        )
+
+    def _rewarded(self, judgement: Judgement) -> Scored:
+        if judgement.record is None:
+            return Scored(None, judgement=judgement)
+        found, clock, precision = judgement.record.evaluation, self.evaluation.clock, self.evaluation.precision
+        reward = scoring.reward(found, clock, precision)
+        return Scored(reward, scoring.counts(found, precision), judgement=judgement)
+
+
+def pass_rate(scored: Sequence[Scored]) -> float:
+    """The share of executable and right replies among those that could be judged."""
+    return _share(each.is_right for each in scored if each.reward is not None)
+
+
+def figures(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, float]:
+    """What there is to say of many replies; speed-ups only where one is right."""
+    judged = [each.judgement for each in scored if each.judgement is not None]
+    right = [each.reward for each in scored if each.reward and each.is_right]
+    speedups = {"speedup_right": math.exp(math.fsum(map(math.log, right)) / len(right))} if right else {}
+    return {
+        "pass_rate": pass_rate(scored),
+        "invalid_replies": _share(each.problem is not None for each in scored),
+        "cut_replies": _share(not reply.ended for reply in replies),
+        "unique_replies": len({reply.text for reply in replies}) / len(replies) if replies else 0.0,
+        "known_verdicts": _share(each.is_known for each in judged),
+        "faults": _share(each.record is None for each in judged),
+        **speedups,
+        **({"speedup_best": max(right)} if right else {}),
+    }
+
+
+def _share(found: Iterable[bool]) -> float:
+    values = list(found)
+    return sum(values) / len(values) if values else 0.0

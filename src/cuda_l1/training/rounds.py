@@ -1,0 +1,151 @@
+"""One round of stage 3: the questions of its groups, and the advantages of the replies to them. Without torch.
+
+A round's questions are written when the policy is about to be asked, from what the archive holds then, and kept in
+`prompts.jsonl`; what came of the replies is kept in `samples.jsonl`. These two logs are the stage's position in the
+archive: a round that is repeated after an interruption asks what it asked before, although the archive knows more now,
+and the running moments are those of the samples of all rounds before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from cuda_l1 import scoring
+from cuda_l1.archive import Archive
+from cuda_l1.errors import InfrastructureError, UsageError
+from cuda_l1.prompts.prompting import Prompting
+from cuda_l1.scoring import Moments
+from cuda_l1.training.replies import Grader, Scored, Written, figures, pass_rate
+from cuda_l1.training.run_directory import StageDirectory
+from cuda_l1.training.sections import ContrastiveSection
+from cuda_l1.types import Prompt, Task
+
+PROMPTS, SAMPLES = "prompts", "samples"
+"""The files of a stage that hold what was asked and what came of it, a JSON object a line."""
+
+
+class Worth(NamedTuple):
+    """What the replies of a round are worth, in their order."""
+
+    rewards: list[float | None]
+    """Raw: speed-ups, and 0 for failures."""
+    advantages: list[float]
+    figures: dict[str, float]
+
+
+@dataclass
+class Rounds:
+    """Writes the questions of a stage's rounds and says what the replies are worth."""
+
+    tasks: Mapping[str, Task]
+    """By sha."""
+    section: ContrastiveSection
+    prompting: Prompting
+    archive: Archive
+    grade: Grader
+    stage: StageDirectory
+    seed: int
+    alarm: Callable[[str], None]
+    """Hears what a person should know of."""
+    _moments: dict[str, Moments] = field(default_factory=dict, init=False)
+    """By the sha of the task."""
+    _asked: list[tuple[Task, Prompt]] = field(default_factory=list, init=False)
+    _stored: dict[int, list[dict[str, Any]]] = field(default_factory=dict, init=False)
+
+    def resume(self, first: int) -> None:
+        """Takes up the logs of a stage whose next round is `first`."""
+        self._stored = {row["round"]: row["groups"] for row in self.stage.rows(PROMPTS) if row["round"] >= first}
+        before = {(row["round"], row["index"]): row for row in self.stage.rows(SAMPLES) if row["round"] < first}
+        self._moments = {}
+        self._learn([(row["task"], row["reward"]) for _, row in sorted(before.items(), key=lambda item: item[0])])
+
+    def ask(self, number: int, shas: Sequence[str]) -> list[Prompt]:
+        """The question of each group of round `number`, one for each of `shas`. Raises UsageError, ArchiveError."""
+        stored = self._stored.get(number, [])
+        if [row["task"] for row in stored] == list(shas):
+            prompts = [Prompt.model_validate(row["prompt"]) for row in stored]
+        else:
+            prompts = [self._question(number, group, self.tasks[sha]) for group, sha in enumerate(shas)]
+            groups = [{"task": s, "prompt": p.model_dump(mode="json")} for s, p in zip(shas, prompts, strict=True)]
+            self.stage.append(PROMPTS, {"round": number, "groups": groups})
+        self._asked = [(self.tasks[sha], prompt) for sha, prompt in zip(shas, prompts, strict=True)]
+        return prompts
+
+    def score(self, number: int, texts: Sequence[tuple[str, bool, int]]) -> Worth:
+        """What the replies (text, whether it was ended, tokens) to the round's questions are worth, each question's
+        together and in the order of the questions.
+
+        Raises InfrastructureError when the machine failed for every candidate, UsageError where too few of the first
+        round are right.
+        """
+        size = len(texts) // len(self._asked)
+        asked = (pair for pair in self._asked for _ in range(size))
+        replies = [Written(*pair, text, ended, n) for pair, (text, ended, n) in zip(asked, texts, strict=True)]
+        scored = self.grade(replies)
+        self._check(number, scored)
+        rewards = [each.reward for each in scored]
+        self._learn([(reply.task.sha, reward) for reply, reward in zip(replies, rewards, strict=True)])
+        groups = [rewards[start : start + size] for start in range(0, len(rewards), size)]
+        found = self._advantages(groups)
+        self._log(number, replies, scored, found)
+        flat = sum(len({r for r in group if r is not None}) < 2 for group in groups) / len(groups)
+        if flat == 1.0:
+            self.alarm(f"round {number + 1}: no group has replies of different reward, so nothing is learned from it")
+        return Worth(rewards, found, {**figures(replies, scored), "flat_groups": flat})
+
+    def _question(self, number: int, group: int, task: Task) -> Prompt:
+        seed = (self.seed << 40) + (number << 16) + group
+        sampler, place = self.section.sampler, self.grade.judge.place
+        exemplars = self.archive.exemplars.draw(task.sha, sampler, seed=seed, environment_key=place)
+        return self.prompting.render(task, exemplars, ())
+
+    def _check(self, number: int, scored: Sequence[Scored]) -> None:
+        faults = [each.fault for each in scored if each.fault is not None]
+        if faults and len(faults) == sum(each.judgement is not None for each in scored):
+            raise InfrastructureError(
+                f"the machine failed for all {len(faults)} candidates of round {number + 1} ({faults[0]}); nothing was "
+                "learned from it, go on with --resume"
+            )
+        share, least = pass_rate(scored), self.section.min_pass_rate
+        if number == 0 and share < least:
+            raise UsageError(
+                f"{share:.0%} of the first {len(scored)} replies of {self.grade.model} are executable and right, below "
+                f"contrastive.min_pass_rate = {least:.0%}: too few to learn from; train stages 1 and 2 longer, or "
+                "begin another run from that model with a lower share"
+            )
+
+    def _learn(self, rewards: Sequence[tuple[str, float | None]]) -> None:
+        """Takes rewards into the moments of their tasks."""
+        for sha, reward in rewards:
+            if reward is not None:
+                self._moments[sha] = self._moments.get(sha, Moments()).after([reward])
+
+    def _advantages(self, groups: Sequence[Sequence[float | None]]) -> list[float]:
+        counted = [self._shaped(raw, task.sha) for raw, (task, _) in zip(groups, self._asked, strict=True)]
+        return [value for group in scoring.advantages(counted, self.section.scale) for value in group]
+
+    def _shaped(self, rewards: Sequence[float | None], task_sha: str) -> list[float | None]:
+        known = [reward for reward in rewards if reward is not None]
+        moments = self._moments.get(task_sha, Moments())
+        values = iter(scoring.shaped(known, self.section.shaping, moments, self.section.clip))
+        return [None if reward is None else next(values) for reward in rewards]
+
+    def _log(
+        self, number: int, replies: Sequence[Written], scored: Sequence[Scored], advantages: Sequence[float]
+    ) -> None:
+        for index, (reply, one) in enumerate(zip(replies, scored, strict=True)):
+            row = {
+                "round": number,
+                "index": index,
+                "task": reply.task.sha,
+                "text": reply.text,
+                "tokens": reply.tokens,
+                "outcome": one.outcome,
+                "candidate": one.candidate_id,
+                "known": bool(one.judgement and one.judgement.is_known),
+                "reward": one.reward,
+                "advantage": advantages[index],
+            }
+            self.stage.append(SAMPLES, row)
