@@ -112,6 +112,14 @@ def test_any_order_of_signs_has_a_file_or_a_reason(parts: list[str]) -> None:
     assert found.source is None or (FILE in found.source and "```" not in found.source and "think" not in found.source)
 
 
+@pytest.mark.parametrize("lead", ["1. ", "10) ", "- ", "   ", "\t"])
+def test_a_file_under_the_number_of_a_list_keeps_its_indentation(lead: str) -> None:
+    for indent in ("", " " * len(lead), lead if not lead.strip() else ""):
+        lines = [indent + line if line else "" for line in FILE.splitlines()]
+        found = parse_reply("\n".join([f"{lead}```python", *lines, f"{indent}```"]), kind="one-shot")
+        assert found.source == FILE, (lead, indent)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.text(alphabet=st.characters(exclude_characters="`~<>[]◁▷|", exclude_categories=["Cs"])), st.booleans())
 def test_what_is_thought_is_never_taken(words: str, closed: bool) -> None:

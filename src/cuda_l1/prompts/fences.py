@@ -75,12 +75,19 @@ def _texts(lines: Sequence[str], at: int, opening: re.Match[str]) -> Iterator[_T
     for number in range(at + 1, len(lines)):
         line = _without_lead(lines[number], lead)
         if closing.fullmatch(line):
-            yield _Text("\n".join(inner), number, closed=True)
+            yield _Text(_moved_left(inner, lead), number, closed=True)
             ends += 1
             if ends == MOST_ENDS:
                 return
-        inner.append(line)
-    yield _Text("\n".join(inner), len(lines) - 1, closed=False)
+        inner.append(lines[number])
+    yield _Text(_moved_left(inner, lead), len(lines) - 1, closed=False)
+
+
+def _moved_left(lines: Sequence[str], lead: str) -> str:
+    """Lines less what their block's `lead` put before them. Where one stands further left than its block, as under the
+    number of a list, all move as far as it can: to Python the difference between two lines means something."""
+    room = min((_blank(line) for line in lines if line.strip()), default=0)
+    return "\n".join(_without_lead(line, lead[:room] if ">" not in lead else lead) for line in lines)
 
 
 def _without_lead(line: str, lead: str) -> str:
@@ -88,5 +95,8 @@ def _without_lead(line: str, lead: str) -> str:
     if ">" in lead:
         quoted = _QUOTE.match(line)
         return line[quoted.end() :] if quoted else line
-    blank = len(line) - len(line.lstrip(" \t"))
-    return line[min(blank, len(lead)) :]
+    return line[min(_blank(line), len(lead)) :]
+
+
+def _blank(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
