@@ -15,6 +15,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # One thread: what is timed runs in processes of its own, and the tests themselves would only fight for the cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+# What judges nothing runs beside itself; a test that judges has the cores to itself.
+UNITS := $(PYTEST) tests -n auto --maxprocesses=4 --dist loadfile -m "not e2e and not gpu and not slow"
 MARK := $(shell date +%s)
 
 .PHONY: venv demo test attacks static check format clean
@@ -38,7 +40,8 @@ demo: venv
 		$(BIN)/cuda-l1 optimize $(DEMO_TASK) --budget $(DEMO_BUDGET) --out build/demo/$(DEMO_TASK)_optimized.py
 
 test: $(VENV)/.ready-dev
-	@$(PYTEST) tests
+	@$(UNITS)
+	@$(PYTEST) tests -m "(e2e or gpu) and not slow"
 	@echo "make test: everything passed in $$(( $$(date +%s) - $(MARK) )) s"
 
 attacks: $(VENV)/.ready-dev
@@ -51,7 +54,7 @@ static: $(VENV)/.ready-dev
 	@$(PYTEST) tests/test_layers.py tests/test_light_imports.py
 
 check: static
-	@$(PYTEST) tests -m "not e2e and not gpu" --deselect tests/test_layers.py --deselect tests/test_light_imports.py
+	@$(UNITS) --deselect tests/test_layers.py --deselect tests/test_light_imports.py
 	@$(BIN)/python benchmarks/gpu_ledger.py show
 	@echo "make check: everything passed in $$(( $$(date +%s) - $(MARK) )) s"
 

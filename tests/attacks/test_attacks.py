@@ -17,6 +17,7 @@ from cuda_l1.evaluator import Evaluator
 from cuda_l1.evaluator.gpus import visible_gpus
 from cuda_l1.types import Evaluation
 
+pytestmark = pytest.mark.e2e
 NAIVE = Path(__file__).with_name("naive.py")
 DEVICE = "cuda" if visible_gpus() else "cpu"
 ALL = [pytest.param(case, id=case.id, marks=[pytest.mark.slow] * case.slow) for case in cases(DEVICE)]
