@@ -36,6 +36,9 @@ COMMANDS = (
     ("ablate",),
     ("prompt",),
     ("collect",),
+    ("train",),
+    ("train", "sft"),
+    ("train", "all"),
     ("doctor",),
 )
 
@@ -47,7 +50,8 @@ from cuda_l1.cli.app import app
 for words in {commands}:
     result = CliRunner().invoke(app, [*words, "--help"])
     assert result.exit_code == 0, result.output
-    assert "Example: cuda-l1" in result.output or words in ((), ("tasks",), ("archive",), ("archive", "hacks")), words
+    groups = ((), ("tasks",), ("train",), ("archive",), ("archive", "hacks"))
+    assert "Example: cuda-l1" in result.output or words in groups, words
     loaded = [name for name in {heavy} if name in sys.modules]
     assert not loaded, (words, loaded)
 """
@@ -134,6 +138,7 @@ def test_every_command_is_asked() -> None:
     from cuda_l1.cli.archive import archive_app
     from cuda_l1.cli.hacks import hacks_app
     from cuda_l1.cli.tasks import tasks_app
+    from cuda_l1.cli.train import train_app
 
     def names(commands: object) -> set[str]:
         found = set()
@@ -141,6 +146,12 @@ def test_every_command_is_asked() -> None:
             found.add(command.name or command.callback.__name__)
         return found
 
-    groups = {(): app, ("tasks",): tasks_app, ("archive",): archive_app, ("archive", "hacks"): hacks_app}
+    groups = {
+        (): app,
+        ("tasks",): tasks_app,
+        ("train",): train_app,
+        ("archive",): archive_app,
+        ("archive", "hacks"): hacks_app,
+    }
     there = {(*prefix, name) for prefix, group in groups.items() for name in names(group.registered_commands)}
     assert there | groups.keys() == set(COMMANDS)

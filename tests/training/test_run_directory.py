@@ -24,9 +24,12 @@ def test_a_run_is_made_opened_and_resumed(tmp_path: Path) -> None:
 
 
 def test_a_run_is_never_overwritten_or_mixed_with_another(tmp_path: Path) -> None:
-    RunDirectory.create(recipe(tmp_path / "run"), resume=False)
-    with pytest.raises(UsageError, match="--resume"):
-        RunDirectory.create(recipe(tmp_path / "run"), resume=False)
+    RunDirectory.create(recipe(tmp_path / "run", sft=SftSection(steps=3)), resume=False)
+    RunDirectory.create(recipe(tmp_path / "run"), resume=False)  # nothing was done yet, so the recipe may change
+    (tmp_path / "run" / "sft").mkdir()
+    RunDirectory.create(recipe(tmp_path / "run"), resume=False, stages=["self"])
+    with pytest.raises(UsageError, match="sft was begun there; give --resume"):
+        RunDirectory.create(recipe(tmp_path / "run"), resume=False, stages=["sft", "self"])
     with pytest.raises(UsageError, match=r"other values of sft\.steps;"):
         RunDirectory.create(recipe(tmp_path / "run", sft=SftSection(steps=3)), resume=True)
     with pytest.raises(UsageError, match="no run there to resume"):

@@ -16,6 +16,7 @@ from cuda_l1.report.ledger import ModelUse, model_uses
 from cuda_l1.search.collect import Attempts, Writer, collect
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.tasks import load_tasks
+from cuda_l1.tasks.contamination import EvaluationTasks
 from cuda_l1.tasks.evaluation_suites import short_name
 from cuda_l1.tasks.graph_hash import graph_hash
 from cuda_l1.tasks.public_sets import PUBLIC_SETS, read_public_set
@@ -24,7 +25,7 @@ from cuda_l1.types import Candidate, Clock, Origin, Record, Task
 
 FAULTS = 3
 """So many faults of the machine in a row end a collection: with a broken device the rest would fail as well."""
-LICENCES = {"builtin": "MIT", "kernelbench": "MIT"}
+LICENCES = {"builtin": "MIT", "kernelbench": "MIT", "synth": "MIT"}
 OWN = "that of your own files"
 
 
@@ -40,6 +41,15 @@ class Source(NamedTuple):
     provenance: dict[str, str]
     licence: str
     problems: list[str]
+
+
+class Choice(NamedTuple):
+    """A task that is collected from."""
+
+    source: Source
+    task: Task
+    overlaps: str | None
+    """The evaluation task that it is, where that was allowed."""
 
 
 class Outcome(NamedTuple):
@@ -72,6 +82,22 @@ def read_source(spec: str, *, device: str) -> Source:
     provenance = {imported.task.sha: imported.provenance for imported in read.found}
     unique = list({task.sha: task for task in wanted}.values())
     return Source(spec, short_name(spec), unique, given, provenance, read.licence, read.problems)
+
+
+def choose(sources: list[Source], known: EvaluationTasks, *, allow_overlap: bool) -> tuple[list[Choice], list[str]]:
+    """(each task once, those left out since others evaluate on them, a line each)."""
+    chosen: dict[str, Choice] = {}
+    excluded: dict[str, str] = {}
+    for source in sources:
+        for task in source.tasks:
+            found = known.found(task)
+            if found and not allow_overlap:
+                excluded.setdefault(task.sha, f"{task.suite}/{task.name} is {found}")
+            elif is_held_out(task) and not allow_overlap:
+                excluded.setdefault(task.sha, f"{task.suite}/{task.name} is held out by the generator")
+            else:
+                chosen.setdefault(task.sha, Choice(source, task, found))
+    return list(chosen.values()), list(excluded.values())
 
 
 class Collection:
@@ -119,6 +145,18 @@ class Collection:
                 if unfinished is None:
                     self._remember(task, found, skipped=None)
                 yield Outcome(task, found, unfinished=unfinished)
+
+    def chosen(
+        self,
+        choices: Sequence[Choice],
+        writers: Callable[[Task, Source], AbstractContextManager[Sequence[Writer]]],
+        on_record: Callable[[Record, bool], None] = lambda record, is_known: None,
+    ) -> Iterator[tuple[Choice, Outcome]]:
+        """As `over`, for tasks with their sources."""
+        by_task = {choice.task.sha: choice for choice in choices}
+        tasks = [choice.task for choice in choices]
+        for outcome in self.over(tasks, lambda task: writers(task, by_task[task.sha].source), on_record):
+            yield by_task[outcome.task.sha], outcome
 
     def model_uses(self) -> list[ModelUse]:
         """What each model at each place was paid in this run, and what came of it. Raises ArchiveError."""
@@ -187,6 +225,15 @@ def training_split(task: Task) -> Split:
 def is_held_out(task: Task) -> bool:
     """Whether it is a synthetic task that is there to evaluate with."""
     return task.suite == "synth" and split_of_task(task) == "held-out"
+
+
+def examples_of(choice: Choice, outcome: Outcome) -> list[Example]:
+    """The rows of all variants that were kept."""
+    return [
+        example_of(choice.task, record, attempts.by, choice.source, choice.overlaps)
+        for attempts in outcome.attempts
+        for record in attempts.kept
+    ]
 
 
 def example_of(task: Task, record: Record, by: str, source: Source, overlaps: str | None) -> Example:

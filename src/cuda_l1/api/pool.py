@@ -50,7 +50,7 @@ class EvaluatorPool:
 
     def __init__(self, settings: EvaluatorSettings, *, size: int | None = None) -> None:
         """`size`: how many at most; default: as many as cores and memory allow. Raises InfrastructureError."""
-        self._places = [settings.model_copy(update={"device": device}) for device in _like(settings.device)]
+        self._places = [settings.model_copy(update={"device": device}) for device in devices_like(settings.device)]
         self.size = size or default_size(len(self._places), on_gpu=settings.device.startswith("cuda"))
         """How many evaluators there are at most."""
         self._lock = threading.Lock()
@@ -165,7 +165,7 @@ def available_bytes() -> int:
     return 0
 
 
-def _like(device: str) -> list[str]:
+def devices_like(device: str) -> list[str]:
     """For `cuda` every visible GPU of the model of the first; another device is alone."""
     if device != "cuda":
         return [device]

@@ -19,6 +19,7 @@ from cuda_l1.cli.prompt import prompt
 from cuda_l1.cli.replay import replay
 from cuda_l1.cli.report import report
 from cuda_l1.cli.tasks import tasks_app
+from cuda_l1.cli.train import train_app
 
 app = typer.Typer(
     name="cuda-l1",
@@ -35,6 +36,7 @@ app.command()(bench)
 app.command()(ablate)
 app.command()(prompt)
 app.command()(collect)
+app.add_typer(train_app, name="train")
 app.add_typer(tasks_app, name="tasks")
 app.add_typer(archive_app, name="archive")
 app.command()(report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,12 +14,11 @@ from cuda_l1.cli.output import Output
 from cuda_l1.errors import InfrastructureError, UsageError
 
 if TYPE_CHECKING:
-    from cuda_l1.api.collecting import Outcome, Source
+    from cuda_l1.api.collecting import Choice, Outcome, Source
     from cuda_l1.config import CollectSettings
     from cuda_l1.export.dataset import Example
     from cuda_l1.report.ledger import ModelUse
-    from cuda_l1.tasks.contamination import EvaluationTasks
-    from cuda_l1.types import Record, Task
+    from cuda_l1.types import Record
 
 SUITES = (
     "Any folder or file of tasks, a suite as `bench` takes it, or a public set on this disk: kernelbook:PATH, "
@@ -68,7 +67,7 @@ def collect(
 
     Example: cuda-l1 collect my_tasks/ --out variants --proposer techniques,llm --model qwen3 --max-usd 20
     """
-    from cuda_l1.api.collecting import read_source
+    from cuda_l1.api.collecting import choose, read_source
     from cuda_l1.api.collecting_writers import search_settings
     from cuda_l1.api.limits import parse_limits
     from cuda_l1.api.llm import LlmOptions, parse_llm, unpriced
@@ -137,40 +136,13 @@ def collect(
     return 0 if examples else NOTHING_ACCEPTED
 
 
-class Choice(NamedTuple):
-    """A task that is collected from."""
-
-    source: Source
-    task: Task
-    overlaps: str | None
-    """The evaluation task that it is, where that was allowed."""
-
-
-def choose(sources: list[Source], known: EvaluationTasks, *, allow_overlap: bool) -> tuple[list[Choice], list[str]]:
-    """(each task once, those left out since others evaluate on them, a line each)."""
-    from cuda_l1.api.collecting import is_held_out
-
-    chosen: dict[str, Choice] = {}
-    excluded: dict[str, str] = {}
-    for source in sources:
-        for task in source.tasks:
-            found = known.found(task)
-            if found and not allow_overlap:
-                excluded.setdefault(task.sha, f"{task.suite}/{task.name} is {found}")
-            elif is_held_out(task) and not allow_overlap:
-                excluded.setdefault(task.sha, f"{task.suite}/{task.name} is held out by the generator")
-            else:
-                chosen.setdefault(task.sha, Choice(source, task, found))
-    return list(chosen.values()), list(excluded.values())
-
-
 def _collected(
     chosen: list[Choice], settings: CollectSettings, archive: str | None, output: Output
 ) -> tuple[list[Example], list[str], list[ModelUse]]:
     """(the rows, tasks that could not be judged, a line each, what the models cost)."""
     from cuda_l1 import evaluator as evaluators
     from cuda_l1 import scoring
-    from cuda_l1.api.collecting import Collection, example_of
+    from cuda_l1.api.collecting import Collection, examples_of
     from cuda_l1.api.collecting_writers import Writers
     from cuda_l1.api.places import UNCONFINED, data_folder
     from cuda_l1.api.proposers import Sources
@@ -189,22 +161,14 @@ def _collected(
         telling = Telling(run.name, len(chosen))
         collection = Collection(settings, archive=opened, evaluator=evaluator, run=run)
         writers = Writers(settings, Sources(opened, run.name, evaluator.environment), collection.is_done)
-        by_task = {choice.task.sha: choice for choice in chosen}
-        for outcome in collection.over(
-            [choice.task for choice in chosen],
-            lambda task: writers.of(task, by_task[task.sha].source),
-            telling.on_record,
-        ):
-            choice = by_task[outcome.task.sha]
+        for choice, outcome in collection.chosen(chosen, writers.of, telling.on_record):
             telling.on_outcome(outcome)
             if outcome.skipped:
                 skipped.append(f"{choice.task.suite}/{choice.task.name}: {outcome.skipped}")
             for attempts in outcome.attempts:
                 output.record("attempts", {"task_id": choice.task.id, "by": attempts.by, "tried": attempts.tried},
                                   kept=[record.id for record in attempts.kept])  # fmt: skip
-                for record in attempts.kept:
-                    row = example_of(choice.task, record, attempts.by, choice.source, choice.overlaps)
-                    examples.append(row)
+            examples += examples_of(choice, outcome)
         uses = collection.model_uses()
     return examples, skipped, uses
 

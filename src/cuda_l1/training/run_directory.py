@@ -3,6 +3,8 @@
 RUN/recipe.toml               as resolved
 RUN/archive.sqlite            every verdict, unless the recipe names another database
 RUN/data/                     the examples of stage 1, where they were collected for the run
+RUN/data.json                 where they are from, and what they were compared with
+RUN/start/                    the policy of random weights, where the recipe names no other
 RUN/<stage>/checkpoint-N      weights, optimiser, random states: what a stage goes on from
 RUN/<stage>/final             model, tokenizer and card, as `save_pretrained` writes them
 RUN/<stage>/metrics.jsonl     one JSON object a line
@@ -14,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -72,6 +74,18 @@ class StageDirectory:
                 except ValueError:
                     continue
 
+    def rewind(self, file: str, checkpoint: Path | None) -> None:
+        """Takes the lines of steps behind a checkpoint (None: all) out of `metrics` or `samples`: they come again."""
+        step = int(checkpoint.name.rpartition("-")[2]) if checkpoint else -1
+        path = self.path / f"{file}.jsonl"
+        if not path.exists():
+            return
+        kept = [row for row in self.rows(file) if row["step"] <= step]
+        partial = path.with_suffix(".partial")
+        with file_faults(path):
+            partial.write_text("".join(json.dumps(row) + "\n" for row in kept), "utf-8")
+            partial.replace(path)
+
     def _folders(self) -> list[Path]:
         return [path for path in self.path.iterdir() if path.is_dir()] if self.path.is_dir() else []
 
@@ -98,24 +112,30 @@ class RunDirectory:
         """The examples that were collected for the run."""
         return self.path / "data"
 
+    @property
+    def start(self) -> Path:
+        """The policy of random weights, where the recipe names no other."""
+        return self.path / "start"
+
     def stage(self, name: str) -> StageDirectory:
         """The files of a stage."""
         return StageDirectory(self.path / name)
 
     @classmethod
-    def create(cls, recipe: Recipe, *, resume: bool) -> Self:
-        """The run of a recipe: a new folder, or with `resume` the one that is there.
+    def create(cls, recipe: Recipe, *, resume: bool, stages: Sequence[str] = ()) -> Self:
+        """The run of a recipe: a new folder, or the one that is there; with `resume` also where one of `stages`, which
+        are about to run, was begun.
 
-        Raises UsageError: the folder holds a run and `resume` is off; it was begun with other values, which are named;
-        it holds something else; or `resume` is on and there is none.
+        Raises UsageError: one of them was begun and `resume` is off; the run was begun with other values, which are
+        named; the folder holds something else; or `resume` is on and there is no run.
         """
         path = Path(recipe.run_dir)
         file = path / "recipe.toml"
-        if file.exists():
-            return cls._again(path, recipe, resume=resume)
+        if file.exists() and (resume or not _is_untouched(path)):
+            return cls._again(path, recipe, resume=resume, stages=stages)
         if resume:
             raise UsageError(f"{path}: no run there to resume; leave --resume out, or check run_dir")
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if not file.exists() and path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise UsageError(f"{path}: holds something else; name a new folder, --set run_dir=DIR")
         with file_faults(path):
             path.mkdir(parents=True, exist_ok=True)
@@ -132,11 +152,19 @@ class RunDirectory:
         return cls(path, load_recipe(path / "recipe.toml"))
 
     @classmethod
-    def _again(cls, path: Path, recipe: Recipe, *, resume: bool) -> Self:
-        if not resume:
-            raise UsageError(f"{path}: holds a run already; give --resume to go on, or --set run_dir=DIR for another")
+    def _again(cls, path: Path, recipe: Recipe, *, resume: bool, stages: Sequence[str]) -> Self:
+        begun = [name for name in stages if (path / name).exists()]
+        if begun and not resume:
+            raise UsageError(
+                f"{path}: {begun[0]} was begun there; give --resume to go on, or --set run_dir=DIR for another run"
+            )
         stored = load_recipe(path / "recipe.toml")
         if stored.digest != recipe.digest:
             names = ", ".join(name for name in differing(resolve(stored), resolve(recipe)) if name != "run_dir")
             raise UsageError(f"{path}: begun with other values of {names}; give the same ones, or another run_dir")
         return cls(path, recipe)
+
+
+def _is_untouched(path: Path) -> bool:
+    """Whether nothing was done yet in a run: its recipe may still be changed."""
+    return all(each.name == "recipe.toml" or each.name.startswith("archive.sqlite") for each in path.iterdir())

@@ -53,8 +53,29 @@ class DataSection(Frozen):
     """Train on tasks of evaluation suites, and say so in every model card."""
 
 
-class PromptSection(PromptSettings):
-    """`[prompt]`: how all three stages ask, and how many earlier variants they show."""
+class PromptSection(Frozen):
+    """`[prompt]`: how all stages ask. What differs between machines and searches, facts of the device, rooflines and
+    failed attempts, is not in it."""
+
+    kind: Literal["contrastive", "compact"] = "contrastive"
+    """`compact` for small policies: the contrastive question in few tokens, answered by what continues the task's file.
+    """
+    language: Literal["auto", "cuda", "triton", "cpp", "pytorch"] = "auto"
+    """What the policy is asked to write; auto: whatever is fastest."""
+    exemplar_tokens: int = Field(6000, ge=200)
+    """A longer exemplar is shortened, whole lines at a time."""
+
+    @property
+    def settings(self) -> PromptSettings:
+        """What `prompts.render` is told."""
+        return PromptSettings(
+            kind=self.kind,
+            language=self.language,
+            device_facts=False,
+            roofline=False,
+            failures=0,
+            exemplar_tokens=self.exemplar_tokens,
+        )
 
 
 class SftSection(Frozen):
@@ -169,7 +190,14 @@ class RunSection(Frozen):
     """Where the policy is trained."""
     threads: int = Field(1, ge=1)
     """Of torch on a CPU: where others compute too, one is often the fastest."""
+    samples: int = Field(2, ge=0)
+    """Replies that are written to `samples.jsonl` at each checkpoint, the most likely ones."""
     tracking: Literal["tensorboard", "trackio", "wandb", "none"] = "none"
     """Where curves go beside `metrics.jsonl`."""
     keep_checkpoints: int = Field(2, ge=1)
     """The latest so many checkpoints of a stage stay."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the policy is trained on a GPU; `auto` must be resolved by then."""
+        return self.device == "cuda"

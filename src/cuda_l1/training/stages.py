@@ -6,12 +6,18 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cuda_l1.archive import Archive
-from cuda_l1.search.interfaces import SupportsEvaluate
-from cuda_l1.training.recipe import Recipe
-from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.errors import UsageError
+
+if TYPE_CHECKING:
+    from cuda_l1.archive import Archive
+    from cuda_l1.search.interfaces import SupportsEvaluate
+    from cuda_l1.training.recipe import Recipe
+    from cuda_l1.training.run_directory import RunDirectory
+
+
+INSTALL = "pip install 'cuda-l1[train]'"
 
 
 class Event(NamedTuple):
@@ -57,10 +63,15 @@ class Stage(NamedTuple):
     """Has the function `run`; it may import transformers and TRL, so it is imported when the stage runs."""
 
     def run(self) -> RunStage:
-        """The stage's function."""
-        function: RunStage = import_module(self.module).run
+        """The stage's function. Raises UsageError where a package of the extra `train` is missing."""
+        try:
+            function: RunStage = import_module(self.module).run
+        except ImportError as error:
+            raise UsageError(f"training needs packages that are not here ({error}): {INSTALL}") from error
         return function
 
 
-STAGES: dict[str, Stage] = {}
+STAGES: dict[str, Stage] = {
+    "sft": Stage("Stage 1: supervised fine-tuning on right variants.", "cuda_l1.training.sft"),
+}
 """By the name of their command, which is also their folder's."""

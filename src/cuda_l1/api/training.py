@@ -1,0 +1,97 @@
+"""`train`: from a recipe to checkpoints. Data, evaluators and archive are put together here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from cuda_l1 import evaluator as evaluators
+from cuda_l1.api.places import resolve_device
+from cuda_l1.api.pool import default_size, devices_like
+from cuda_l1.api.training_data import prepare
+from cuda_l1.archive import Archive
+from cuda_l1.config import EvaluatorSettings
+from cuda_l1.evaluator import Evaluator
+from cuda_l1.proposers.policy.checkpoint import read_checkpoint
+from cuda_l1.training.data import rows_of
+from cuda_l1.training.examples import examples_of
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.sections import EvaluationSection
+from cuda_l1.training.stages import STAGES, Event, Surroundings
+
+
+def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Callable[[Event], None]) -> Path:
+    """Runs these stages of `STAGES` in their order and returns the last one's final checkpoint.
+
+    A stage begins from the latest finished one before it in the run, else from the recipe's model. Stages that are
+    done are passed over. Raises UsageError, InfrastructureError, ArchiveError.
+    """
+    stages = {name: STAGES[name].run() for name in names}
+    if recipe.model.path:
+        read_checkpoint(recipe.model.path)  # before anything is paid for
+    run = RunDirectory.create(resolved(recipe), resume=resume, stages=names)
+    with Archive.open(run.archive) as archive:
+        prepare(run, archive, on_event)
+        surroundings = Surroundings(archive, partial(_evaluators, run.recipe.evaluation))
+        final = run.path
+        for name, stage in stages.items():
+            if run.stage(name).is_done:
+                on_event(Event(name, "is done"))
+                final = run.stage(name).final
+            else:
+                start = _start(name, run)
+                final = stage(run.recipe, run, start=start, surroundings=surroundings, on_event=on_event)
+    return final
+
+
+def resolved(recipe: Recipe) -> Recipe:
+    """The recipe with the devices of this machine in place of `auto`. Raises InfrastructureError: no such device."""
+    place = resolve_device(recipe.evaluation.device)
+    device = resolve_device(recipe.run.device).partition(":")[0]
+    return recipe.model_copy(
+        update={
+            "evaluation": recipe.evaluation.model_copy(update={"device": place}),
+            "run": recipe.run.model_copy(update={"device": device}),
+        }
+    )
+
+
+def _start(name: str, run: RunDirectory) -> Path:
+    """Where a stage begins."""
+    earlier = list(STAGES)[: list(STAGES).index(name)]
+    for stage in reversed(earlier):
+        if run.stage(stage).is_done:
+            return run.stage(stage).final
+    if run.recipe.model.path:
+        return Path(run.recipe.model.path)
+    return run.start if run.start.is_dir() else _from_nothing(run)
+
+
+def _from_nothing(run: RunDirectory) -> Path:
+    from cuda_l1.training.loading import quiet
+    from cuda_l1.training.policy_model import make_policy
+
+    quiet()
+    recipe = run.recipe
+    asked = examples_of(
+        rows_of(recipe, run), settings=recipe.prompt.settings, exemplars=recipe.sft.exemplars, seed=recipe.run.seed
+    )
+    texts = (text for example in asked for text in (example.prompt.system, example.prompt.user, example.completion))
+    return make_policy(recipe.model, texts, run.start, seed=recipe.run.seed)
+
+
+@contextmanager
+def _evaluators(section: EvaluationSection) -> Iterator[list[Evaluator]]:
+    """As many as cores and memory allow, on every GPU like the one that is named."""
+    places = devices_like(section.device)
+    count = default_size(len(places), on_gpu=section.device.startswith("cuda"))
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(
+                evaluators.Evaluator(EvaluatorSettings(device=places[index % len(places)], limits=section.limits))
+            )
+            for index in range(count)
+        ]

@@ -1,0 +1,33 @@
+"""What can go wrong while a checkpoint is written, in one line each."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cuda_l1.archive.faults import one_line
+from cuda_l1.errors import InfrastructureError
+from cuda_l1.training.run_directory import StageDirectory
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_WRITERS = ("No space left", "failed writing file", "Disk quota exceeded", "unexpected pos")
+"""How safetensors and torch say that a disk is full: as texts of errors of their own."""
+
+
+@contextmanager
+def saving_faults(stage: StageDirectory) -> Iterator[None]:
+    """Raises InfrastructureError for a full disk, which names the last good checkpoint; other errors stay."""
+    try:
+        yield
+    except Exception as error:
+        full = isinstance(error, OSError) and error.errno in _FULL
+        if not full and not any(said in str(error) for said in _WRITERS):
+            raise
+        kept = stage.checkpoint()
+        left = shutil.disk_usage(stage.path).free >> 20
+        raise InfrastructureError(
+            f"{stage.path}: the disk is full at a checkpoint ({one_line(error)}; {left} MiB are free); free some space "
+            f"and go on with --resume from {kept.name if kept else 'the beginning'}"
+        ) from error

@@ -1,0 +1,70 @@
+"""The rows that a run learns from, and what is known of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from cuda_l1.archive.faults import file_faults
+from cuda_l1.errors import UsageError
+from cuda_l1.training.examples import Row, read_rows
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.types import Frozen
+
+
+class DataFacts(Frozen):
+    """What a model card says of the data; `RUN/data.json`."""
+
+    sources: tuple[str, ...]
+    """Suites and data sets, without the folders of the machine."""
+    tasks: int
+    """That may be trained on."""
+    left_out: int
+    """Tasks of evaluation suites, and those that the generator holds out."""
+    compared: tuple[str, ...]
+    """The evaluation suites that all tasks and rows were compared with."""
+    overlapping: tuple[str, ...] = ()
+    """Tasks of evaluation suites that are trained on since the recipe allows it."""
+
+
+def write_facts(run: RunDirectory, facts: DataFacts) -> None:
+    """Keeps them with the run."""
+    path = run.path / "data.json"
+    with file_faults(path):
+        path.write_text(facts.model_dump_json(indent=2) + "\n", "utf-8")
+
+
+def read_facts(run: RunDirectory) -> DataFacts | None:
+    """Those of the run; None where no data was prepared for it."""
+    path = run.path / "data.json"
+    return DataFacts.model_validate_json(path.read_text("utf-8")) if path.exists() else None
+
+
+def rows_of(recipe: Recipe, run: RunDirectory) -> list[Row]:
+    """The rows of the recipe's data sets and of what was collected for the run, each variant once.
+
+    Raises UsageError where there is none.
+    """
+    folders = [Path(folder) for folder in recipe.data.examples]
+    if run.data.is_dir():
+        folders.append(run.data)
+    rows = list({row.candidate_id: row for folder in folders for row in read_rows(folder)}.values())
+    if not rows:
+        raise UsageError("there is no right variant to learn from; name tasks or examples in [data]")
+    return rows
+
+
+def split(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+    """(those to train on, those to validate with)."""
+    train: list[Row] = []
+    validation: list[Row] = []
+    for row in rows:
+        (train if row.split == "train" else validation).append(row)
+    return train, validation
+
+
+def counted(rows: Sequence[Row], name: str) -> str:
+    """How many rows there are of each value of a column, as one line."""
+    return ", ".join(f"{value} {count}" for value, count in Counter(getattr(row, name) for row in rows).most_common())

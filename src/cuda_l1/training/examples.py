@@ -1,0 +1,166 @@
+"""What stage 1 learns from: rows of right variants as questions with 0 to k scored variants, and the answers to them.
+
+The answers have the form that `prompts.parse_reply` reads, checked on each. What they say under *Performance Analysis*
+and *Algorithm Design* is made by rule from what was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from cuda_l1.config import PromptSettings
+from cuda_l1.errors import UsageError
+from cuda_l1.prompts.build import render
+from cuda_l1.prompts.continuation import continuation
+from cuda_l1.prompts.reply import ReplyKind, parse_reply
+from cuda_l1.prompts.sections import ANALYSIS, CODE, DESIGN
+from cuda_l1.types import Exemplar, Prompt, Task, detect_language
+
+
+class Row(NamedTuple):
+    """A right variant of a task, as `cuda-l1 collect` stores it."""
+
+    split: str
+    task_id: str
+    task_sha: str
+    suite: str
+    reference: str
+    variant: str
+    candidate_id: str
+    by: str
+    techniques: list[str]
+    rationale: str
+    speedup_eager: float
+    device_name: str
+    licence: str
+    overlaps: str | None
+
+    @property
+    def label(self) -> str:
+        """Who wrote it, in a few words."""
+        return " + ".join(self.techniques) or self.by
+
+    @property
+    def task(self) -> Task:
+        """The task, without weights of its own."""
+        return Task(suite=self.suite, name=self.task_id.partition("@")[0].partition("/")[2], source=self.reference)
+
+
+class Example(NamedTuple):
+    """A question and the answer to learn."""
+
+    prompt: Prompt
+    completion: str
+    row: Row
+    exemplars: int
+    """Variants that the question shows."""
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """The rows of a data set that `cuda-l1 collect` has written. Raises UsageError: there is none, or it is damaged."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise UsageError("a data set is parquet, which needs pyarrow: pip install 'cuda-l1[train]'") from None
+    files = sorted((folder / "data").glob("*.parquet"))
+    if not files:
+        raise UsageError(
+            f"{folder}: no data set there (data/*.parquet); name a folder that `cuda-l1 collect` has written"
+        )
+    found: list[dict[str, Any]] = []
+    for file in files:
+        try:
+            found += parquet.read_table(file, columns=list(Row._fields)).to_pylist()
+        except (ArrowException, OSError) as error:
+            raise UsageError(
+                f"{file}: not what `cuda-l1 collect` writes ({' '.join(str(error).split())[:120]})"
+            ) from error
+    return [Row(**values) for values in found]
+
+
+def examples_of(rows: Sequence[Row], *, settings: PromptSettings, exemplars: int, seed: int) -> Iterator[Example]:
+    """Each row as the answer to questions that show 0 to `exemplars` other variants of its task from the same device.
+
+    Contrastive questions come with the one-shot question of CUDA-L1's first stage beside them. The same arguments give
+    the same examples.
+    """
+    siblings: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        siblings.setdefault((row.task_sha, row.device_name), []).append(row)
+    for row in rows:
+        others = [other for other in siblings[row.task_sha, row.device_name] if other.candidate_id != row.candidate_id]
+        if settings.kind == "contrastive":
+            yield _example(row, [], settings.model_copy(update={"kind": "one-shot"}))
+        most = 0 if settings.kind == "one-shot" else min(exemplars, len(others))
+        for count in range(most + 1):
+            rng = Random(f"{seed} {row.candidate_id} {count}")
+            yield _example(row, rng.sample(others, count), settings)
+
+
+def _example(row: Row, shown: Sequence[Row], settings: PromptSettings) -> Example:
+    prompt = render(row.task, exemplars=[_exemplar(each) for each in shown], settings=settings)
+    return Example(prompt, reply_of(row, shown, settings.kind), row, len(shown))
+
+
+def _exemplar(row: Row) -> Exemplar:
+    return Exemplar(
+        candidate_id=row.candidate_id,
+        source=row.variant,
+        language=detect_language(row.variant),
+        label=row.label,
+        score=row.speedup_eager,
+    )
+
+
+def reply_of(row: Row, shown: Sequence[Row], kind: ReplyKind) -> str:
+    """The answer that a policy should have given; it reads back as the row's variant.
+
+    Raises UsageError where it does not, which names the variant.
+    """
+    source = continuation(row.reference, row.variant) if kind == "compact" else row.variant
+    code = f"```python\n{source.strip(chr(10))}\n```\n"
+    text = (
+        code
+        if kind == "one-shot"
+        else f"## {ANALYSIS}\n{analysis(shown)}\n\n## {DESIGN}\n{design(row)}\n\n## {CODE}\n{code}"
+    )
+    read = parse_reply(text, kind=kind, reference=row.reference)
+    if read.source is None or read.source.strip() != row.variant.strip():
+        raise UsageError(
+            f"{row.task_id}: variant {row.candidate_id[:12]} does not read back from a reply ({read.detail})"
+        )
+    return text
+
+
+def analysis(shown: Sequence[Row]) -> str:
+    """Which of the variants shown is the fastest, by how much, and what its author says that it does."""
+    if not shown:
+        return "No variant is measured yet."
+    best = max(shown, key=lambda row: row.speedup_eager)
+    number = shown.index(best) + 1
+    lines = [f"Variant {number} is the fastest, {_times(best.speedup_eager)} as fast as the original: {said(best)}"]
+    for number, row in enumerate(shown, start=1):
+        if row is not best:
+            lines.append(
+                f"Variant {number} takes {_times(best.speedup_eager / row.speedup_eager)} as long: {said(row)}"
+            )
+    return "\n".join(lines)
+
+
+def design(row: Row) -> str:
+    """What the variant does, and how fast it was measured to be."""
+    return f"{said(row)} It should be {_times(row.speedup_eager)} as fast as the original."
+
+
+def said(row: Row) -> str:
+    """What its author says that a variant does, as a sentence."""
+    text = " ".join(row.rationale.split()) or row.label
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _times(factor: float) -> str:
+    """One digit behind the point: the next ones are noise, which nobody can learn."""
+    return f"{factor:.1f} times"

@@ -1,0 +1,155 @@
+"""Likelihood training on question and answer pairs: TRL's SFTTrainer with what our runs need around it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from datasets import Dataset
+from transformers import PrinterCallback
+from trl.trainer.sft_config import SFTConfig
+from trl.trainer.sft_trainer import SFTTrainer
+
+from cuda_l1.errors import UsageError
+from cuda_l1.proposers.policy.policy import messages_of
+from cuda_l1.training.checkpoints import saving_faults
+from cuda_l1.training.loading import Loaded
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.run_directory import StageDirectory
+from cuda_l1.training.sections import SftSection
+from cuda_l1.training.watching import Watching
+from cuda_l1.types import Prompt
+
+LARGE = 1_000_000_000
+"""Parameters from which activations are computed again in the backward pass, to save memory."""
+ASSISTANT = "assistant"
+
+
+class Lesson(Protocol):
+    """A question and the answer to learn; `examples.Example` is one."""
+
+    @property
+    def prompt(self) -> Prompt: ...
+    @property
+    def completion(self) -> str: ...
+
+
+class Fitting(NamedTuple):
+    """Lessons by whether they fit into the length that is trained."""
+
+    rows: list[dict[str, Any]]
+    """`prompt` and `completion` as messages, as TRL reads them."""
+    too_long: int
+    longest: int
+    """Tokens of the longest lesson, those that are left out included."""
+    tokens: int
+    """Of all rows."""
+
+
+def fitting(lessons: Sequence[Lesson], tokenizer: Any, max_length: int) -> Fitting:
+    """The lessons of at most `max_length` tokens as rows; longer ones are counted, never cut."""
+    rows, longest, tokens, too_long = [], 0, 0, 0
+    for lesson in lessons:
+        prompt = messages_of(lesson.prompt)
+        completion = [{"role": ASSISTANT, "content": lesson.completion}]
+        length = len(tokenizer.apply_chat_template(prompt + completion, return_dict=True)["input_ids"])
+        longest = max(longest, length)
+        if length > max_length:
+            too_long += 1
+        else:
+            tokens += length
+            rows.append({"prompt": prompt, "completion": completion})
+    return Fitting(rows, too_long, longest, tokens)
+
+
+def train_on(
+    lessons: Sequence[Lesson],
+    validation: Sequence[Lesson],
+    *,
+    policy: Loaded,
+    settings: SftSection,
+    recipe: Recipe,
+    stage: StageDirectory,
+    watching: Watching,
+    resume: Path | None,
+) -> Any:
+    """The model after `settings.steps` updates on the answers of `lessons`, going on from the checkpoint `resume`.
+
+    The loss is on the answers alone. The same lessons and settings give the same weights, also when it was resumed.
+    Raises UsageError: no lesson fits into `max_length`, or the loss is not finite; InfrastructureError: the disk is
+    full at a checkpoint.
+    """
+    learnt = fitting(lessons, policy.tokenizer, settings.max_length)
+    tested = fitting(validation, policy.tokenizer, settings.max_length)
+    watching.say(
+        describe(learnt, len(lessons), settings.max_length), lessons=len(learnt.rows), too_long=learnt.too_long
+    )
+    if not learnt.rows:
+        raise UsageError(
+            f"no example fits into max_length = {settings.max_length} (the longest has {learnt.longest} tokens); raise "
+            f"it, or give data with shorter variants"
+        )
+    trainer: Any = SFTTrainer(
+        model=policy.model,
+        args=arguments(settings, recipe, stage, has_validation=bool(tested.rows), large=policy.parameters >= LARGE),
+        train_dataset=Dataset.from_list(learnt.rows),
+        eval_dataset=Dataset.from_list(tested.rows) if tested.rows else None,
+        processing_class=policy.tokenizer,
+        peft_config=policy.adapters,
+        callbacks=[watching.callback],
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.create_model_card = lambda *_, **__: None  # the card that we write says what was trained on
+    with saving_faults(stage):
+        trainer.train(resume_from_checkpoint=str(resume) if resume else None)
+    return trainer.model
+
+
+def arguments(
+    settings: SftSection, recipe: Recipe, stage: StageDirectory, *, has_validation: bool, large: bool
+) -> SFTConfig:
+    """What TRL is told. Nothing is reported to anyone but the trackers of the recipe."""
+    on_gpu = recipe.run.on_gpu
+    every = min(settings.checkpoint_every, settings.steps)
+    return SFTConfig(
+        output_dir=str(stage.path),
+        max_steps=settings.steps,
+        per_device_train_batch_size=settings.batch,
+        per_device_eval_batch_size=settings.batch,
+        gradient_accumulation_steps=settings.accumulate,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=math.ceil(settings.warmup * settings.steps),
+        max_length=settings.max_length,
+        packing=settings.packing,
+        eval_packing=False,
+        completion_only_loss=True,
+        shuffle_dataset=settings.packing,
+        logging_steps=1,
+        logging_nan_inf_filter=False,  # it would hide a loss that is not a number
+        save_strategy="steps",
+        save_steps=every,
+        save_total_limit=recipe.run.keep_checkpoints,
+        eval_strategy="steps" if has_validation else "no",
+        eval_steps=every,
+        seed=recipe.run.seed,
+        data_seed=recipe.run.seed,
+        use_cpu=not on_gpu,
+        bf16=on_gpu,
+        gradient_checkpointing=large,
+        dataloader_pin_memory=on_gpu,
+        disable_tqdm=True,
+        report_to=[] if recipe.run.tracking == "none" else [recipe.run.tracking],
+    )
+
+
+def describe(found: Fitting, wanted: int, max_length: int) -> str:
+    """How many examples are learned from, and how many are too long."""
+    text = f"{len(found.rows)} examples, {found.tokens} tokens"
+    if found.too_long:
+        text += (
+            f"; {found.too_long} of {wanted} left out, longer than max_length = {max_length} (up to {found.longest})"
+        )
+    return text

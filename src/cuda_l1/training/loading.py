@@ -1,0 +1,89 @@
+"""A policy that is about to be trained."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from datasets import disable_progress_bars
+from peft import LoraConfig, PeftModel
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging
+
+from cuda_l1.archive.faults import file_faults, one_line
+from cuda_l1.errors import UsageError
+from cuda_l1.proposers.policy.checkpoint import read_checkpoint
+from cuda_l1.training.recipe import Recipe
+
+
+class Loaded(NamedTuple):
+    """Model and tokenizer, and the adapters that are to be trained in place of the weights."""
+
+    model: Any
+    tokenizer: Any
+    adapters: LoraConfig | None
+    parameters: int
+
+
+def load_policy(folder: Path, recipe: Recipe, *, longest: int) -> Loaded:
+    """The policy of a checkpoint folder, in float32; with adapters on a GPU in bfloat16, since it stays as it is.
+
+    `longest`: tokens of a sequence that it is to be trained on. Raises UsageError: it is no such folder, its tokenizer
+    is that of another model, or its context is shorter than `longest`.
+    """
+    checkpoint = read_checkpoint(folder)
+    if checkpoint.context_tokens is not None and longest > checkpoint.context_tokens:
+        raise UsageError(
+            f"checkpoint {folder}: its context has {checkpoint.context_tokens} tokens, and max_length = {longest}; "
+            f"lower max_length"
+        )
+    torch.set_num_threads(recipe.run.threads)
+    quiet()
+    adapters = recipe.model.lora_rank is not None
+    dtype = torch.bfloat16 if adapters and recipe.run.on_gpu else torch.float32
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise UsageError(f"checkpoint {folder}: cannot be loaded: {one_line(error)}") from error
+    known: int = model.get_input_embeddings().weight.shape[0]
+    if len(tokenizer) > known:
+        raise UsageError(
+            f"checkpoint {folder}: its tokenizer has {len(tokenizer)} tokens and its model {known}; they are not a pair"
+        )
+    return Loaded(model, tokenizer, _adapters(recipe), sum(each.numel() for each in model.parameters()))
+
+
+def quiet() -> None:
+    """No progress bars and warnings of the libraries: what people need to know is said by `Watching`."""
+    talk: Any = logging
+    talk.set_verbosity_error()
+    talk.disable_progress_bar()
+    disable_progress_bars()
+    warnings.filterwarnings("ignore", module=r"(trl|transformers|peft|torch|accelerate)\b")
+
+
+def _adapters(recipe: Recipe) -> LoraConfig | None:
+    rank = recipe.model.lora_rank
+    if rank is None:
+        return None
+    return LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+
+
+def save_policy(model: Any, tokenizer: Any, folder: Path, *, beside: Callable[[Path], None]) -> None:
+    """Writes a model whole or not at all, adapters merged into its weights, so that anything can load it.
+
+    `beside` writes what else belongs into the folder that it is given.
+    """
+    merged = model.merge_and_unload() if isinstance(model, PeftModel) else model
+    partial = folder.with_name(f"{folder.name}.partial")
+    with file_faults(folder):
+        shutil.rmtree(partial, ignore_errors=True)
+        merged.save_pretrained(partial)
+        tokenizer.save_pretrained(partial)
+        beside(partial)
+        partial.replace(folder)

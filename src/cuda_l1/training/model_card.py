@@ -1,0 +1,50 @@
+"""The card beside a policy's weights: what it was trained on and how, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from cuda_l1.archive.faults import file_faults
+from cuda_l1.training.data import counted, read_facts, rows_of
+from cuda_l1.training.run_directory import RunDirectory
+
+PACKAGES = ("cuda-l1", "torch", "transformers", "trl")
+
+
+def write_card(folder: Path, run: RunDirectory, stage: str, *, start: Path, figures: Mapping[str, float]) -> None:
+    """Writes `README.md` into a folder of weights; `figures` are the stage's results so far. Raises as `rows_of`."""
+    text = files("cuda_l1.training").joinpath("model_card.md.j2").read_text("utf-8")
+    template = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(text)
+    rows = rows_of(run.recipe, run)
+    card = template.render(
+        name=f"{run.name}, {stage}",
+        stage=stage,
+        digest=run.recipe.digest,
+        start=_place(start, run),
+        seed=run.recipe.run.seed,
+        versions=", ".join(f"{name} {version(name)}" for name in PACKAGES),
+        prompt=run.recipe.prompt.kind,
+        facts=read_facts(run),
+        rows={
+            "total": len(rows),
+            "tasks": len({row.task_sha for row in rows}),
+            "by": counted(rows, "by"),
+            "devices": counted(rows, "device_name"),
+            "licences": counted(rows, "licence"),
+        },
+        figures=figures,
+    )
+    with file_faults(folder):
+        (folder / "README.md").write_text(card, "utf-8")
+
+
+def _place(start: Path, run: RunDirectory) -> str:
+    """A checkpoint without the folders of this machine."""
+    if start == run.start:
+        return "random weights, with a tokenizer trained on the data"
+    return f"`{start.relative_to(run.path)}`" if start.is_relative_to(run.path) else f"`{start.name}`"

@@ -1,0 +1,105 @@
+"""Stage 1: supervised fine-tuning on right variants, with 0 to k scored variants in the question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuda_l1.config import GenerationSettings, PromptFormat
+from cuda_l1.errors import UsageError
+from cuda_l1.prompts.reply import parse_reply
+from cuda_l1.proposers.policy.checkpoint import write_format
+from cuda_l1.proposers.policy.policy import Policy
+from cuda_l1.training.data import rows_of, split
+from cuda_l1.training.examples import Example, Row, examples_of
+from cuda_l1.training.likelihood import train_on
+from cuda_l1.training.loading import Loaded, load_policy, save_policy
+from cuda_l1.training.model_card import write_card
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.stages import Event, Surroundings
+from cuda_l1.training.watching import Watching
+
+NAME = "sft"
+
+
+def run(
+    recipe: Recipe,
+    run: RunDirectory,
+    *,
+    start: Path,
+    surroundings: Surroundings,
+    on_event: Callable[[Event], None],
+) -> Path:
+    """Fine-tunes the policy in `start` on the run's rows; see `stages.RunStage`. Raises as `train_on` does."""
+    stage = run.stage(NAME)
+    train, validation = (_examples(rows, recipe) for rows in split(rows_of(recipe, run)))
+    if not train:
+        raise UsageError("all rows belong to the validation split; give more tasks or examples in [data]")
+    policy = load_policy(start, recipe, longest=recipe.sft.max_length)
+    resume = stage.checkpoint()
+    stage.rewind("metrics", resume)
+    stage.rewind("samples", resume)
+    beside = Beside(policy, run, start, validation or train)
+    watching = Watching(NAME, stage, on_event, on_checkpoint=beside.checkpoint)
+    beside.watching = watching
+    if resume:
+        watching.say(f"goes on from {resume.name}")
+    model = train_on(
+        train, validation, policy=policy, settings=recipe.sft, recipe=recipe, stage=stage, watching=watching,
+        resume=resume,
+    )  # fmt: skip
+    save_policy(model, policy.tokenizer, stage.final, beside=beside.describe)
+    return stage.final
+
+
+def _examples(rows: Sequence[Row], recipe: Recipe) -> list[Example]:
+    return list(
+        examples_of(rows, settings=recipe.prompt.settings, exemplars=recipe.sft.exemplars, seed=recipe.run.seed)
+    )
+
+
+@dataclass
+class Beside:
+    """What lies beside the weights of a checkpoint: its card and how it is asked; in the log, what it writes."""
+
+    policy: Loaded
+    run: RunDirectory
+    start: Path
+    asked: Sequence[Example]
+    watching: Watching | None = None
+
+    def checkpoint(self, folder: Path, model: Any) -> None:
+        """Called with each checkpoint that is whole."""
+        self.describe(folder)
+        self._sample(folder, model)
+
+    def describe(self, folder: Path) -> None:
+        """Writes the card and the form of the prompts into a folder of weights."""
+        recipe = self.run.recipe
+        asked = PromptFormat(
+            prompt=recipe.prompt.settings,
+            sampler=recipe.contrastive.sampler,
+            max_new_tokens=recipe.generation.max_new_tokens,
+        )
+        write_format(folder, asked)
+        write_card(folder, self.run, NAME, start=self.start, figures=self.watching.latest if self.watching else {})
+
+    def _sample(self, folder: Path, model: Any) -> None:
+        """The most likely replies to the first questions: no random number is drawn, so training goes on unchanged."""
+        chosen = self.asked[: self.run.recipe.run.samples]
+        if not chosen:
+            return
+        recipe = self.run.recipe
+        settings = GenerationSettings(temperature=0.0, max_new_tokens=recipe.generation.max_new_tokens)
+        policy = Policy(model, self.policy.tokenizer, settings, context_tokens=None)
+        replies = policy.generate([example.prompt for example in chosen], [0] * len(chosen))
+        for example, reply in zip(chosen, replies, strict=True):
+            if reply is None:
+                continue
+            parsed = parse_reply(reply.text, kind=recipe.prompt.kind, finish_reason=reply.finish_reason,
+                                 reference=example.row.reference)  # fmt: skip
+            row = {"step": int(folder.name.rpartition("-")[2]), "task": example.row.task_id, "reply": reply.text}
+            self.run.stage(NAME).append("samples", {**row, "problem": parsed.problem, "exemplars": example.exemplars})

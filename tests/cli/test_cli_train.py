@@ -1,0 +1,136 @@
+"""`train`: what a person can get wrong answers in one line, and nothing is begun by then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_fakes import lines
+from typer.testing import Result
+
+from cuda_l1.tasks import load_task
+from cuda_l1.types import Candidate, Origin, Record, Task
+
+pytest.importorskip("trl", reason="needs transformers and TRL")
+Run = Callable[..., Result]
+
+MODEL = """
+[model]
+vocabulary = 320
+hidden = 16
+intermediate = 32
+layers = 1
+heads = 2
+key_value_heads = 1
+"""
+REST = """
+[prompt]
+kind = "compact"
+
+[sft]
+steps = 2
+batch = 2
+packing = false
+max_length = 4000
+
+[run]
+device = "cpu"
+samples = 0
+
+[evaluation]
+device = "cpu"
+"""
+
+
+class Writer:
+    """Proposes two texts for every task."""
+
+    name = "techniques"
+    failures: Sequence[str] = ()
+
+    def propose(self, task: Task, history: Sequence[Record], until: float) -> Candidate | None:
+        if len(history) == 2:
+            return None
+        source = f"{task.source}\n\nclass ModelNew(Model):\n    number = {len(history)}\n"
+        return Candidate(task_sha=task.sha, task_id=task.id, source=source, origins=(Origin(proposer=self.name),))
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("cuda_l1.api.collecting_writers.make_proposers", lambda settings, sources: [Writer()])
+    path = tmp_path / "recipe.toml"
+    path.write_text(f'run_dir = "out"\n{MODEL}\n[data]\ntasks = ["synth:0:3"]\n{REST}')
+    return path
+
+
+def test_from_nothing_to_a_checkpoint_and_not_twice(run: Run, recipe: Path, tmp_path: Path) -> None:
+    done = run("train", "sft", recipe, "--json")
+    assert done.exit_code == 0, done.output
+    summary = lines(done)[-1]
+    assert (summary["checkpoint"], summary["stages"]) == ("out/sft/final", ["sft"])
+    assert (tmp_path / "out" / "archive.sqlite").exists()
+    facts = json.loads((tmp_path / "out" / "data.json").read_text())
+    assert facts["compared"] == ["builtin", "kernelbench"] and facts["sources"] == ["synth:0:3"]
+    again = run("train", "sft", recipe)
+    assert (again.exit_code, "sft was begun there; give --resume" in again.stderr) == (2, True)
+    resumed = run("train", "all", recipe, "--resume", "--set", "sft.steps=3")
+    assert (resumed.exit_code, "begun with other values of sft.steps" in resumed.stderr) == (2, True)
+    assert "sft: is done" in run("train", "sft", recipe, "--resume").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--set", "sft.stepz=3"], 2, "[sft] has no key `stepz`; did you mean `steps`?"),
+        (["--set", "data.tasks=[]"], 2, "the recipe names no data"),
+        (["--set", "data.tasks=['builtin']"], 2, "every task of builtin is left out, since others evaluate on it"),
+        (["--set", "data.tasks=['nothing.py']"], 2, "nothing.py"),
+        (["--set", "data.techniques=['fuson']"], 2, "fuson"),
+        (["--set", "run.device=cuda"], 3, "no NVIDIA GPU"),
+        (["--set", "model.path=nowhere"], 2, "checkpoint nowhere: no such folder"),
+        (["--resume"], 2, "out: no run there to resume"),
+    ],
+)
+def test_a_mistake_is_one_line(run: Run, recipe: Path, words: list[str], code: int, said: str) -> None:
+    done = run("train", "sft", recipe, *words)
+    assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
+    assert done.stderr.strip().count("\n") == 0
+
+
+def test_a_mistake_stands_in_nobodys_way(run: Run, recipe: Path) -> None:
+    assert run("train", "sft", recipe, "--set", "data.tasks=[]").exit_code == 2
+    assert run("train", "sft", recipe, "--set", "sft.steps=1").exit_code == 0
+
+
+def test_rows_that_others_evaluate_on_are_refused_unless_told(run: Run, recipe: Path, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="a data set is parquet")
+    from pyarrow import parquet
+
+    task = load_task("diagonal_matmul", device="cpu")
+    row = dict.fromkeys(("by", "licence", "device_name", "rationale", "overlaps"), "x")
+    row |= {"split": "train", "task_id": task.id, "task_sha": task.sha, "suite": "file", "reference": task.source}
+    row |= {"variant": f"{task.source}\n\nclass ModelNew(Model): ...\n", "candidate_id": "c", "techniques": ["t"]}
+    (tmp_path / "rows" / "data").mkdir(parents=True)
+    table = pyarrow.Table.from_pylist([{**row, "speedup_eager": 1.0}])
+    parquet.write_table(table, tmp_path / "rows" / "data" / "train.parquet")
+    told = ["train", "sft", recipe, "--set", "data.tasks=[]", "--set", "data.examples=['rows']"]
+    refused = run(*told)
+    assert refused.exit_code == 2
+    assert "the data holds 1 tasks that others evaluate on (builtin/diagonal_matmul" in refused.stderr
+    allowed = run(*told, "--set", "data.allow_overlap=true")
+    assert allowed.exit_code == 0, allowed.stderr
+    assert "**It was trained on tasks that others evaluate on" in (tmp_path / "out/sft/final/README.md").read_text()
+
+
+def test_a_missing_package_names_the_line_that_installs_it(
+    run: Run, recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> Any:
+        raise ImportError("No module named 'trl'")
+
+    monkeypatch.setattr("cuda_l1.training.stages.import_module", missing)
+    done = run("train", "sft", recipe)
+    assert (done.exit_code, "pip install 'cuda-l1[train]'" in done.stderr) == (2, True)

@@ -1,0 +1,68 @@
+"""What stage 1 learns from: questions with 0 to k variants, and answers that read back as the variant."""
+
+from __future__ import annotations
+
+import pytest
+from training_fakes import REFERENCE, row
+
+from cuda_l1.config import PromptSettings
+from cuda_l1.errors import UsageError
+from cuda_l1.prompts.reply import parse_reply
+from cuda_l1.training.examples import analysis, design, examples_of, reply_of
+
+COMPACT = PromptSettings(kind="compact", device_facts=False, roofline=False, failures=0)
+CONTRASTIVE = COMPACT.model_copy(update={"kind": "contrastive"})
+
+
+def test_each_row_comes_with_every_number_of_other_variants_of_its_task() -> None:
+    rows = [row(1), row(2), row(3), row(4, task="other")]
+    examples = list(examples_of(rows, settings=COMPACT, exemplars=2, seed=0))
+    assert [(each.row.candidate_id, each.exemplars) for each in examples] == [
+        *(("c1", n) for n in range(3)), *(("c2", n) for n in range(3)), *(("c3", n) for n in range(3)), ("c4", 0),
+    ]  # fmt: skip
+    assert all(each.row.candidate_id not in each.prompt.exemplars for each in examples)
+    assert all(len(set(each.prompt.exemplars)) == each.exemplars for each in examples)
+
+
+def test_variants_measured_elsewhere_are_not_compared() -> None:
+    examples = examples_of([row(1), row(2, device="Other CPU")], settings=COMPACT, exemplars=2, seed=0)
+    assert [each.exemplars for each in examples] == [0, 0]
+
+
+def test_the_contrastive_form_has_the_one_shot_question_beside_it() -> None:
+    examples = list(examples_of([row(1), row(2)], settings=CONTRASTIVE, exemplars=1, seed=0))
+    names = [each.prompt.template.partition("@")[0] for each in examples]
+    assert names == ["one-shot", "contrastive", "contrastive"] * 2
+    assert parse_reply(examples[0].completion, kind="one-shot").source == row(1).variant
+
+
+@pytest.mark.parametrize("settings", [COMPACT, CONTRASTIVE], ids=lambda each: each.kind)
+def test_an_answer_reads_back_as_the_variant_with_all_its_sections(settings: PromptSettings) -> None:
+    for each in examples_of([row(1), row(2)], settings=settings, exemplars=1, seed=0):
+        kind = "one-shot" if each.prompt.template.startswith("one-shot") else settings.kind
+        read = parse_reply(each.completion, kind=kind, reference=REFERENCE)
+        assert (read.source, read.missing) == (each.row.variant, ())
+
+
+def test_the_same_seed_gives_the_same_examples_and_another_does_not() -> None:
+    rows = [row(n) for n in range(6)]
+    one, same, other = (
+        [each.prompt.exemplars for each in examples_of(rows, settings=COMPACT, exemplars=2, seed=seed)]
+        for seed in (0, 0, 1)
+    )
+    assert one == same and one != other
+
+
+def test_the_analysis_says_what_was_measured() -> None:
+    text = analysis([row(1, speedup=0.5), row(2, speedup=1.5)])
+    assert text.splitlines() == [
+        "Variant 2 is the fastest, 1.5 times as fast as the original: It adds in place.",
+        "Variant 1 takes 3.0 times as long: It adds in place.",
+    ]
+    assert design(row(1, speedup=2.04)) == "It adds in place. It should be 2.0 times as fast as the original."
+
+
+def test_a_variant_that_no_reply_could_hold_is_named() -> None:
+    broken = row(1)._replace(variant="class ModelNew(")
+    with pytest.raises(UsageError, match=r"synth/0/1@abc: variant c1 does not read back"):
+        reply_of(broken, [], "compact")

@@ -1,0 +1,211 @@
+"""Stage 1 with a real small model: it learns, resumes to the same weights, and says what it cannot do."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from training_fakes import row, write_rows
+
+from cuda_l1.errors import InfrastructureError, UsageError
+from cuda_l1.training.data import rows_of
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.run_directory import RunDirectory, StageDirectory
+from cuda_l1.training.stages import Event, Surroundings
+
+pytest.importorskip("trl", reason="needs transformers and TRL")
+Make = Callable[..., Recipe]
+
+
+def nothing() -> Any:
+    raise AssertionError("stage 1 judges nothing")
+
+
+def fine_tune(recipe: Recipe, on_event: Callable[[Event], None] = lambda event: None, **more: Any) -> RunDirectory:
+    """Stage 1 of a run from random weights, as the command runs it, without collecting."""
+    from cuda_l1.api.training import _start
+    from cuda_l1.training.sft import run
+
+    directory = RunDirectory.create(recipe, resume=True) if more else RunDirectory.create(recipe, resume=False)
+    run(recipe, directory, start=_start("sft", directory), surroundings=Surroundings(None, nothing), on_event=on_event)  # type: ignore[arg-type]
+    return directory
+
+
+def weights(folder: Path) -> dict[str, Any]:
+    from safetensors.torch import load_file
+
+    return load_file(folder / "model.safetensors")
+
+
+def same(one: Path, other: Path) -> bool:
+    left, right = weights(one), weights(other)
+    return left.keys() == right.keys() and all(bool((left[name] == right[name]).all()) for name in left)
+
+
+def test_it_learns_and_leaves_checkpoints_metrics_samples_and_a_card(tmp_path: Path, recipe: Make) -> None:
+    said: list[Event] = []
+    run = fine_tune(recipe(tmp_path / "run"), said.append)
+    stage = run.stage("sft")
+    losses = [each["loss"] for each in stage.rows("metrics") if "loss" in each]
+    assert len(losses) == 6 and losses[-1] < losses[0] - 0.5
+    assert [each["step"] for each in stage.rows("metrics") if "validation_loss" in each] == [3, 6]
+    assert [each["step"] for each in stage.rows("samples")] == [3, 6]
+    assert stage.is_done and stage.checkpoint() == stage.path / "checkpoint-6"
+    for folder in (stage.final, stage.path / "checkpoint-3"):
+        card = (folder / "README.md").read_text()
+        assert run.recipe.digest in card and "random weights" in card
+        assert json.loads((folder / "prompt_format.json").read_text())["prompt"]["kind"] == "compact"
+    assert "validation loss" in (stage.final / "README.md").read_text()
+    assert any(event.figures.get("too_long") == 0 for event in said)
+
+
+def test_what_was_interrupted_ends_with_the_same_weights_and_one_line_a_step(tmp_path: Path, recipe: Make) -> None:
+    whole = fine_tune(recipe(tmp_path / "whole"))
+
+    class Killed(Exception):
+        pass
+
+    def kill(event: Event) -> None:
+        if event.figures.get("step", 0) >= 4:
+            raise Killed
+
+    import cuda_l1.training.watching as watching
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watching, "SAID_EVERY_S", 0.0)
+        with pytest.raises(Killed):
+            fine_tune(recipe(tmp_path / "cut"), kill)
+    cut = RunDirectory.open(tmp_path / "cut").stage("sft")
+    assert cut.checkpoint() == cut.path / "checkpoint-3" and not cut.is_done
+    resumed = fine_tune(recipe(tmp_path / "cut"), resume=True)
+    assert same(whole.stage("sft").final, resumed.stage("sft").final)
+    steps = [each["step"] for each in resumed.stage("sft").rows("metrics") if "loss" in each]
+    assert steps == [1, 2, 3, 4, 5, 6]
+
+
+def test_packed_examples_do_not_see_each_other(tmp_path: Path, recipe: Make) -> None:
+    two = write_rows(tmp_path / "two", [row(1), row(2)])
+    first = []
+    for name, sft in (("apart", {"packing": False, "batch": 2}), ("packed", {"packing": True, "batch": 1})):
+        chosen = recipe(tmp_path / name, sft={"steps": 1, "exemplars": 0, **sft}, data={"examples": [str(two)]})
+        first.append(next(fine_tune(chosen).stage("sft").rows("metrics")))
+    assert first[0]["tokens"] == first[1]["tokens"] < 1024
+    assert math.isclose(first[0]["loss"], first[1]["loss"], rel_tol=1e-6)
+    assert math.isclose(first[0]["gradient_norm"], first[1]["gradient_norm"], rel_tol=1e-4)
+
+
+def test_the_loss_is_on_the_answer_alone(tmp_path: Path, recipe: Make) -> None:
+    from datasets import Dataset
+    from trl.trainer.sft_trainer import SFTTrainer
+
+    from cuda_l1.api.training import _start
+    from cuda_l1.training.examples import examples_of
+    from cuda_l1.training.likelihood import arguments, fitting
+    from cuda_l1.training.loading import load_policy
+
+    chosen = recipe(tmp_path / "run")
+    run = RunDirectory.create(chosen, resume=False)
+    policy = load_policy(_start("sft", run), chosen, longest=1024)
+    lesson = next(examples_of(rows_of(chosen, run), settings=chosen.prompt.settings, exemplars=0, seed=0))
+    rows = fitting([lesson], policy.tokenizer, 1024).rows
+    args = arguments(chosen.sft, chosen, run.stage("sft"), has_validation=False, large=False)
+    trainer = SFTTrainer(
+        model=policy.model, args=args, train_dataset=Dataset.from_list(rows), processing_class=policy.tokenizer
+    )
+    found = trainer.train_dataset[0]
+    learnt = [token for token, label in zip(found["input_ids"], found["labels"], strict=True) if label != -100]
+    assert policy.tokenizer.decode(learnt) == f"{lesson.completion}<|im_end|>\n"
+
+
+def test_what_is_too_long_is_counted_and_never_cut(tmp_path: Path, recipe: Make) -> None:
+    from cuda_l1.training.likelihood import describe, fitting
+    from cuda_l1.training.policy_model import train_tokenizer
+    from cuda_l1.types import Prompt
+
+    class Lesson:
+        prompt = Prompt(system="s", user="u", template="t")
+
+        def __init__(self, completion: str) -> None:
+            self.completion = completion
+
+    tokenizer = train_tokenizer(["a b c"], 300, 1024)
+    found = fitting([Lesson("x"), Lesson("y" * 200)], tokenizer, 64)
+    assert (len(found.rows), found.too_long, found.longest > 200) == (1, 1, True)
+    assert "1 of 2 left out, longer than max_length = 64" in describe(found, 2, 64)
+    with pytest.raises(UsageError, match="no example fits into max_length = 64"):
+        fine_tune(recipe(tmp_path / "run", sft={"max_length": 64}))
+
+
+def test_a_loss_that_is_no_number_ends_the_run_before_a_checkpoint_holds_it(tmp_path: Path, recipe: Make) -> None:
+    chosen = recipe(tmp_path / "run", sft={"learning_rate": 1e30})
+    with pytest.raises(UsageError, match=r"at step \d is (nan|inf); lower the learning rate"):
+        fine_tune(chosen)
+
+
+@pytest.mark.parametrize(
+    ("sections", "said"),
+    [
+        ({"sft": {"max_length": 4096}}, r"its context has 1024 tokens, and max_length = 4096"),
+        ({"model": {"hidden": 30, "heads": 4}}, r"hidden = 30 must be a multiple of heads = 4"),
+        ({"data": {"examples": ["nowhere"]}}, r"nowhere: no data set there"),
+        ({"model": {"path": "nowhere"}}, r"checkpoint nowhere: no such folder"),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path: Path, recipe: Make, sections: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        fine_tune(recipe(tmp_path / "run", **sections))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tokenizer_of_another_model_is_refused(tmp_path: Path, recipe: Make) -> None:
+    from cuda_l1.api.training import _start
+    from cuda_l1.training.loading import load_policy
+    from cuda_l1.training.policy_model import train_tokenizer
+
+    chosen = recipe(tmp_path / "run")
+    start = _start("sft", RunDirectory.create(chosen, resume=False))
+    words = [f"{a}{b}{c}" for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx"]
+    train_tokenizer(words, 900, 1024).save_pretrained(start)
+    with pytest.raises(UsageError, match=r"its tokenizer has \d+ tokens and its model \d+; they are not a pair"):
+        load_policy(start, chosen, longest=512)
+
+
+def test_a_full_disk_names_the_last_good_checkpoint(tmp_path: Path) -> None:
+    from cuda_l1.training.checkpoints import saving_faults
+
+    stage = StageDirectory(tmp_path)
+    (tmp_path / "checkpoint-3").mkdir()
+    (tmp_path / "checkpoint-3" / "trainer_state.json").write_text("{}")
+    for error in (OSError(errno.ENOSPC, "No space left on device"), RuntimeError("[enforce fail] failed writing file")):
+        with (
+            pytest.raises(InfrastructureError, match=r"disk is full.*--resume from checkpoint-3"),
+            saving_faults(stage),
+        ):
+            raise error
+    with pytest.raises(ZeroDivisionError), saving_faults(stage):
+        raise ZeroDivisionError
+
+
+def test_the_same_seed_makes_the_same_policy_which_writes_any_text(tmp_path: Path, recipe: Make) -> None:
+    from transformers import AutoTokenizer
+
+    from cuda_l1.training.policy_model import make_policy
+
+    section = recipe(tmp_path / "run").model
+    one, two, other = (make_policy(section, ["x = 1\n"], tmp_path / f"p{n}", seed=n // 2) for n in range(3))
+    assert same(one, two) and not same(one, other)
+    tokenizer = AutoTokenizer.from_pretrained(one)
+    text = "def f(x):\n\treturn 'äöü ☃' # \x7f\n"
+    assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
+
+
+def test_rows_of_all_data_sets_count_once(tmp_path: Path, recipe: Make, data: Path) -> None:
+    more = write_rows(tmp_path / "more", [row(5), row(9)])
+    chosen = recipe(tmp_path / "run", data={"examples": [str(data), str(more)]})
+    rows = rows_of(chosen, RunDirectory.create(chosen, resume=False))
+    assert sorted(each.candidate_id for each in rows) == ["c0", "c1", "c2", "c3", "c4", "c5", "c9"]

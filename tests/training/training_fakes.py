@@ -1,0 +1,49 @@
+"""Rows as `collect` stores them, made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuda_l1.training.examples import Row
+
+REFERENCE = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+
+
+def row(number: int, *, task: str = "t", speedup: float = 1.0, device: str = "Test CPU", split: str = "train") -> Row:
+    """The `number`-th variant of a task."""
+    code = f"class ModelNew(Model):\n    def forward(self, x):\n        return x.add({number}).sub({number - 1})\n"
+    return Row(
+        split=split,
+        task_id="synth/0/1@abc",
+        task_sha=task,
+        suite="synth",
+        reference=REFERENCE,
+        variant=f"{REFERENCE}\n\n{code}",
+        candidate_id=f"c{number}",
+        by="techniques",
+        techniques=["in_place"],
+        rationale="It adds in place",
+        speedup_eager=speedup,
+        device_name=device,
+        licence="MIT",
+        overlaps=None,
+    )
+
+
+def write_rows(folder: Path, rows: list[Row]) -> Path:
+    """A data set as `collect` writes it, in so far as training reads it."""
+    pyarrow = pytest.importorskip("pyarrow", reason="a data set is parquet")
+    from pyarrow import parquet
+
+    (folder / "data").mkdir(parents=True)
+    table = pyarrow.Table.from_pylist([each._asdict() for each in rows], schema=_schema(pyarrow))
+    parquet.write_table(table, folder / "data" / "train-00000-of-00001.parquet")
+    return folder
+
+
+def _schema(pyarrow: Any) -> Any:
+    kinds = {"speedup_eager": pyarrow.float64(), "techniques": pyarrow.list_(pyarrow.string())}
+    return pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in Row._fields])
