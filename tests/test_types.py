@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from cuda_l1.types import (
+    CallProfile,
     Candidate,
     Correctness,
     Environment,
@@ -157,12 +158,13 @@ def test_languages(text: str, language: str) -> None:
     assert detect_language(text) == language
 
 
-def test_an_evaluation_without_work_is_written_as_before_there_was_any() -> None:
+def test_an_evaluation_without_work_and_profile_is_written_as_before_there_was_any() -> None:
     """What a record's id is a hash of."""
     old, work = (
         evaluation(outcome=Outcome.CRASHED),
         Work(moved_bytes=8, flops=1, bytes_per_us=1.0, flops_per_us={"fp32": 1.0}),
     )
-    assert "work" not in old.model_dump() and "work" not in old.model_dump_json()
-    new = old.model_copy(update={"work": work})
-    assert Evaluation.model_validate_json(new.model_dump_json()) == new and '"work":{' in new.model_dump_json()
+    for name, value in (("work", work), ("profile", CallProfile(kind="kernels", total_us=1.0))):
+        assert name not in old.model_dump() and name not in old.model_dump_json()
+        new = old.model_copy(update={name: value})
+        assert Evaluation.model_validate_json(new.model_dump_json()) == new and f'"{name}":{{' in new.model_dump_json()

@@ -62,6 +62,9 @@ class Protocol(Frozen):
     """Samples per side and clock in a pair, however fast the call."""
     budget_s: float = Field(60.0, gt=0)
     """Beyond the first pairs timing opens no new ones after this long; the first ones may take three times as much."""
+    profile_above: float | None = Field(None, ge=0)
+    """A candidate that its first pair shows to be faster than this many times eager is profiled after its samples;
+    None: nobody asks. On a GPU starting the profiler takes seconds."""
 
 
 SCREEN = Protocol(name="screen")
@@ -221,7 +224,7 @@ class PromptSettings(Frozen):
     device_facts: bool = True
     roofline: bool = True
     profile: bool = False
-    """What the best variant's verdict measured, and what its text shows; no profiler runs."""
+    """What the best variant's verdict measured, what its text shows, and where a profiler says that its time goes."""
     failures: int = Field(2, ge=0, le=8)
     """Failed attempts shown with what the compiler or the check said."""
     exemplar_tokens: int = Field(6000, ge=200)

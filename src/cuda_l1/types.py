@@ -288,6 +288,29 @@ class Work(Frozen):
     """Of a large product, the best of a few, by precision class; on a CPU `fp32` alone."""
 
 
+class ProfiledPart(Frozen):
+    """A kernel, or an operator of torch's, within one call."""
+
+    name: str
+    calls: int = Field(ge=0)
+    us: float = Field(ge=0)
+    """All its calls together: device time of a kernel; of an operator its own, without the operators that it calls."""
+
+
+class CallProfile(Frozen):
+    """Where the time of one untimed call went, by torch's profiler in the candidate's process: told from there, so it
+    is shown and decides nothing."""
+
+    kind: Literal["kernels", "operators"]
+    """`kernels` on a GPU, with copies and fills of memory; `operators` of torch's on a CPU."""
+    total_us: float = Field(ge=0)
+    """Of all kernels together; on a CPU of the call, which a profiler makes longer."""
+    parts: tuple[ProfiledPart, ...] = ()
+    """The longest first, at most twelve."""
+    outside_us: float | None = None
+    """On a CPU: spent in no operator of torch's, so in Python and in code of the candidate's own."""
+
+
 class TaskAudit(Frozen):
     """What the judge says of a task before any candidate: may its verdicts be trusted, and how is it judged?"""
 
@@ -361,12 +384,15 @@ class Evaluation(Frozen):
     """Tail of the candidate's own output and of the compiler's."""
     work: Work | None = None
     """Absent where it was not counted."""
+    profile: CallProfile | None = None
+    """Absent where nobody asked for one."""
 
     @model_serializer(mode="wrap")
-    def _without_absent_work(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A record from before there was `work` keeps its id, which is a hash of what is written."""
+    def _without_what_is_absent(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A record from before there were these fields keeps its id, which is a hash of what is written."""
         fields: dict[str, Any] = written(self)
-        return fields if self.work else {name: value for name, value in fields.items() if name != "work"}
+        absent = {name for name in ("work", "profile") if getattr(self, name) is None}
+        return {name: value for name, value in fields.items() if name not in absent}
 
     @model_validator(mode="after")
     def _accepted_needs_evidence(self) -> Evaluation:

@@ -52,6 +52,8 @@ class FakeBench:
         self.idle_s: dict[str, Callable[[], float]] = {}
         self.left: dict[str, int] = {}
         """Threads that each call leaves."""
+        self.profile: dict[str, Any] | None = None
+        """What a profiler shows."""
         self.shared = False
         self.transport_us = lambda: 40 + abs(self.random.gauss(0, 5))
 
@@ -93,6 +95,8 @@ class FakeBench:
             return {"patched": []}
         if op == "verify_timed":
             return {"compared": 3, "wrong": None, "error": 1e-7, "bound": 1e-6}
+        if op == "profile":
+            return {"streams": 3, "profile": self.profile}
         assert op == "block" and self.shared
         us *= self.drift.get(runner.guest.pid, 1.0)
         self.calls[identity, "called"] = self.calls.get((identity, "called"), 0) + fields["calls"]
@@ -381,3 +385,30 @@ def test_a_reference_that_others_slow_down_is_no_measure(slowed, found):
     made.drift = {pid: slowed if pid % 2 == 0 else 1.0 for pid in range(20)}
     timer = timed(made)
     assert [f.check for f in timer.findings()] == found and len(timer.pairs) == (3 if found else 1)
+
+
+PART = {"name": "aten::addmm\n\x1b[31m", "calls": 1, "us": 30.0}
+SEEN = {"kind": "operators", "total_us": 50.0, "parts": [PART], "outside_us": 20.0}
+
+
+def profiling(above: float) -> Protocol:
+    return SCREEN.model_copy(update={"profile_above": above})
+
+
+def test_a_profile_is_made_once_where_somebody_asks_and_the_first_pair_is_fast_enough():
+    seen = bench()
+    seen.profile = SEEN
+    assert timed(seen).profile is None and (CANDIDATE.id, "profile") not in seen.calls
+    assert timed(seen, protocol=profiling(2.5)).profile is None and (CANDIDATE.id, "profile") not in seen.calls
+    timer = timed(seen, protocol=FINAL.model_copy(update={"profile_above": 1.5}))
+    assert timer.profile is not None and timer.profile.parts[0].name == "aten::addmm ?[31m"
+    assert seen.calls[CANDIDATE.id, "profile"] == 1 and len(timer.pairs) >= 5
+    assert timer.streams == 1 and timer.findings() == []  # streams decide nothing on a CPU
+
+
+def test_a_profile_that_fails_or_is_none_changes_no_verdict():
+    broken = bench()
+    broken.fails[CANDIDATE.id, "profile"] = 1
+    timer = timed(broken, protocol=profiling(0.0))
+    assert timer.profile is None and timer.timings(())[0].speedup == pytest.approx(2.0, rel=0.02)
+    assert timed(bench(), protocol=profiling(0.0)).profile is None

@@ -10,7 +10,7 @@ from cuda_l1.config import PromptSettings
 from cuda_l1.prompts.facts import DeviceFacts, FailedAttempt
 from cuda_l1.prompts.profile import profile_of
 from cuda_l1.prompts.prompting import Prompting
-from cuda_l1.types import Exemplar, HackCase, Work
+from cuda_l1.types import CallProfile, Exemplar, HackCase, ProfiledPart, Work
 
 GPU = DeviceFacts(device="cuda", name="Test GPU")
 KERNEL = '''import torch
@@ -72,6 +72,39 @@ def test_a_profile_says_what_was_measured_and_what_was_only_read() -> None:
     assert "read from its text: reads or writes several values at once" in lines
     assert "read from its text: forward calls launch, x.contiguous" in lines
     assert not any("tensor cores" in line for line in lines)
+
+
+def test_a_profile_says_where_the_time_of_a_call_goes() -> None:
+    parts = (ProfiledPart(name="aten::addmm", calls=2, us=60.0), ProfiledPart(name="aten::relu", calls=1, us=15.0))
+    on_cpu = CallProfile(kind="operators", total_us=100.0, parts=parts, outside_us=25.0)
+    lines = profile_of(record(FILE, 4.0, profile=on_cpu)).splitlines()
+    assert "profiled: 100.0 us, a call under the profiler, which slows it" in lines
+    assert "profiled: 60.0% in aten::addmm, 2 calls" in lines and "profiled: 15.0% in aten::relu, 1 call" in lines
+    assert "profiled: 25.0% in no operator of torch: Python, and code of its own" in lines
+    on_gpu = CallProfile(kind="kernels", total_us=20.0, parts=(ProfiledPart(name="gemm", calls=1, us=20.0),))
+    lines = profile_of(record(FILE, 4.0, environment=GPU_PLACE, profile=on_gpu)).splitlines()
+    assert "profiled: 20.0 us, the kernels" in lines and "profiled: 100.0% in gemm, 1 call" in lines
+    nothing = CallProfile(kind="kernels", total_us=0.0)
+    assert "profiled" not in profile_of(record(FILE, 4.0, environment=GPU_PLACE, profile=nothing))
+
+
+PTXAS = """ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function '_Z8add_rowsPKf' for 'sm_90'
+ptxas info    : Function properties for _Z8add_rowsPKf
+    0 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 32 registers, used 1 barriers, 4096 bytes smem, 360 bytes cmem[0]
+ptxas info    : Compiling entry function 'scale' for 'sm_90'
+ptxas info    : Function properties for scale
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 10 registers, used 0 barriers, 368 bytes cmem[0]
+"""
+
+
+def test_without_a_profile_it_says_what_the_compiler_printed_of_the_kernels() -> None:
+    lines = profile_of(record(KERNEL, 4.0, environment=GPU_PLACE, log=PTXAS)).splitlines()
+    assert "compiled: _Z8add_rowsPKf uses 32 registers, 4096 bytes smem, 8 bytes of spill stores" in lines
+    assert "compiled: scale uses 10 registers, 0 bytes of spill stores" in lines
+    assert "compiled" not in profile_of(record(KERNEL, 4.0, log="error: 32 registers"))
 
 
 def test_attacks_like_the_exemplars_are_asked_for() -> None:

@@ -64,6 +64,7 @@ class FakeEvaluator:
     def __init__(self, ledger: Path | None = None, before: Callable[[str], None] = lambda text: None) -> None:
         self.environment = PLACE
         self.calls: list[tuple[str, str]] = []
+        self.protocols: list[Protocol] = []
         self.asked: list[dict[str, object]] = []
         self._ledger = ledger
         self._before = before
@@ -80,6 +81,7 @@ class FakeEvaluator:
     ) -> Evaluation:
         self._before(candidate.source)
         self.calls.append((protocol.name, candidate.source))
+        self.protocols.append(protocol)
         self.asked.append({"baselines": [b.label for b in baselines], "best_of": best_of, "best_so_far": best_so_far,
                            "budget_s": protocol.budget_s})  # fmt: skip
         if self._ledger:

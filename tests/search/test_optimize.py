@@ -9,6 +9,7 @@ import pytest
 from search_fakes import EAGER, FakeEvaluator, ListProposer, baseline, candidate
 
 from cuda_l1.archive import Archive
+from cuda_l1.config import LlmSettings, ModelSettings, PromptSettings
 from cuda_l1.errors import CandidateError, UsageError
 from cuda_l1.search import Result
 from cuda_l1.search.events import BaselineDone, CandidateDone, Confirmed, Event, Started, Stopped
@@ -102,6 +103,19 @@ def test_proposers_take_turns_and_see_the_history(search: Search) -> None:
 def test_the_best_so_far_goes_to_the_evaluator(search: Search, evaluator: FakeEvaluator) -> None:
     search(ListProposer("a speed=1.1", "b speed=2.0", "c speed=1.2"), baselines=[EAGER, COMPILE])
     assert [asked["best_so_far"] for asked in evaluator.asked[2:5]] == [1.5, 1.5, 2.0]
+
+
+def test_what_would_be_the_best_is_profiled_where_prompts_show_it(search: Search, evaluator: FakeEvaluator) -> None:
+    shown = LlmSettings(
+        models=(ModelSettings(name="m", url="http://127.0.0.1:1/v1"),), prompt=PromptSettings(profile=True)
+    )
+    hidden = shown.model_copy(update={"prompt": PromptSettings()})
+    search(ListProposer("a speed=1.1", "b speed=2.0", "c speed=1.2"), llm=shown, baselines=[EAGER, COMPILE])
+    asked = [protocol.profile_above for protocol in evaluator.protocols]
+    assert asked == [None, None, 0.0, 1.1, 2.0, None]  # baselines and the final are not for prompts
+    evaluator.protocols.clear()
+    search(ListProposer("d speed=1.1"), llm=hidden, run="other")
+    assert {protocol.profile_above for protocol in evaluator.protocols} == {None}
 
 
 def test_what_is_known_is_never_paid_for_again(search: Search, evaluator: FakeEvaluator) -> None:

@@ -6,11 +6,14 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cuda_l1.config import Limits, Protocol
 from cuda_l1.evaluator.bench import Bench
+from cuda_l1.evaluator.failures import Failure
 from cuda_l1.evaluator.pairs import Side
-from cuda_l1.types import Candidate, Clock
+from cuda_l1.evaluator.stages import one_line
+from cuda_l1.types import CallProfile, Candidate, Clock
 
 BLOCKS = 6
 ENOUGH_CALLS = 8
@@ -23,6 +26,15 @@ MATTERS_BELOW_US = 250.0
 _COPY_BYTES_PER_US = 2000.0
 _OVERHEAD_US = 400.0
 _LONG_CALL_US = 20_000.0
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a profiler showed of one untimed call."""
+
+    streams: int = 1
+    """1 as well where they were not counted."""
+    profile: CallProfile | None = None
 
 
 @dataclass(frozen=True)
@@ -81,15 +93,27 @@ class Blocks:
         us: float = self.bench.ask(side.runner, "slope", 120.0, quiet=True)["us"]
         return us
 
-    def streams(self, sides: Sequence[Side]) -> int:
-        """On a GPU: how many streams the candidate works on. Starting a profiler costs up to seconds and slows what
-        comes after it, so: once, after the samples, and where the answer can matter; else 1."""
-        if not self._streams_matter(sides):
-            return 1
-        found: int = self.bench.ask(sides[0].runner, "profile", 60.0 + self._call_s(sides[0]))["streams"]
-        return found
+    def look(self, sides: Sequence[Side]) -> Look:
+        """What a profiler shows of the candidate. Starting one costs up to seconds on a GPU and slows what comes after
+        it, so: once, after the samples, and where streams can matter or somebody wants to see it."""
+        streams_matter = self._streams_matter(sides)
+        if not (streams_matter or self._is_wanted(sides)):
+            return Look()
+        try:
+            told = self.bench.ask(sides[0].runner, "profile", 90.0 + self._call_s(sides[0]))
+        except Failure:
+            if streams_matter or not self.bench.facts:  # the judge had to be ended, too
+                raise
+            return Look()
+        return Look(told["streams"] if streams_matter else 1, _profile(told["profile"]))
+
+    def _is_wanted(self, sides: Sequence[Side]) -> bool:
+        clock, above = self.clocks[0], self.protocol.profile_above
+        return above is not None and sides[1].median(clock) > above * sides[0].median(clock)
 
     def _streams_matter(self, sides: Sequence[Side]) -> bool:
+        if self.on_cpu:
+            return False
         ours = sides[0].median("device")
         if ours > MATTERS_BELOW_US or ours > 0.98 * min(side.median("device") for side in sides[1:]):
             return False
@@ -97,6 +121,13 @@ class Blocks:
 
     def _call_s(self, side: Side) -> float:
         return self.bench.deadlines(self.limits_of(side.candidate))["call_s"]
+
+
+def _profile(told: dict[str, Any] | None) -> CallProfile | None:
+    if told is None:
+        return None
+    parts = [{**part, "name": one_line(part["name"]) or "?"} for part in told["parts"]]
+    return CallProfile.model_validate({**told, "parts": parts})
 
 
 def speaks_of_streams(source: str) -> bool:

@@ -16,7 +16,7 @@ from cuda_l1.evaluator.failures import Failure
 from cuda_l1.evaluator.findings.observed import observed
 from cuda_l1.evaluator.stages import Stages, limits_for, one_line
 from cuda_l1.evaluator.timing import Timer
-from cuda_l1.types import Candidate, Correctness, Finding, Outcome, Timing, Trial, Verification
+from cuda_l1.types import CallProfile, Candidate, Correctness, Finding, Outcome, Timing, Trial, Verification
 
 UNSTABLE = 0.1
 
@@ -165,6 +165,9 @@ class Verdict(Stages):
 
     def _peaks(self) -> tuple[int | None, int | None]:
         return self._peak_bytes
+
+    def _profile(self) -> CallProfile | None:
+        return self._timer.profile if self._timer else None
 
     def _correctness(self) -> Correctness | None:
         evidence = self._evidence

@@ -18,7 +18,7 @@ from cuda_l1.evaluator.bench import Bench
 from cuda_l1.evaluator.failures import Failure, MemoryContested
 from cuda_l1.evaluator.findings.static import static_findings
 from cuda_l1.evaluator.lease import DeviceLease
-from cuda_l1.types import Candidate, Correctness, Environment, Evaluation, Finding, Outcome, Task, Timing
+from cuda_l1.types import CallProfile, Candidate, Correctness, Environment, Evaluation, Finding, Outcome, Task, Timing
 
 BASELINE_FACTOR = 10.0
 Progress = Callable[[str], None]
@@ -73,6 +73,10 @@ class Stages(ABC):
     def _peaks(self) -> tuple[int | None, int | None]:
         """Bytes of device memory that candidate and reference took at most, where that was measured."""
         return None, None
+
+    def _profile(self) -> CallProfile | None:
+        """Where the time of a call goes, where that was asked."""
+        return None
 
     def run(self) -> Evaluation:
         """The whole way. Raises TaskError and InfrastructureError, nothing else: MemoryContested, unless alone, where
@@ -132,6 +136,7 @@ class Stages(ABC):
             reference_peak_bytes=theirs,
             stage_s=self._rounded_stages(),
             log=self.log[-4000:],
+            profile=self._profile(),
         )
 
     def _rounded_stages(self) -> dict[str, float]:

@@ -21,7 +21,7 @@ from cuda_l1.evaluator.findings.physics import physics
 from cuda_l1.evaluator.pairs import PairResult, Side
 from cuda_l1.evaluator.prefetch import Prefetch
 from cuda_l1.scoring import FIRST_PAIRS, pairs_needed, target_half_width
-from cuda_l1.types import Candidate, Clock, Finding, Outcome, Timing
+from cuda_l1.types import CallProfile, Candidate, Clock, Finding, Outcome, Timing
 
 PATIENCE = 3.0
 """The first pairs may take this many times the protocol's budget together; beyond it two are enough."""
@@ -56,6 +56,7 @@ class Timer:
         self.stage_s: dict[str, float] = {}
         self._ready = Prefetch(bench, limits_of)
         self.streams = 1
+        self.profile: CallProfile | None = None
         self.slope_us: float | None = None
         self.compared = 0
         self.worst_timed_error = 0.0
@@ -228,12 +229,13 @@ class Timer:
             self._bench.release(side.runner)
 
     def _look_closer(self, sides: list[Side]) -> None:
-        """What is asked on a GPU of one pair only, after its samples."""
-        if self._on_cpu:
+        """What is asked of one pair only, after its samples."""
+        if self._on_cpu and self._protocol.profile_above is None:
             return
-        self.slope_us = self._blocks.slope_us(sides[0])
+        self.slope_us = None if self._on_cpu else self._blocks.slope_us(sides[0])
         begin = time.monotonic()
-        self.streams = self._blocks.streams(sides)
+        seen = self._blocks.look(sides)
+        self.streams, self.profile = seen.streams, seen.profile
         self._spend("profile", begin)
         if self.streams > 1:
             sides[0].surcharge_us = MULTI_STREAM_US

@@ -1,4 +1,5 @@
-"""A summary of the best variant for a prompt: what its verdict measured, and what its text shows. Nothing is run."""
+"""A summary of the best variant for a prompt: what its verdict measured, where a profiler says that its time goes, and
+what its text shows. Nothing is run."""
 
 from __future__ import annotations
 
@@ -7,11 +8,15 @@ import re
 from collections.abc import Iterator
 
 from cuda_l1.prompts.python_text import tree_of
-from cuda_l1.types import Candidate, Evaluation, Record
+from cuda_l1.types import CallProfile, Candidate, Evaluation, Record
 
 MOST_NAMES = 12
 _KERNEL = re.compile(
     r"__global__\s+(?:__launch_bounds__\([^)]*\)\s*)?\w+\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\("
+)
+_ASSEMBLED = re.compile(
+    r"Compiling entry function '(\w+)'[^\n]*\n(?:[^\n]*\n){0,2}?[^\n]*?(\d+) bytes spill stores[^\n]*\n"
+    r"[^\n]*?Used (\d+ registers)(?:, used \d+ barriers)?(, \d+ bytes smem)?"
 )
 _SIGNS = {
     "uses shared memory": r"__shared__",
@@ -30,8 +35,11 @@ _SIGNS = {
 
 
 def profile_of(record: Record) -> str:
-    """Lines about an accepted candidate: times, memory and precision as its verdict has them, kernels as its text."""
-    return "\n".join([*_measured(record.evaluation), *_written(record.candidate)])
+    """Lines about an accepted candidate: times, memory and precision as its verdict has them; kernels or operators as
+    its record has a profile of them, else what a compiler printed of them; kernels and calls as its text has them."""
+    found = record.evaluation
+    parts = _profiled(found.profile) if found.profile and found.profile.total_us > 0 else _compiled(found.log)
+    return "\n".join([*_measured(found), *parts, *_written(record.candidate)])
 
 
 def _measured(found: Evaluation) -> Iterator[str]:
@@ -50,6 +58,24 @@ def _measured(found: Evaluation) -> Iterator[str]:
     if found.precision_class:
         yield f"measured: exact to class {found.precision_class}"
     yield from (f"noted: {finding.check}: {finding.evidence}" for finding in found.findings)
+
+
+def _profiled(profile: CallProfile) -> Iterator[str]:
+    """Shares of a call, to which no printed part adds what others take: what is left out is the rest."""
+    of = "the kernels" if profile.kind == "kernels" else "a call under the profiler, which slows it"
+    yield f"profiled: {profile.total_us:.1f} us, {of}"
+    for part in profile.parts:
+        share = part.us / profile.total_us
+        yield f"profiled: {share:.1%} in {part.name}, {part.calls} call{'s' * (part.calls != 1)}"
+    if profile.outside_us is not None:
+        share = profile.outside_us / profile.total_us
+        yield f"profiled: {share:.1%} in no operator of torch: Python, and code of its own"
+
+
+def _compiled(log: str) -> Iterator[str]:
+    """What CUDA's assembler says of each kernel where the candidate's own flags ask for it (`-Xptxas -v`)."""
+    for name, spilled, registers, shared in dict.fromkeys(_ASSEMBLED.findall(log)):
+        yield f"compiled: {name} uses {registers}{shared}, {spilled} bytes of spill stores"
 
 
 def _written(candidate: Candidate) -> Iterator[str]:

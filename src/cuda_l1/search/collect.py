@@ -12,7 +12,7 @@ from cuda_l1.config import SCREEN, CollectSettings
 from cuda_l1.proposers import NOT_YET, NotYet, Proposer
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.schedule import Schedule
-from cuda_l1.search.verdicts import known, verdict
+from cuda_l1.search.verdicts import known, screening, verdict
 from cuda_l1.tasks.contamination import normal_text
 from cuda_l1.types import Candidate, Record, Task
 
@@ -79,8 +79,7 @@ class Quota:
         """The proposer's next candidate; None when enough was tried or kept."""
         if self._proposals >= self._settings.attempts or len(self.kept) >= self._settings.keep:
             return None
-        own = [record for record in history if record.candidate.id in self._own]
-        candidate = self._writer.proposer.propose(task, own, until)
+        candidate = self._writer.proposer.propose(task, self._of(history), until)
         if candidate is not None and candidate is not NOT_YET:
             self._own.add(candidate.id)
             self._proposals += 1
@@ -89,6 +88,14 @@ class Quota:
     def wrote(self, candidate: Candidate) -> bool:
         """Whether it has proposed this text."""
         return candidate.id in self._own
+
+    def best(self, history: Sequence[Record]) -> float | None:
+        """The highest speed-up against eager among its own records that count."""
+        counted = [record.evaluation for record in self._of(history) if scoring.counts(record.evaluation)]
+        return max((scoring.speedup(evaluation) or 0.0 for evaluation in counted), default=None)
+
+    def _of(self, history: Sequence[Record]) -> list[Record]:
+        return [record for record in history if record.candidate.id in self._own]
 
 
 def collect(
@@ -117,12 +124,14 @@ def collect(
         if any(record.candidate.id == candidate.id for record in history):
             continue
         is_known = known(candidate, SCREEN, archive, evaluator) is not None
-        record = verdict(task, candidate, protocol=SCREEN, archive=archive, evaluator=evaluator, run=run)
+        author = next(quota for quota in quotas if quota.wrote(candidate))
+        protocol = screening([settings.llm], author.best(history))
+        record = verdict(task, candidate, protocol=protocol, archive=archive, evaluator=evaluator, run=run)
         history.append(record)
         on_record(record, is_known)
         text = normal_text(candidate.source)
         if scoring.counts(record.evaluation, settings.precision) and text not in texts:
             texts.add(text)
             kept = record.model_copy(update={"candidate": candidate})
-            next(quota for quota in quotas if quota.wrote(candidate)).kept.append(kept)
+            author.kept.append(kept)
     return [Attempts(quota.by, quota.tried, tuple(quota.kept)) for quota in quotas]

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from cuda_l1 import scoring
 from cuda_l1.archive import Archive
-from cuda_l1.config import SCREEN, Protocol, SearchSettings
+from cuda_l1.config import Protocol, SearchSettings
 from cuda_l1.search.events import CandidateDone, Evaluating, Event
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.result import BaselineResult
 from cuda_l1.search.review import Reviews
 from cuda_l1.search.stopping import GAIN, Progress, StopRules
-from cuda_l1.search.verdicts import known, verdict
+from cuda_l1.search.verdicts import known, screening, verdict
 from cuda_l1.types import Candidate, Clock, Record, Task
 
 
@@ -101,9 +101,10 @@ class Search:
 
     def screen(self, candidate: Candidate) -> Record:
         """Evaluates a proposed candidate, or looks it up, and takes it into the history."""
-        before, paid, began = self.best() or 1.0, self.evaluations, time.monotonic()
+        leading, paid, began = self.best(), self.evaluations, time.monotonic()
+        before = leading or 1.0
         best = max(before, self.best_baseline_speedup)
-        record = self.obtain(candidate, SCREEN, best_so_far=best)
+        record = self.obtain(candidate, screening([self.settings.llm, self.settings.policy], leading), best_so_far=best)
         known, took_s = self.evaluations == paid, time.monotonic() - began
         record = self.review(record, best)
         self.screened.append(record)

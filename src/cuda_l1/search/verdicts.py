@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from cuda_l1.archive import Archive
-from cuda_l1.config import AnyProtocol
+from cuda_l1.config import SCREEN, AnyProtocol, LlmSettings, PolicySettings, Protocol
 from cuda_l1.errors import InfrastructureError
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.types import Candidate, Evaluation, HackCase, Outcome, Record, Task
@@ -51,6 +51,13 @@ def verdict(
     if evaluation.outcome is Outcome.REJECTED:
         archive.hacks.add([_confirmed(record, task)])
     return record
+
+
+def screening(asked: Sequence[LlmSettings | PolicySettings | None], best: float | None) -> Protocol:
+    """`SCREEN`; where the prompts of one of `asked` tell where the best variant's time goes, one that finds it out for
+    what is faster than `best` (a speed-up against eager)."""
+    is_shown = any(settings.prompt.profile for settings in asked if settings is not None)
+    return SCREEN.model_copy(update={"profile_above": best or 0.0}) if is_shown else SCREEN
 
 
 def _confirmed(record: Record, task: Task) -> HackCase:

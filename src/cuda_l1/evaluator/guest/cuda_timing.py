@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from . import state
+from . import profiling
 from .control import Control
 from .cuda_driver import Driver
 from .gate import Gate
@@ -119,13 +119,13 @@ class CudaHarness:
         """Most device memory that this process's allocator has handed out."""
         return int(torch.cuda.max_memory_allocated())
 
-    def count_streams(self, runner: Any) -> int:
-        """Streams on which one untimed call works, the main one included."""
-        state.restore(runner._model, runner._restorable([]))
+    def profile(self, runner: Any) -> dict[str, Any]:
+        """Streams on which one untimed call works, the main one included, and its kernels."""
         with self._profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
             self._flush_cache(self.driver.current_stream())  # so that the main stream is among those seen
             runner._forward()
             self.synchronize()
         results = profiler.profiler.kineto_results
-        events = results.events() if results else []
-        return max(1, len({e.device_resource_id() for e in events if e.device_type() == _CUDA}))
+        events = [e for e in (results.events() if results else []) if e.device_type() == _CUDA]
+        streams = max(1, len({event.device_resource_id() for event in events}))
+        return {"streams": streams, "profile": profiling.kernels_of(events)}

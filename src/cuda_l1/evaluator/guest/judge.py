@@ -18,6 +18,7 @@ from .ceilings import ceilings
 from .channel import Channel, ChannelClosed
 from .check import Checker
 from .control import Control
+from .profiling import believable
 from .random_tasks import EvalMode, check_random
 from .reference import BadTask, Reference, first_line
 from .session import Deadlines, RunnerFailure, Session, total_bytes
@@ -184,10 +185,11 @@ class Judge:
         )
 
     def profile(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Streams that the candidate works on in one untimed call."""
+        """Streams that the candidate works on in one untimed call, and where its time goes."""
         session = self._sessions[message["name"]]
-        streams = session.ask("profile", 60.0 + session.deadlines.call_s, "a call").get("streams")
-        return {"streams": streams if isinstance(streams, int) else 1}
+        told = session.ask("profile", 60.0 + session.deadlines.call_s, "a call under the profiler")
+        streams = told.get("streams")
+        return {"streams": streams if isinstance(streams, int) else 1, "profile": believable(told.get("profile"))}
 
     def slope(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """The judge's own figure for a short call on a GPU, without the runner's clock."""

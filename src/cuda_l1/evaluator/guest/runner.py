@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import buffers, compat, state
+from . import buffers, compat, profiling, state
 from .buffers import Buffer
 from .channel import Channel, ChannelClosed
 from .glimpse import Glimpse
@@ -280,8 +280,11 @@ class Runner:
         return {"patched": self._watched.changed()[:20]}
 
     def profile(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Streams on which one call works."""
-        return {"streams": self._cuda.count_streams(self) if self._cuda else 1}
+        """Streams on which one untimed call works, and what it consists of."""
+        state.restore(self._model, self._restorable([]))
+        if self._cuda:
+            return dict(self._cuda.profile(self))
+        return {"streams": 1, "profile": profiling.operators_of(self._forward)}
 
 
 class _Ready(torch.nn.Module):
