@@ -255,7 +255,10 @@ class ModelSettings(Frozen):
     retries: int = Field(5, ge=0, le=100)
     """Further attempts after a fault that may pass, with growing pauses, or those that the endpoint asks for."""
     key_file: str | None = None
-    """A file whose first line is the key; None: $OPENAI_API_KEY."""
+    """A file whose first line is the key."""
+    key_env: str | None = None
+    """The environment's variable that holds the key. With neither, $OPENAI_API_KEY is sent where `url` is at the host
+    of $OPENAI_BASE_URL (of OpenAI where that is not set), and no key anywhere else."""
 
 
 class LlmSettings(Frozen):

@@ -223,6 +223,45 @@ def test_a_model_that_says_where_it_is_needs_no_other_address(
     assert result.exit_code == 0, result.stderr
 
 
+def keys_at(server: LlmServer) -> set[str]:
+    return {headers["authorization"].removeprefix("Bearer ") for headers in server.headers}
+
+
+def test_a_key_goes_to_the_commands_address_alone(ask: Ask) -> None:
+    with serving("no") as here, serving("no") as there:
+        own = f"other,url={there.url}"
+        result = ask(here, "--model", own, "--budget", "1")
+        assert keys_at(here) == {KEY} and keys_at(there) == {"none"}
+        (line,) = [line for line in result.stderr.splitlines() if line.startswith("no key is sent to other at 127.")]
+        assert "key_env=OPENAI_API_KEY" in line and KEY not in result.stderr
+        result = ask(here, "--model", f"{own},key_env=OPENAI_API_KEY", "--budget", "1")
+        assert KEY in keys_at(there) and "no key is sent" not in result.stderr
+
+
+def test_a_key_file_of_the_command_is_for_its_address_or_for_all(
+    ask: Ask, run: Run, reference: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "key").write_text("sk-from-a-file\n")
+    words = ("--key-file", str(tmp_path / "key"), "--budget", "1")
+    with serving("no") as here, serving("no") as there:
+        own = f"other,url={there.url}"
+        assert "no key is sent to other" in ask(here, "--model", own, *words).stderr
+        assert keys_at(here) == {"sk-from-a-file"} and keys_at(there) == {"none"}
+        run("optimize", reference, "--device", "cpu", "--proposer", "llm", "--model", own, *words)
+        assert keys_at(there) == {"none", "sk-from-a-file"}
+        ask(here, "--model", f"{own},key_env=OPENAI_API_KEY", *words)
+        assert KEY in keys_at(there)
+
+
+def test_who_wants_a_key_and_gets_none_says_how_to_give_one(ask: Ask) -> None:
+    with serving("yes") as here, serving("yes", keys=(KEY,)) as there:
+        result = ask(here, "--model", f"other,url={there.url}")
+        assert result.exit_code == 2 and result.stderr.count("\n") == 1, result.stderr
+        assert "wants a key, and none was sent" in result.stderr and "key_file=FILE behind" in result.stderr
+        result = ask(here, "--model", f"other,url={there.url},key_env=NOT_SET_AT_ALL")
+        assert result.exit_code == 2 and "key_env=NOT_SET_AT_ALL: $NOT_SET_AT_ALL is not set" in result.stderr
+
+
 def test_without_an_address_and_a_key_it_is_asked_for_one(
     run: Run, reference: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_l1.endpoint import Answer, Background, Chat, read_key
+from cuda_l1.endpoint import Answer, Background, Chat, key_for, read_key
 from cuda_l1.errors import EndpointError, UsageError
 from llm_server import Answer as Said
 from llm_server import Reply, serving
@@ -185,3 +185,28 @@ def test_a_key_comes_from_a_file_or_from_the_environment(
         assert "sk-" not in str(caught.value)
     with pytest.raises(UsageError, match="No such file"):
         read_key(str(folder / "absent"))
+
+
+@pytest.mark.parametrize(
+    ("base", "url", "sent"),
+    [
+        (None, "https://api.openai.com/v1", True),
+        (None, "https://API.openai.com:443/other", True),
+        (None, "http://api.openai.com/v1", False),
+        (None, "https://api.openai.com.example.org/v1", False),
+        (None, "http://localhost:8000/v1", False),
+        ("http://localhost:8000/v1", "http://localhost:8000/v2", True),
+        ("http://localhost:8000/v1", "http://localhost:8001/v1", False),
+        ("http://localhost:8000/v1", "https://api.openai.com/v1", False),
+        ("http://localhost:many/v1", "http://localhost:few/v1", False),
+    ],
+)
+def test_the_key_of_the_environment_is_for_one_address(
+    base: str | None, url: str, sent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANOTHER", "sk-another")
+    if base is not None:
+        monkeypatch.setenv("OPENAI_BASE_URL", base)
+    assert key_for(url) == (KEY if sent else "none")
+    assert key_for(url, variable="OPENAI_API_KEY") == KEY and key_for(url, variable="ANOTHER") == "sk-another"

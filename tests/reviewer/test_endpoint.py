@@ -56,7 +56,7 @@ def test_a_server_without_schemas_is_asked_without_one() -> None:
 @pytest.mark.parametrize(
     ("reply", "says", "lasting"),
     [
-        ((401, "bad key"), r"refuses the key in \$OPENAI_API_KEY \(HTTP 401: bad key\)", True),
+        ((401, "bad key"), r"wants a key, and none was sent \(HTTP 401: bad key\)", True),
         ((403, "not you"), "refuses the key", True),
         ((404, "no model m"), r"no such address or model; .*/v1 \(HTTP 404: no model m\)", True),
         ((400, "too\nlong \x1b[31m"), r"refuses the question \(HTTP 400: too long \[31m\)", False),

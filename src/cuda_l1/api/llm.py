@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from cuda_l1.api.addresses import check_address
 from cuda_l1.api.inline import parse_inline
+from cuda_l1.api.models import advice, key_of, named_models, unkeyed
 from cuda_l1.api.prompting import make_prompting
 from cuda_l1.archive import Archive
 from cuda_l1.config import LlmSettings, ModelSettings, PolicySettings, PromptSettings, SamplerSettings, SearchSettings
-from cuda_l1.endpoint import KEY_VARIABLE, Background, Chat, place_of, read_key
+from cuda_l1.endpoint import Background, Chat, place_of
 from cuda_l1.errors import EndpointError, UsageError
 from cuda_l1.prompts.templates import load_template
 from cuda_l1.proposers.interfaces import Replies
@@ -21,9 +20,6 @@ from cuda_l1.proposers.llm.proposer import LlmProposer
 from cuda_l1.proposers.llm.purse import Purse
 from cuda_l1.types import Environment, Exemplar, Reply, Task
 
-URL_VARIABLE = "OPENAI_BASE_URL"
-OPENAI = "https://api.openai.com/v1"
-"""Where the `openai` package asks when nothing else is said."""
 PATIENCE = 20
 """Evaluations without a gain before a search with language models ends: many of their candidates do not build."""
 CHECK_S = 15.0
@@ -54,17 +50,11 @@ def parse_llm(options: LlmOptions, proposers: Sequence[str]) -> LlmSettings | No
         return None
     if not options.models:
         raise UsageError("--proposer llm: name a model, e.g. --model NAME, as its endpoint calls it")
-    given = {"key_file": options.key_file}
-    if not all(_has_address(text) for text in options.models):
-        given["url"] = base_url(options.base_url)
     for limit, value in (("--max-usd", options.max_usd), ("--max-tokens", options.max_tokens)):
         if value is not None and not value > 0:
             raise UsageError(f"{limit} {value}: nothing fits into it; give more")
-    models = tuple(parse_inline("--model", text, ModelSettings, "name", given=given) for text in options.models)
-    for model in models:
-        check_address("--base-url", model.url)
     return LlmSettings(
-        models=models,
+        models=named_models(options.models, options.base_url, options.key_file),
         prompt=parse_inline("--prompt", options.prompt or "", PromptSettings, "kind"),
         sampler=parse_inline("--sampler", options.sampler or "", SamplerSettings, "kind"),
         repair=options.repair,
@@ -75,43 +65,30 @@ def parse_llm(options: LlmOptions, proposers: Sequence[str]) -> LlmSettings | No
     )
 
 
-def _has_address(text: str) -> bool:
-    """Whether a `--model` says itself where it is served."""
-    return any(part.partition("=")[0].strip() == "url" for part in text.split(",")[1:])
-
-
 def patience(settings: LlmSettings | PolicySettings | None) -> int:
     """Evaluations without a gain before a search ends; `settings` are those of a model that proposes."""
     own: int = SearchSettings.model_fields["patience"].default
     return own if settings is None else PATIENCE
 
 
-def base_url(given: str | None) -> str:
-    """`given`, else $OPENAI_BASE_URL, else OpenAI's own where there is a key. Raises UsageError."""
-    if found := given or os.environ.get(URL_VARIABLE):
-        return found
-    if os.environ.get(KEY_VARIABLE):
-        return OPENAI
-    raise UsageError(f"where is the model? Set ${URL_VARIABLE} or give --base-url, e.g. http://localhost:8000/v1")
-
-
 def check_llm(settings: LlmSettings) -> None:
     """Looks whether each endpoint is there and takes the key, before anything else begins.
 
     Whether it serves the model shows with the first question: not every endpoint lists all that it serves. Raises
-    UsageError: no key, no prices, no template, a refused key; EndpointError: nobody answers.
+    UsageError: no key where one is wanted, no prices, no template, a refused key; EndpointError: nobody answers.
     """
     load_prices(settings.prices)
     if settings.prompt.template:
         load_template(Path(settings.prompt.template))
-    asked = {(model.url, read_key(model.key_file)): model for model in settings.models}
+    asked = {(model.url, key_of(model)): model for model in settings.models}
     for (_, key), model in asked.items():
         try:
             with Background() as background:  # a notebook's thread has an event loop of its own
                 background.submit(_listed(model, key)).result()
         except EndpointError as error:
             if error.kind in ("unreachable", "refused"):
-                raise as_exit(EndpointError(f"{place_of(model.url)}: {error}", kind=error.kind)) from None
+                line = f"{place_of(model.url)}: {error}{advice(model, key) if error.kind == 'refused' else ''}"
+                raise as_exit(EndpointError(line, kind=error.kind)) from None
 
 
 async def _listed(model: ModelSettings, key: str) -> None:
@@ -129,7 +106,12 @@ def as_exit(error: EndpointError | UsageError) -> UsageError | EndpointError:
     return UsageError(str(error)) if error.kind in ("refused", "unknown") else error
 
 
-def unpriced(settings: LlmSettings) -> str | None:
+def notes(settings: LlmSettings) -> list[str]:
+    """What a person should hear of before anything is asked, a line each."""
+    return [line for line in (unkeyed(settings), _unpriced(settings)) if line is not None]
+
+
+def _unpriced(settings: LlmSettings) -> str | None:
     """A line where `max_usd` cannot be held, since a price is unknown."""
     if settings.max_usd is None:
         return None

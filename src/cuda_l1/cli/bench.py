@@ -88,7 +88,7 @@ def bench(
     from cuda_l1.api.bench_extras import check_bundle
     from cuda_l1.api.budget import parse_budget
     from cuda_l1.api.limits import parse_final_budget, parse_limits
-    from cuda_l1.api.llm import LlmOptions, parse_llm, unpriced
+    from cuda_l1.api.llm import LlmOptions, notes, parse_llm
     from cuda_l1.api.places import check_clock, resolve_device
     from cuda_l1.api.policy import PolicyOptions, parse_policy
     from cuda_l1.config import BenchSettings, SearchSettings
@@ -132,7 +132,7 @@ def bench(
         from cuda_l1.api.proposers import check_proposers
 
         check_proposers(SearchSettings(task_sha="", device=place, proposers=proposers, llm=llm, policy=policy))
-        if llm and (line := unpriced(llm)):
+        for line in notes(llm) if llm else ():
             Output.say(line)
     return _run(mine, settings, place, resume, archive, bundle, Output(as_json=json))
 

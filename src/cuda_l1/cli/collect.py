@@ -70,7 +70,7 @@ def collect(
     from cuda_l1.api.collecting import choose, read_source
     from cuda_l1.api.collecting_writers import search_settings
     from cuda_l1.api.limits import parse_limits
-    from cuda_l1.api.llm import LlmOptions, parse_llm, unpriced
+    from cuda_l1.api.llm import LlmOptions, notes, parse_llm
     from cuda_l1.api.places import resolve_device
     from cuda_l1.api.proposers import check_proposers
     from cuda_l1.cli.results import ledger
@@ -87,7 +87,7 @@ def collect(
         model or (), base_url, key_file, max_usd, max_tokens, prices, sampler, prompt, repair=repair, seed=seed
     )
     llm = parse_llm(options, names)
-    if llm and (line := unpriced(llm)):
+    for line in notes(llm) if llm else ():
         Output.say(line)
     sources = [read_source(spec, device=place) for spec in suites]
     for source in sources:

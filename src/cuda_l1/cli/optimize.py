@@ -111,7 +111,7 @@ def optimize(
 
 def _run(task: Task, settings: SearchSettings, archive: str | None, target: Path, output: Output) -> int:
     started = time.monotonic()
-    from cuda_l1.api.llm import unpriced
+    from cuda_l1.api.llm import notes
     from cuda_l1.api.places import data_folder
     from cuda_l1.api.proposers import check_proposers
     from cuda_l1.api.searching import run_search
@@ -122,7 +122,7 @@ def _run(task: Task, settings: SearchSettings, archive: str | None, target: Path
     from cuda_l1.report.ledger import model_uses
 
     check_proposers(settings)  # an unknown name, or an endpoint that is not there, is said before anything starts
-    if settings.llm and (line := unpriced(settings.llm)):
+    for line in notes(settings.llm) if settings.llm else ():
         output.say(line)
     with (
         Archive.open(archive) as opened,

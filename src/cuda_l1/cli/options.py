@@ -69,7 +69,9 @@ BaseUrl = Annotated[
 ]
 KeyFile = Annotated[
     str | None,
-    typer.Option("--key-file", metavar="FILE", help="Its first line is the key; default: $OPENAI_API_KEY."),
+    typer.Option(
+        "--key-file", metavar="FILE", help="Its first line is the key for --base-url; default: $OPENAI_API_KEY."
+    ),
 ]
 MaxUsd = Annotated[
     float | None,

@@ -11,6 +11,6 @@ from cuda_l1.endpoint.asking import Endpoint
 from cuda_l1.endpoint.background import Background
 from cuda_l1.endpoint.chat import Answer, Chat, place_of
 from cuda_l1.endpoint.faults import one_line
-from cuda_l1.endpoint.keys import KEY_VARIABLE, read_key
+from cuda_l1.endpoint.keys import KEY_VARIABLE, key_for, read_key
 
-__all__ = ["KEY_VARIABLE", "Answer", "Background", "Chat", "Endpoint", "one_line", "place_of", "read_key"]
+__all__ = ["KEY_VARIABLE", "Answer", "Background", "Chat", "Endpoint", "key_for", "one_line", "place_of", "read_key"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from cuda_l1.endpoint.keys import KEY_VARIABLE, without_key
+from cuda_l1.endpoint.keys import NO_KEY, without_key
 from cuda_l1.errors import EndpointError
 
 _STATUS = {
     400: "it refuses the question",
-    401: f"it refuses the key in ${KEY_VARIABLE}",
-    403: f"it refuses the key in ${KEY_VARIABLE}",
+    401: "it refuses the key",
+    403: "it refuses the key",
     404: "it knows no such address or model; the URL usually ends in /v1",
     407: "the proxy wants a password; put it into HTTPS_PROXY",
     422: "it refuses the question",
@@ -38,7 +38,8 @@ def explained(error: Exception, key: str) -> EndpointError:
     if isinstance(error, openai.APIStatusError):
         code = error.status_code
         said = one_line(without_key(str(_said(error)), key), 200)
-        line = f"{_STATUS.get(code, 'it failed')} (HTTP {code}: {said})"
+        what = "it wants a key, and none was sent" if code == 401 and key == NO_KEY else _STATUS.get(code, "it failed")
+        line = f"{what} (HTTP {code}: {said})"
         return EndpointError(line, lasting=code in _LASTING, kind=_LASTING.get(code, ""))
     return EndpointError(f"{type(error).__name__}: {_why(error, key)}")
 

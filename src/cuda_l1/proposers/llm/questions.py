@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from cuda_l1.config import ModelSettings
-from cuda_l1.endpoint import Answer, Background, Chat, place_of, read_key
+from cuda_l1.endpoint import Answer, Background, Chat, key_for, place_of
 from cuda_l1.errors import EndpointError
 from cuda_l1.proposers.llm.purse import Reserved
 from cuda_l1.types import Prompt, Task
@@ -43,8 +43,8 @@ class Asked:
 
     @classmethod
     def of(cls, settings: ModelSettings) -> Asked:
-        """Raises UsageError for a key file that holds no key."""
-        key = read_key(settings.key_file)
+        """Raises UsageError for a key file, or a variable, that holds no key."""
+        key = key_for(settings.url, file=settings.key_file, variable=settings.key_env)
         return cls(
             settings,
             Chat(settings.url, settings.name, key=key, timeout_s=settings.timeout_s, retries=settings.retries),
