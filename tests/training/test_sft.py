@@ -88,6 +88,18 @@ def test_what_was_interrupted_ends_with_the_same_weights_and_one_line_a_step(tmp
     assert steps == [1, 2, 3, 4, 5, 6]
 
 
+def test_adapters_are_trained_resumed_and_merged(tmp_path: Path, recipe: Make) -> None:
+    chosen = recipe(tmp_path / "run", model={"lora_rank": 4}, sft={"steps": 2, "checkpoint_every": 1})
+    run = fine_tune(chosen)
+    stage = run.stage("sft")
+    checkpoint = stage.path / "checkpoint-1"
+    assert (checkpoint / "adapter_config.json").exists() and not (stage.final / "adapter_config.json").exists()
+    before, after = weights(run.start), weights(stage.final)
+    assert before.keys() == after.keys()
+    changed = {name for name in before if bool((before[name] != after[name]).any())}
+    assert changed and all("proj" in name for name in changed)
+
+
 def test_packed_examples_do_not_see_each_other(tmp_path: Path, recipe: Make) -> None:
     two = write_rows(tmp_path / "two", [row(1), row(2)])
     first = []

@@ -24,11 +24,11 @@ SHOWN = {
     "eval_mean_token_accuracy": "validation_token_accuracy",
 }
 """What TRL calls a figure, and what it is called in `metrics.jsonl`."""
-SAID_EVERY_S = 2.0
+SAID_EVERY_S = 10.0
 
 
 class Watching:
-    """Hears of a stage's training: figures go to `metrics.jsonl`, a line every two seconds to whoever waits."""
+    """Hears of a stage's training: figures go to `metrics.jsonl`, a line every ten seconds to whoever waits."""
 
     def __init__(
         self,
