@@ -45,10 +45,10 @@ def test_a_run_is_never_overwritten_or_mixed_with_another(tmp_path: Path) -> Non
 def test_the_latest_whole_checkpoint_counts(tmp_path: Path) -> None:
     stage = StageDirectory(tmp_path / "sft")
     assert stage.checkpoint() is None and not stage.is_done
-    for number, whole in ((9, True), (10, True), (100, False)):
+    for number, state in ((9, "{}"), (10, "{}"), (100, None), (101, '{"step": 1')):
         (stage.path / f"checkpoint-{number}").mkdir(parents=True)
-        if whole:
-            (stage.path / f"checkpoint-{number}" / "trainer_state.json").touch()
+        if state is not None:
+            (stage.path / f"checkpoint-{number}" / "trainer_state.json").write_text(state)
     assert stage.checkpoint() == stage.path / "checkpoint-10"
 
 

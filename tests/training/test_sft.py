@@ -61,6 +61,7 @@ def test_it_learns_and_leaves_checkpoints_metrics_samples_and_a_card(tmp_path: P
         assert run.recipe.digest in card and "random weights" in card
         assert json.loads((folder / "prompt_format.json").read_text())["prompt"]["kind"] == "compact"
     assert "validation loss" in (stage.final / "README.md").read_text()
+    assert list(stage.path.glob("runs/*/events.out.tfevents*")), "TensorBoard has nothing to show"
     assert any(event.figures.get("too_long") == 0 for event in said)
 
 
@@ -165,6 +166,7 @@ def test_a_loss_that_is_no_number_ends_the_run_before_a_checkpoint_holds_it(tmp_
         ({"sft": {"max_length": 4096}}, r"its context has 1024 tokens, and max_length = 4096"),
         ({"model": {"hidden": 30, "heads": 4}}, r"hidden = 30 must be a multiple of heads = 4"),
         ({"data": {"examples": ["nowhere"]}}, r"nowhere: no data set there"),
+        ({"run": {"tracking": "wandb"}}, r"run.tracking = wandb: not installed; run: pip install wandb"),
         ({"model": {"path": "nowhere"}}, r"checkpoint nowhere: no such folder"),
     ],
 )

@@ -15,7 +15,7 @@ from trl.trainer.sft_trainer import SFTTrainer
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.policy import messages_of
 from cuda_l1.training.checkpoints import saving_faults
-from cuda_l1.training.loading import Loaded
+from cuda_l1.training.loading import Loaded, trackers
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import StageDirectory
 from cuda_l1.training.sections import SftSection
@@ -141,7 +141,7 @@ def arguments(
         gradient_checkpointing=large,
         dataloader_pin_memory=on_gpu,
         disable_tqdm=True,
-        report_to=[] if recipe.run.tracking == "none" else [recipe.run.tracking],
+        report_to=trackers(recipe),
     )
 
 

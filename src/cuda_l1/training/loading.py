@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import warnings
 from collections.abc import Callable
@@ -56,6 +57,16 @@ def load_policy(folder: Path, recipe: Recipe, *, longest: int) -> Loaded:
             f"checkpoint {folder}: its tokenizer has {len(tokenizer)} tokens and its model {known}; they are not a pair"
         )
     return Loaded(model, tokenizer, _adapters(recipe), sum(each.numel() for each in model.parameters()))
+
+
+def trackers(recipe: Recipe) -> list[str]:
+    """What trainers report to, beside `metrics.jsonl`. Raises UsageError where it is not installed."""
+    name = recipe.run.tracking
+    if name == "none":
+        return []
+    if importlib.util.find_spec(name) is None:
+        raise UsageError(f"run.tracking = {name}: not installed; run: pip install {name}, or set run.tracking = none")
+    return [name]
 
 
 def quiet() -> None:

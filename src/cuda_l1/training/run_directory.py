@@ -49,7 +49,7 @@ class StageDirectory:
     def checkpoint(self) -> Path | None:
         """The latest one that is whole."""
         found = ((int(name[1]), path) for path in self._folders() if (name := CHECKPOINT.fullmatch(path.name)))
-        whole = [(number, path) for number, path in found if (path / COMPLETE).exists()]
+        whole = [(number, path) for number, path in found if _is_json(path / COMPLETE)]
         return max(whole)[1] if whole else None
 
     def append(self, file: str, row: dict[str, Any]) -> None:
@@ -163,6 +163,14 @@ class RunDirectory:
             names = ", ".join(name for name in differing(resolve(stored), resolve(recipe)) if name != "run_dir")
             raise UsageError(f"{path}: begun with other values of {names}; give the same ones, or another run_dir")
         return cls(path, recipe)
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _is_untouched(path: Path) -> bool:

@@ -192,7 +192,7 @@ class RunSection(Frozen):
     """Of torch on a CPU: where others compute too, one is often the fastest."""
     samples: int = Field(2, ge=0)
     """Replies that are written to `samples.jsonl` at each checkpoint, the most likely ones."""
-    tracking: Literal["tensorboard", "trackio", "wandb", "none"] = "none"
+    tracking: Literal["tensorboard", "trackio", "wandb", "none"] = "tensorboard"
     """Where curves go beside `metrics.jsonl`."""
     keep_checkpoints: int = Field(2, ge=1)
     """The latest so many checkpoints of a stage stay."""
