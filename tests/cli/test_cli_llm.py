@@ -326,8 +326,37 @@ def test_bench_searches_with_models_too(run: Run, reference: Path, monkeypatch: 
         words = ("--proposer", "llm", "--model", "m,concurrency=1", "--base-url", server.url, "--budget", "2", "--json")
         result = run("bench", reference, "--device", "cpu", "--baselines", "eager", "--optimize", *words)
     assert result.exit_code == 0, result.stderr
-    (row,) = [line for line in lines(result) if line["kind"] == "task"]
+    *_, row, summary = lines(result)
     assert row["ours"]["technique"] == "m" and row["ours"]["speedup_eager"] == pytest.approx(2.0)
+    (paid,) = row["models"]
+    assert summary["models"] == [paid] and paid["replies"] == len(server.asked) == 2
+    assert paid["gains"] == 1 and paid["tokens_in"] > 100
+    assert paid["confirmed_speedup"] == pytest.approx(2.0)
+
+
+def test_bench_says_what_models_cost_on_each_task_and_in_all(
+    run: Run, reference: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeEvaluator, "footprint", lambda self, task: None, raising=False)
+    Path("suite").mkdir()
+    for name, operator in (("one", "tanh"), ("two", "sigmoid")):
+        Path(f"suite/{name}.py").write_text(reference.read_text().replace("relu", operator))
+    Path("prices.toml").write_text(PRICES)
+    words = ["bench", "suite", "--device", "cpu", "--baselines", "eager", "--optimize", "--proposer", "llm"]
+    with serving(series("# speedup 3.0")) as server:
+        words += ["--model", "m,concurrency=1", "--base-url", server.url, "--budget", "2", "--prices", "prices.toml"]
+        first = run(*words)
+        again = run(*words, "--json")
+        assert len(server.asked) == 4, "a search that ended was paid for again"
+    assert first.exit_code == again.exit_code == 0, first.stderr
+    one, two, summary = lines(again)
+    (total,), paid = summary["models"], [row["models"][0] for row in (one, two)]
+    assert [use["replies"] for use in paid] == [2, 2] and total["replies"] == 4
+    assert total["usd"] == pytest.approx(sum(use["usd"] for use in paid)) and total["usd"] > 0
+    assert [use["confirmed_speedup"] for use in paid] == [pytest.approx(3.0), None]
+    assert total["confirmed_speedup"] == pytest.approx(3.0) and total["usd_per_gain"] == total["usd"]
+    table = [line.split() for line in first.stdout.splitlines() if " m at 127." in f" {line}"]
+    assert [row[0] for row in table] == ["one", "two", "m"] and table[0][-1] == f"{paid[0]['usd']:.4f}"
 
 
 def test_from_python(reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

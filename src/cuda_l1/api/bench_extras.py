@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from cuda_l1.api.bench_run import BenchRun
 from cuda_l1.api.llm import patience
@@ -13,10 +14,18 @@ from cuda_l1.config import BenchSettings, SearchSettings
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.report.figures import figures
+from cuda_l1.report.ledger import ModelUse, model_uses
 from cuda_l1.search import Result
 from cuda_l1.search.bench import Ours, TaskRow
-from cuda_l1.search.events import Event
-from cuda_l1.types import Task
+from cuda_l1.search.events import Event, Started
+from cuda_l1.types import Clock, Task
+
+
+class Searched(NamedTuple):
+    """What came of a search, and what language models were paid in it."""
+
+    ours: Ours
+    models: tuple[ModelUse, ...] = ()
 
 
 def search_task(
@@ -29,14 +38,22 @@ def search_task(
     runs: Path,
     run: BenchRun,
     on_event: Callable[[Event], None] = lambda event: None,
-) -> Ours:
+) -> Searched:
     """What a search within the budget finds for a task; one that this run had ended before is that same search.
 
     A task or a machine at fault is its `detail`. Ctrl-C goes on as KeyboardInterrupt.
     """
+    clock: Clock = settings.clock or ("device" if settings.device == "cuda" else "call")
     stored = run.result_of_search(task)
     if stored is not None and (stored[1].record is None or archive.matching(stored[1].record)):
-        return stored[1]
+        return Searched(stored[1], _paid(task, archive, stored[0], clock))
+    names: list[str] = []
+
+    def heard(event: Event) -> None:
+        if isinstance(event, Started):
+            names.append(event.run)
+        on_event(event)
+
     try:
         result = run_search(
             task,
@@ -44,15 +61,21 @@ def search_task(
             archive=archive,
             evaluator=evaluator,
             runs=runs,
-            on_event=on_event,
+            on_event=heard,
         )
     except (UsageError, InfrastructureError) as error:
-        return Ours(detail=str(error).removeprefix(f"{task.id}: "))
+        ours = Ours(detail=str(error).removeprefix(f"{task.id}: "))
+        return Searched(ours, _paid(task, archive, names[0], clock) if names else ())
     if result.stop_reason == "interrupted":
         raise KeyboardInterrupt
     ours = _ours(result)
     run.searched(task, result.run, ours)
-    return ours
+    return Searched(ours, _paid(task, archive, result.run, clock))
+
+
+def _paid(task: Task, archive: Archive, run: str, clock: Clock) -> tuple[ModelUse, ...]:
+    replies = list(archive.replies.of_run(run, task.sha))
+    return tuple(model_uses(replies, list(archive.records(task_sha=task.sha, run=run)), clock)) if replies else ()
 
 
 def write_bundle(where: Path, rows: Iterable[tuple[Task, TaskRow]], archive: Archive, run: BenchRun) -> int:

@@ -12,11 +12,12 @@ import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
-from cuda_l1.cli.output import Output
+from cuda_l1.cli.output import Output, plain
 from cuda_l1.errors import InfrastructureError, UsageError
 
 if TYPE_CHECKING:
     from cuda_l1.config import BenchSettings
+    from cuda_l1.report.ledger import ModelUse
     from cuda_l1.search.bench import TaskRow
     from cuda_l1.types import Task
 
@@ -158,6 +159,7 @@ def _run(
 
     runs = data_folder(archive) / "runs"
     rows: list[tuple[Task, TaskRow]] = []
+    uses: list[tuple[str, ModelUse]] = []
     with (
         Archive.open(archive) as opened,
         EvaluatorPool(EvaluatorSettings(device=place, limits=settings.limits)) as pool,
@@ -180,14 +182,18 @@ def _run(
         for task, row in Bench(
             tasks, settings, archive=opened, pool=pool, run=run, on_verdict=telling.on_verdict
         ).rows():
+            paid: tuple[ModelUse, ...] = ()
             if settings.optimize and row.skipped is None:
                 telling.on_search(task)
-                row = row.model_copy(update={"ours": search(task, settings)})
+                ours, paid = search(task, settings)
+                row = row.model_copy(update={"ours": ours})
             rows.append((task, row))
+            uses += [(row.task, use) for use in paid]
             telling.on_row(row)
-            output.record("task", row)
+            output.record("task", row, **({"models": [plain(use) for use in paid]} if settings.llm else {}))
         written = write_bundle(bundle, rows, opened, run) if bundle else None
-    show_rows(output, [row for _, row in rows], settings, run.name, bundle=str(bundle) if bundle else None, new=written)
+    named = str(bundle) if bundle else None
+    show_rows(output, [row for _, row in rows], settings, run.name, bundle=named, new=written, uses=uses)
     return 0 if any(row.baselines and row.baselines[0].speedup for _, row in rows) else NOTHING_ACCEPTED
 
 

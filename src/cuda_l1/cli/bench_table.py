@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from rich.text import Text
 
 from cuda_l1.api.benching import Told
 from cuda_l1.cli.output import Output
+from cuda_l1.cli.results import ledger, ledger_by_task
 from cuda_l1.config import BenchSettings
+from cuda_l1.report.ledger import ModelUse, combined
 from cuda_l1.report.terminal import MISSING, table, times
 from cuda_l1.search.bench import Overview, Standing, TaskRow, overview
 from cuda_l1.search.events import CandidateDone, Confirmed, Event
@@ -63,7 +66,14 @@ class Telling:
 
 
 def show_rows(
-    output: Output, rows: list[TaskRow], settings: BenchSettings, run: str, *, bundle: str | None, new: int | None
+    output: Output,
+    rows: list[TaskRow],
+    settings: BenchSettings,
+    run: str,
+    *,
+    bundle: str | None,
+    new: int | None,
+    uses: Sequence[tuple[str, ModelUse]] = (),
 ) -> None:
     """The table, what stands apart, and the summary."""
     names = [name for name in settings.baselines if any(s.name == name for row in rows for s in row.baselines)]
@@ -79,6 +89,8 @@ def show_rows(
     for row in rows:
         if row.skipped:
             output.show(Text(f"skipped {row.task}: {row.skipped}"))
+    models = combined(use for _, use in uses)
+    output.show(*ledger_by_task(uses), *ledger(models))
     if bundle:
         output.show(Text(f"written: {bundle}, {new} new records"))
     output.show(Text(f"run {run}"))
@@ -90,6 +102,7 @@ def show_rows(
         unsound={row.task: [flag for flag in row.flags if flag in UNSOUND_FLAGS] for row in judged if not row.sound},
         baselines=[total.model_dump() for total in totals],
         bundle=bundle,
+        models=[use.model_dump(mode="json") for use in models],
     )
 
 

@@ -62,8 +62,15 @@ def ledger(uses: Sequence[ModelUse]) -> list[RenderableType]:
     """What the models cost, where any was asked."""
     if not uses:
         return []
-    columns = ("model", "replies", "candidates", "accepted", "faster", "best (screen)", "tokens in", "out", "USD", "")
-    return [table(columns, [_use(use) for use in uses])]
+    return [table(("model", *_LEDGER), [_use(use) for use in uses])]
+
+
+def ledger_by_task(uses: Sequence[tuple[str, ModelUse]]) -> list[RenderableType]:
+    """The same for each of several tasks, (name, use)."""
+    return [table(("task", "model", *_LEDGER), [(task, *_use(use)) for task, use in uses])] if uses else []
+
+
+_LEDGER = ("replies", "candidates", "accepted", "faster", "best (screen)", "final", "tokens in", "out", "USD", "")
 
 
 def _use(use: ModelUse) -> tuple[str, ...]:
@@ -72,6 +79,7 @@ def _use(use: ModelUse) -> tuple[str, ...]:
         f"{use.model} at {use.endpoint}",
         *map(str, counts),
         times(use.best_speedup),
+        times(use.confirmed_speedup),
         f"{use.tokens_in:,}",
         f"{use.tokens_out:,}",
         "no price" if use.usd is None else f"{use.usd:.4f}",

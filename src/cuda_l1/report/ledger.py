@@ -33,6 +33,8 @@ class ModelUse(Frozen):
     """None: the price of some reply is unknown."""
     usd_per_gain: float | None
     """None without a gain, too."""
+    confirmed_speedup: float | None
+    """The fastest of its candidates that a `final` found faster than eager by more than the interval, by that final."""
     wall_s: float
     """Spent waiting for the replies, summed over those that were under way together."""
 
@@ -46,16 +48,69 @@ def model_uses(replies: Iterable[Reply], records: Sequence[Record], clock: Clock
     by_model: dict[tuple[str, str], list[Reply]] = {}
     for reply in replies:
         by_model.setdefault((reply.model, reply.endpoint), []).append(reply)
-    return [_use(model, place, found, screens, clock) for (model, place), found in by_model.items()]
+    finals = [record for record in records if record.evaluation.protocol == "final"]
+    return [
+        _use(model, place, found, screens, clock, _confirmed(model, found, finals, clock))
+        for (model, place), found in by_model.items()
+    ]
 
 
-def _use(model: str, place: str, replies: list[Reply], screens: dict[str, Record], clock: Clock) -> ModelUse:
+def combined(uses: Iterable[ModelUse]) -> list[ModelUse]:
+    """A line for each model at each place from those of several tasks."""
+    by_model: dict[tuple[str, str], list[ModelUse]] = {}
+    for use in uses:
+        by_model.setdefault((use.model, use.endpoint), []).append(use)
+    return [_sum(found) for found in by_model.values()]
+
+
+def _sum(uses: list[ModelUse]) -> ModelUse:
+    gains, usd = sum(use.gains for use in uses), _total(use.usd for use in uses)
+    counted = ("replies", "candidates", "accepted", "tokens_in", "tokens_out")
+    totals = {name: sum(getattr(use, name) for use in uses) for name in counted}
+    problems: Counter[str] = Counter()
+    for use in uses:
+        problems.update(use.problems)
+    return ModelUse(
+        **totals,
+        model=uses[0].model,
+        endpoint=uses[0].endpoint,
+        problems=dict(problems),
+        gains=gains,
+        best_speedup=max((use.best_speedup for use in uses if use.best_speedup), default=None),
+        usd=usd,
+        usd_per_gain=usd / gains if usd is not None and gains else None,
+        confirmed_speedup=max((use.confirmed_speedup for use in uses if use.confirmed_speedup), default=None),
+        wall_s=round(sum(use.wall_s for use in uses), 2),
+    )
+
+
+def _total(prices: Iterable[float | None]) -> float | None:
+    """None where one of them is unknown."""
+    known = list(prices)
+    return None if None in known else sum(price for price in known if price is not None)
+
+
+def _confirmed(model: str, replies: list[Reply], finals: list[Record], clock: Clock) -> float | None:
+    """A final is of the exported file, another text, which says from which question it comes."""
+    asked = {reply.prompt_sha for reply in replies}
+    own = [f for f in finals if any(o.model == model and o.prompt_sha in asked for o in f.candidate.origins)]
+    timings = [final.evaluation.timing("eager", clock) for final in own if scoring.counts(final.evaluation)]
+    return max((t.speedup for t in timings if t and t.speedup_low and t.speedup_low > 1.0), default=None)
+
+
+def _use(
+    model: str,
+    place: str,
+    replies: list[Reply],
+    screens: dict[str, Record],
+    clock: Clock,
+    confirmed_speedup: float | None,
+) -> ModelUse:
     ids = dict.fromkeys(reply.candidate_id for reply in replies if reply.candidate_id)
     accepted = [screens[i].evaluation for i in ids if i in screens and screens[i].evaluation.accepted]
     speedups = [scoring.speedup(evaluation, clock) for evaluation in accepted if scoring.counts(evaluation)]
     gains = [speedup for speedup in speedups if speedup is not None and speedup > 1.0]
-    prices = [reply.cost.usd for reply in replies]
-    usd = None if None in prices else sum(price for price in prices if price is not None)
+    usd = _total(reply.cost.usd for reply in replies)
     return ModelUse(
         model=model,
         endpoint=place,
@@ -69,5 +124,6 @@ def _use(model: str, place: str, replies: list[Reply], screens: dict[str, Record
         tokens_out=sum(reply.cost.tokens_out for reply in replies),
         usd=usd,
         usd_per_gain=usd / len(gains) if usd is not None and gains else None,
+        confirmed_speedup=confirmed_speedup,
         wall_s=round(sum(reply.cost.wall_s for reply in replies), 2),
     )
