@@ -55,6 +55,12 @@ def test_what_is_no_list_of_techniques_is_refused(run: Run, reference: Path, tmp
     assert result.exit_code == 2 and "was not built of techniques" in result.stderr
 
 
+def test_a_technique_named_twice_is_one_line(run: Run) -> None:
+    result = run("ablate", "linear_sum", "straight_line+reduce_linear+straight_line", "--device", "cpu")
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert "names straight_line twice" in result.stderr and result.stdout == ""
+
+
 @pytest.mark.parametrize("text", ["", "+", " "])
 def test_an_empty_list_is_refused(run: Run, text: str) -> None:
     assert run("ablate", "linear_sum", text, "--device", "cpu").exit_code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from typer.testing import Result
 
 import cuda_l1.evaluator
 from cuda_l1.errors import TaskError
+from cuda_l1.tasks.synth import SyntheticTask, synthetic_tasks
+from cuda_l1.tasks.synth.folder import Entry, Settings, SynthFolder
 from cuda_l1.types import Candidate, Evaluation, Origin, Record, Task
 
 pytest.importorskip("pyarrow", reason="a data set is parquet")
@@ -74,6 +77,12 @@ def tasks(tmp_path: Path) -> Path:
     for name, operator in (("one", "sigmoid"), ("two", "tanh")):
         (folder / f"{name}.py").write_text(REFERENCE.replace("torch.relu(x)", f"torch.{operator}(x) * x.abs()"))
     return folder
+
+
+def audited(made: SyntheticTask) -> Entry:
+    """The manifest's line of a task that is sound."""
+    told = {name: getattr(made, name) for name in ("number", "split", "level", "graph", "stages")}
+    return Entry(name=made.task.name, sha=made.task.sha, sound=True, **told)
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
@@ -171,6 +180,19 @@ def test_synthetic_tasks_that_are_held_out_stay_out(run: Run) -> None:
     assert names and not any("held-out" in name for name in names)
     for row in rows(Path("set")):
         assert f"/{row['split']}/" in row["task_id"]
+
+
+def test_a_folder_of_synthetic_tasks_is_collected_as_synth_names_it(run: Run) -> None:
+    Writer.texts = ["class ModelNew: first = 1\n"]
+    tasks = list(itertools.islice(synthetic_tasks(0), 30))
+    store = SynthFolder(Path("made"), Settings(seed=0, device="cpu", device_memory_gib=None))
+    for made in tasks:
+        store.add(made, audited(made))
+    for spec, out in (("synth:made", "by-name"), ("made", "by-folder")):
+        assert run("collect", spec, "--out", out).exit_code == 0
+    by_name, by_folder = rows(Path("by-name")), rows(Path("by-folder"))
+    assert [(row["task_id"], row["split"]) for row in by_folder] == [(row["task_id"], row["split"]) for row in by_name]
+    assert "is held out by the generator" in Path("by-folder/README.md").read_text()
 
 
 @pytest.mark.parametrize("what", ["a file", "another folder"])

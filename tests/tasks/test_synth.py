@@ -186,10 +186,22 @@ def test_a_folder_is_a_suite_and_goes_on(tmp_path: Path, tasks: list[SyntheticTa
     for made in tasks[:4]:
         store.add(made, entry(made, sound=made.number != 2))
     expected = [tasks[i].task for i in (0, 2, 3)]
-    assert load_tasks(f"synth:{folder}") == read_folder(folder) == expected
+    assert load_tasks(f"synth:{folder}") == read_folder(folder) == load_tasks(str(folder)) == expected
+    split = folder / expected[0].name.partition("/")[0]
+    assert load_tasks(str(split)) == [task for task in expected if task.name.startswith(f"{split.name}/")]
     again = SynthFolder(folder, SETTINGS)
     assert sorted(again.entries) == [1, 2, 3, 4]
     assert [line.number for line in again.sound] == [1, 3, 4]
+
+
+@pytest.mark.parametrize("text", ['{"id": 3}\n', "no json\n", ""])
+def test_a_manifest_of_somebody_else_makes_no_synthetic_folder(
+    tmp_path: Path, tasks: list[SyntheticTask], text: str
+) -> None:
+    (tmp_path / MANIFEST).write_text(text)
+    (tmp_path / "mine.py").write_text(tasks[0].task.source)
+    (found,) = load_tasks(str(tmp_path))
+    assert (found.suite, found.name) == ("file", "mine")
 
 
 def test_a_line_that_was_cut_off_is_forgotten(tmp_path: Path, tasks: list[SyntheticTask]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -89,6 +90,9 @@ def _techniques(candidate: str, archive: Archive) -> list[str]:
 
     names = [name.strip() for name in candidate.split("+") if name.strip()]
     if names and all(name in REGISTRY for name in names):
+        twice = [name for name, number in Counter(names).items() if number > 1]
+        if twice:
+            raise UsageError(f"`{candidate}` names {' and '.join(twice)} twice; a candidate applies a technique once")
         return names
     found = archive.matching(candidate) if names else []
     if not found:

@@ -14,7 +14,7 @@ from cuda_l1.tasks.public_sets import PUBLIC_SETS, public_tasks
 from cuda_l1.tasks.release import read_release, release_tasks
 from cuda_l1.tasks.selection import select
 from cuda_l1.tasks.suite import builtin_names, builtin_suite, builtin_task, unknown_name
-from cuda_l1.tasks.synth.suite import synth_suite
+from cuda_l1.tasks.synth.suite import synth_folder, synth_suite
 from cuda_l1.tasks.weight_files import load_weights
 from cuda_l1.types import Task
 
@@ -114,7 +114,7 @@ def _suite(spec: str, device: str, dtype: str | None) -> list[Task] | None:
     if spec == "builtin":
         return builtin_suite(device=device, dtype=dtype)
     if Path(spec).is_dir() and not _is_builtin(spec):
-        return folder_tasks(Path(spec), dtype=dtype)
+        return synth_folder(Path(spec), dtype=dtype) or folder_tasks(Path(spec), dtype=dtype)
     return None
 
 

@@ -105,6 +105,16 @@ def read_folder(path: Path) -> list[Task]:
     return tasks
 
 
+def is_synth_folder(path: Path) -> bool:
+    """Whether its manifest begins as one that `cuda-l1 tasks synth` wrote; others may have a file of that name."""
+    try:
+        with (path / MANIFEST).open("rb") as manifest:
+            Settings.model_validate(_object(manifest.readline(1 << 16).decode(errors="replace")))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def _read(path: Path) -> tuple[Settings, dict[int, Entry], int]:
     """(settings, entries, how many bytes of the manifest are whole lines)."""
     try:

@@ -9,9 +9,10 @@ from pathlib import Path
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.file_task import source_task
 from cuda_l1.tasks.source_file import SourceFile
-from cuda_l1.tasks.synth.folder import MANIFEST, read_folder
+from cuda_l1.tasks.synth.folder import MANIFEST, is_synth_folder, read_folder
 from cuda_l1.tasks.synth.generate import synthetic_tasks
 from cuda_l1.tasks.synth.sizes import SMALL, for_memory
+from cuda_l1.tasks.synth.splits import SPLITS
 from cuda_l1.types import Task
 
 DEFAULT_COUNT = 1000
@@ -28,6 +29,18 @@ def synth_suite(rest: str, *, device: str = "cpu", dtype: str | None = None) -> 
     """
     tasks = read_folder(Path(rest)) if (Path(rest) / MANIFEST).is_file() else _of_seed(rest, device)
     return tasks if dtype is None else [_cast(task, rest, dtype) for task in tasks]
+
+
+def synth_folder(folder: Path, *, dtype: str | None = None) -> list[Task] | None:
+    """The tasks of a folder that `cuda-l1 tasks synth` wrote, or of one of its splits, as `synth:` names them; None for
+    any other folder. Raises TaskError as `synth_suite` does."""
+    if is_synth_folder(folder):
+        return synth_suite(str(folder), dtype=dtype)
+    whole = folder.resolve().parent
+    if folder.resolve().name not in SPLITS or not is_synth_folder(whole):
+        return None
+    tasks = synth_suite(str(whole), dtype=dtype)
+    return [task for task in tasks if task.name.startswith(f"{folder.resolve().name}/")]
 
 
 def _cast(task: Task, rest: str, dtype: str) -> Task:
