@@ -17,6 +17,7 @@ PROVIDED = (
     "needs git",
     "chromium",
     "needs transformers",
+    "needs datasets",
     "is parquet",
 )
 """Words in the reasons for skipping what `.ci/run` provides. GPUs, sandbox rungs and database servers it does not."""

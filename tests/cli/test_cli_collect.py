@@ -105,6 +105,22 @@ def test_the_first_right_variants_of_each_task_are_kept(run: Run, tasks: Path) -
     assert "path: data/" in card and "that of your own files" in card
 
 
+def test_the_datasets_library_loads_what_was_collected(
+    run: Run, tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    datasets = pytest.importorskip("datasets", reason="needs datasets; install it with: pip install 'cuda-l1[train]'")
+    assert run("collect", tasks, "--out", "set").exit_code == 0
+    loaded = datasets.load_dataset(str(tmp_path / "set"), cache_dir=str(tmp_path / "cache"))
+    found = {row["candidate_id"]: row for row in rows(Path("set"))}
+    assert {name: {row["split"] for row in split} for name, split in loaded.items()} == {
+        split: {split} for split in {row["split"] for row in found.values()}
+    }
+    assert {row["candidate_id"]: row for split in loaded.values() for row in split} == found
+    features = next(iter(loaded.values())).features
+    assert features["level"].dtype == "int64" and features["overlaps"].dtype == "string"  # columns of nulls, too
+
+
 def test_interrupted_it_goes_on_and_pays_nothing_twice(run: Run, tasks: Path) -> None:
     CountingEvaluator.dies_at = 7
     assert run("collect", tasks, "--out", "set").exit_code == 130
