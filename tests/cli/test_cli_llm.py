@@ -86,6 +86,18 @@ def test_a_scripted_reply_wins(ask: Ask, reference: Path) -> None:
     assert KEY not in result.stdout + result.stderr and server.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
+def test_what_prompt_shows_is_what_the_next_search_asks(ask: Ask, run: Run, reference: Path) -> None:
+    with serving(series("# speedup 2.0", "# outcome CRASHED", "# speedup 1.5", "# outcome TIMED_OUT")) as server:
+        words = ("--no-repair", "--prompt", "contrastive,profile=yes")
+        ask(server, "--budget", "4", *words)
+        shown = lines(run("prompt", reference, "--device", "cpu", "--profile", "--json"))[0]
+        before = len(server.questions())
+        ask(server, "--budget", "1", *words)
+    assert server.questions()[before] == shown["user"]
+    for part in ("Variant 2, score", "failed (CRASHED)", "failed (TIMED_OUT)", "About the best variant so far"):
+        assert part in shown["user"]
+
+
 def test_a_winner_is_confirmed_though_a_later_attempt_is_too_long_to_be_shown(ask: Ask) -> None:
     long = "# a line of a long attempt\n" * 400
     with serving(series("# speedup 3.0", f"# outcome CRASHED\n{long}", f"# outcome TIMED_OUT\n{long}")) as server:

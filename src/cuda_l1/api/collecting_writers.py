@@ -86,6 +86,7 @@ class Writers:
             purse=self._purse,
             replies=own,
             attempts=self._settings.attempts,
+            remembers=False,
         )
         stack.callback(proposer.close)
         return Writer(models[0].name, proposer, lambda: sum(1 for _ in own.of_run(run, task.sha)))

@@ -135,9 +135,11 @@ def llm_proposer(
     purse: Purse | None = None,
     replies: Replies | None = None,
     attempts: int | None = None,
+    remembers: bool = True,
 ) -> LlmProposer:
     """The proposer of a run, with exemplars and known replies from the archive, or those of `replies`. `purse` and
-    `attempts` as `LlmProposer` takes them. Raises UsageError."""
+    `attempts` as `LlmProposer` takes them. Not to `remember`: its questions know of its own attempts alone. Raises
+    UsageError."""
 
     def draw(task: Task, seed: int) -> Sequence[Exemplar]:
         return archive.exemplars.draw(task.sha, llm.sampler, seed=seed, environment_key=environment.key)
@@ -146,7 +148,12 @@ def llm_proposer(
         llm,
         run=run,
         prompts=make_prompting(
-            llm.prompt, archive=archive, device=settings.device, roofline_us=roofline_us, clock=settings.clock
+            llm.prompt,
+            archive=archive,
+            device=settings.device,
+            roofline_us=roofline_us,
+            clock=settings.clock,
+            place=environment.key if remembers else None,
         ),
         draw=draw,
         replies=replies or archive.replies,

@@ -114,6 +114,7 @@ def policy_proposer(
         device=settings.device,
         roofline_us=roofline_us,
         clock=settings.clock,
+        place=environment.key,
         counter=writer.counter,
     )
     return PolicyProposer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,11 @@ from cuda_l1.prompts.facts import FailedAttempt
 from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.prompts.templates import load_template
 from cuda_l1.prompts.tokens import ESTIMATE, TokenCounter
-from cuda_l1.types import Clock, HackCase, Prompt, Task
+from cuda_l1.types import Clock, HackCase, Prompt, Record, Task
+
+FASTEST = SamplerSettings(kind="top", count=1)
+FAILED = 32
+"""Failed attempts among which those are looked for that failed in different ways."""
 
 
 class Shown(NamedTuple):
@@ -31,9 +36,11 @@ def make_prompting(
     device: str,
     roofline_us: float | None = None,
     clock: Clock | None = None,
+    place: str | None = None,
     counter: TokenCounter = ESTIMATE,
 ) -> Prompting:
-    """The questions of a search on `device`, with the attacks that the archive knows.
+    """The questions of a search on `device`, with the attacks that the archive knows, and with what it remembers of the
+    place whose environment has the key `place`; None: a search tells what it remembers.
 
     Raises UsageError for a template of one's own that is none, and what `device_facts` raises.
     """
@@ -46,10 +53,25 @@ def make_prompting(
         facts=device_facts(device),
         roofline_us=roofline_us,
         clock=clock,
+        recall=functools.partial(remembered, archive=archive, place=place) if place else None,
         cases=cases,
         template=load_template(Path(settings.template)) if settings.template else None,
         counter=counter,
     )
+
+
+def remembered(task: Task, *, archive: Archive, place: str) -> list[Record]:
+    """What a question says of earlier attempts at a task in one place, whichever search made them, oldest first: the
+    latest that failed, the fastest variant, and the latest that was accepted, which tells what a call asks for.
+
+    Few of many records are read, since this is done for every question. Raises ArchiveError.
+    """
+    fastest = archive.exemplars.draw(task.sha, FASTEST, seed=0, environment_key=place)
+    found = [archive.find(each.candidate_id, place, name) for each in fastest for name in ("screen", "final")]
+    found += archive.latest(task.sha, place, accepted=True, limit=1)
+    found += archive.latest(task.sha, place, accepted=False, limit=FAILED)
+    unique = {record.id: record for record in found if record is not None}
+    return sorted(unique.values(), key=lambda record: (record.time, record.run, record.sequence))
 
 
 def show_prompt(
@@ -63,8 +85,7 @@ def show_prompt(
     repair: bool = False,
     counter: TokenCounter = ESTIMATE,
 ) -> Shown:
-    """What a model would be asked about `task` with what `archive` holds from this place as its history; a search's
-    history is its own.
+    """What a search would ask a model next about `task` in this place.
 
     `repair`: the question to put right the latest failed attempt. Opens an evaluator, which knows the place, and on a
     GPU measures the roofline. Raises UsageError and InfrastructureError.
@@ -75,15 +96,17 @@ def show_prompt(
     with Evaluator(EvaluatorSettings(device=device)) as evaluator:
         place = evaluator.environment
         least_us = roofline_us(task, None, evaluator) if settings.roofline else None
-    history = [r for r in archive.records(task_sha=task.sha) if r.evaluation.environment.key == place.key]
-    prompting = make_prompting(settings, archive=archive, device=device, roofline_us=least_us, counter=counter)
+    prompting = make_prompting(
+        settings, archive=archive, device=device, roofline_us=least_us, place=place.key, counter=counter
+    )
     if repair:
-        failed = [r for r in history if not r.evaluation.accepted and not r.candidate.is_baseline]
+        latest = archive.latest(task.sha, place.key, accepted=False, limit=FAILED)
+        failed = [record for record in latest if not record.candidate.is_baseline]
         if not failed:
             raise UsageError(f"--kind repair: the archive holds no failed attempt at {task.name} from this device")
         return Shown(prompting.repair(task, FailedAttempt.of(failed[-1])))
     exemplars = archive.exemplars.draw(task.sha, sampler, seed=seed, environment_key=place.key)
-    return Shown(prompting.render(task, exemplars, history), _elsewhere(task, archive, place.key))
+    return Shown(prompting.render(task, exemplars, []), _elsewhere(task, archive, place.key))
 
 
 def _elsewhere(task: Task, archive: Archive, key: str) -> tuple[str, ...]:

@@ -128,6 +128,12 @@ class Archive:
         conditions = [records.c[name] == str(value) for name, value in wanted.items() if value is not None]
         return self._read(*conditions, latest=limit)
 
+    def latest(self, task_sha: str, environment_key: str, *, accepted: bool, limit: int) -> list[Record]:
+        """The latest `screen` records of a task in one place that were accepted, or that were not; oldest first."""
+        outcome = records.c.outcome == str(Outcome.ACCEPTED)
+        place = (records.c.task_sha == task_sha, records.c.environment_key == environment_key)
+        return list(self._read(*place, records.c.protocol == "screen", outcome if accepted else ~outcome, latest=limit))
+
     def matching(self, prefix: str, limit: int = 10) -> list[Record]:
         """The latest records whose own id, or whose candidate's, begins with `prefix`; oldest first."""
         return list(

@@ -80,7 +80,7 @@ def prompt(
 ) -> None:
     """Print what a language model would be asked about TASK, with what the archive holds, and its number of tokens.
 
-    A search shows failures and a profile of its own attempts only; here they are those of all searches in this place.
+    It is the next question of a search that has the same settings, --seed included.
 
     Example: cuda-l1 prompt diagonal_matmul --device cpu
 

@@ -40,16 +40,20 @@ class Prompting:
     """`TaskAudit.roofline_us`, where there is one; what the verdicts of the history counted goes before it."""
     clock: Clock | None = None
     """The objective; None: the device's default."""
+    recall: Callable[[Task], Sequence[Record]] | None = None
+    """What is remembered of earlier attempts at a task, in place of the history of the caller."""
     cases: Callable[[str], Sequence[HackCase]] = lambda text: ()
     """The known attacks most like a text."""
     template: PromptTemplate | None = None
     counter: TokenCounter = ESTIMATE
 
     def render(self, task: Task, exemplars: Sequence[Exemplar], history: Sequence[Record]) -> Prompt:
-        """The question for a faster version of `task`; `history` are its records in one place, oldest first.
+        """The question for a faster version of `task`; `history` are its records in one place, oldest first, unless
+        there is `recall`.
 
         Its latest failures are shown, and what its best variant is told by. Raises UsageError as `build.render` does.
         """
+        history = self.recall(task) if self.recall else history
         best = self._best(history)
         return render(
             task,
