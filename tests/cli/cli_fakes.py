@@ -10,7 +10,7 @@ from typing import Any, Self
 from typer.testing import Result
 
 from cuda_l1.config import EvaluatorSettings, Protocol
-from cuda_l1.errors import TaskError
+from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.types import (
     Candidate,
     Correctness,
@@ -103,6 +103,8 @@ class FakeEvaluator:
             progress("timing")
         if "# raise KeyboardInterrupt" in candidate.source:
             raise KeyboardInterrupt
+        if "# machine fails" in candidate.source:
+            raise InfrastructureError("the device is gone")
         outcome = Outcome(said(candidate.source, "outcome", "ACCEPTED"))
         common: dict[str, Any] = {
             "candidate_id": candidate.id,

@@ -62,6 +62,21 @@ def test_an_interrupted_run_goes_on_where_it_stopped(run, tmp_path):
     assert result.exit_code == 0 and len(lines(result)) == 3
 
 
+def test_a_fault_of_the_machine_ends_a_replay_only_where_it_is_met_again_and_again(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("cuda_l1.search.verdicts.time.sleep", lambda s: None)
+    monkeypatch.setattr("cuda_l1.api.pool.default_size", lambda *given, **more: 1)
+    broken = FAST + "# machine fails\n"
+    path = write(tmp_path / "r.jsonl", row(1), row(2, broken), row(3, broken), row(4))
+    result = run("replay", path, "--json")
+    assert result.exit_code == 0
+    told = {line.get("task"): line for line in lines(result)[:-1]}
+    assert told["level1/2"]["fault"] == "the device is gone" and told["level1/2"]["ours"] is None
+    assert told["level1/4"]["ours"]["outcome"] == "ACCEPTED"
+    write(path, row(1), *(row(number, broken) for number in (2, 3, 4, 5)))
+    result = run("replay", path)
+    assert result.exit_code == 3 and result.stderr.splitlines()[-1] == "cuda-l1: the device is gone"
+
+
 def test_other_columns_follow_from_two_scores(run, tmp_path):
     path = write(tmp_path / "r.jsonl", row(1, cuda_graph_code=REFERENCE + "# speedup 1.2\n"))
     told = lines(run("replay", path, "--column", "cuda_graph", "--json"))[0]

@@ -69,6 +69,7 @@ def replay(
 
     Example: cuda-l1 replay h100.json --kernelbench ~/KernelBench --select level1
     """
+    from cuda_l1.api.benching import FAULTS
     from cuda_l1.api.limits import parse_final_budget, parse_limits
     from cuda_l1.api.places import UNCONFINED, resolve_device
     from cuda_l1.api.pool import EvaluatorPool, Job
@@ -90,7 +91,11 @@ def replay(
             return judge(item, theirs=harness, ours=own, archive=opened, evaluator=evaluator, run="replay")
 
         jobs = [Job(item, item.task.sha, is_slow_to_build=item.candidate.language == "cuda") for item in wanted]
+        faults = 0
         for _, replayed in pool.run(jobs, do):
+            faults = faults + 1 if replayed.machine else 0
+            if replayed.machine and faults == FAULTS:  # with a broken device the rest would fail as well
+                raise replayed.machine
             done.append(explained(replayed))
             Output.say(f"[{len(done)}/{len(jobs)}] {line_of(*done[-1])}")
             record(output, *done[-1])

@@ -12,7 +12,7 @@ from typing import Literal
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import AnyProtocol
-from cuda_l1.errors import TaskError
+from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.verdicts import verdict
 from cuda_l1.tasks.release import Column, ReleaseEntry
@@ -51,7 +51,9 @@ class Replayed:
     """Under the published harness; None where it could not be asked."""
     ours: Record | None
     fault: str | None = None
-    """What is wrong with the task itself, where a verdict could not be given for that."""
+    """Why a verdict could not be given: what is wrong with the task itself, or with the machine."""
+    machine: InfrastructureError | None = None
+    """The latter: another attempt may give one."""
 
 
 def items(
@@ -105,15 +107,18 @@ def replay(
 ) -> Replayed:
     """Both verdicts on one kernel; what the archive holds is not paid for again.
 
-    A reference that does not work is a fault of the task's, and is told. Raises InfrastructureError, ArchiveError.
+    A reference that does not work is a fault of the task's, and is told, and so is one of the machine. Raises
+    ArchiveError.
     """
     records: list[Record | None] = [None, None]
     faults = []
+    machine = None
     for place, protocol in enumerate((theirs, ours)):
         try:
             records[place] = verdict(
                 item.task, item.candidate, protocol=protocol, archive=archive, evaluator=evaluator, run=run
             )
-        except TaskError as error:
+        except (TaskError, InfrastructureError) as error:
             faults.append(str(error))
-    return Replayed(item, records[0], records[1], "; ".join(dict.fromkeys(faults)) or None)
+            machine = error if isinstance(error, InfrastructureError) else machine
+    return Replayed(item, records[0], records[1], "; ".join(dict.fromkeys(faults)) or None, machine)
