@@ -90,7 +90,7 @@ def _collect(run: RunDirectory, chosen: Sequence[Choice], archive: Archive, on_e
     with evaluators.Evaluator(EvaluatorSettings(device=settings.device, limits=settings.limits)) as evaluator:
         if not scoring.is_confined(evaluator.environment):
             raise InfrastructureError(UNCONFINED)
-        log = Log.create(run.path, settings, name="collected")
+        log = Log.create(run.path, settings, name=f"collected-{recipe.digest[:8]}")  # records carry this name
         collection = Collection(settings, archive=archive, evaluator=evaluator, run=log)
         writers = Writers(settings, Sources(archive, run.name, evaluator.environment), collection.is_done)
         for number, (choice, outcome) in enumerate(collection.chosen(chosen, writers.of), start=1):

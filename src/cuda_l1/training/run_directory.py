@@ -3,6 +3,7 @@
 RUN/recipe.toml               as resolved
 RUN/archive.sqlite            every verdict, unless the recipe names another database
 RUN/data/                     the examples of stage 1, where they were collected for the run
+RUN/collected-<digest>/       the log of that collection, by which it goes on
 RUN/data.json                 where they are from, and what they were compared with
 RUN/start/                    the policy of random weights, where the recipe names no other
 RUN/<stage>/checkpoint-N      weights, optimiser, random states: what a stage goes on from
