@@ -158,6 +158,8 @@ def _lines(path: Path, text: str, problems: list[str], whole: ValueError) -> Ite
             found.append(_Found(f"line {number}", json.loads(line)))
         except ValueError as error:
             problems.append(f"line {number}: not JSON: {_brief(error)}")
+    if not text.strip():
+        raise TaskError(f"{path}: is empty; a release has one JSON object a line with `ref_code`")
     if not any(isinstance(row, dict) for _, row in found):
         raise TaskError(f"{path}: is neither JSON lines nor one JSON document: {whole}")
     return iter(found)

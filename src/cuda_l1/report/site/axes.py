@@ -65,8 +65,10 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Powers of ten between two, at most seven."""
+    """Powers of ten between two, at most seven; where there is none, as for one task, what lies in their middle."""
     powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    if not powers:
+        return [float(f"{math.sqrt(low * high):.3g}")]
     return [10.0**power for power in powers[:: 1 + (len(powers) - 1) // 7]]
 
 
