@@ -38,6 +38,9 @@ COMMANDS = (
     ("collect",),
     ("train",),
     ("train", "sft"),
+    ("train", "self"),
+    ("train", "report"),
+    ("train", "evaluate"),
     ("train", "all"),
     ("doctor",),
 )
@@ -89,6 +92,8 @@ MODULES = (
     "cuda_l1.training.recipe",
     "cuda_l1.training.run_directory",
     "cuda_l1.training.rounds",
+    "cuda_l1.training.sampling",
+    "cuda_l1.training.held_out",
     "cuda_l1.training.stages",
     "cuda_l1.training.task_sets",
     "cuda_l1.report.build",

@@ -35,7 +35,7 @@ def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Calla
     run = RunDirectory.create(resolved(recipe), resume=resume, stages=names)
     with Archive.open(run.archive) as archive:
         prepare(run, archive, on_event)
-        surroundings = Surroundings(archive, partial(_evaluators, run.recipe.evaluation))
+        surroundings = Surroundings(archive, partial(evaluators_of, run.recipe.evaluation))
         final = run.path
         for name, stage in stages.items():
             if run.stage(name).is_done:
@@ -84,7 +84,7 @@ def _from_nothing(run: RunDirectory) -> Path:
 
 
 @contextmanager
-def _evaluators(section: EvaluationSection) -> Iterator[list[Evaluator]]:
+def evaluators_of(section: EvaluationSection) -> Iterator[list[Evaluator]]:
     """As many as cores and memory allow, on every GPU like the one that is named."""
     places = devices_like(section.device)
     count = default_size(len(places), on_gpu=section.device.startswith("cuda"))

@@ -11,6 +11,7 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
 from cuda_l1.cli.output import Output
+from cuda_l1.cli.train_report import train_evaluate, train_report
 from cuda_l1.training.stages import STAGES, Event
 
 KEPT = "checkpoints and verdicts are kept, and the same command with --resume goes on"
@@ -58,3 +59,5 @@ def _add(name: str, help_line: str, names: Sequence[str]) -> None:
 for _name, _stage in STAGES.items():
     _add(_name, _stage.help, [_name])
 _add("all", "All stages, one after the other: " + ", ".join(STAGES) + ".", list(STAGES))
+train_app.command("report")(train_report)
+train_app.command("evaluate")(train_evaluate)

@@ -10,10 +10,24 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 from cuda_l1.archive.faults import file_faults
+from cuda_l1.config import PromptFormat
+from cuda_l1.proposers.policy.checkpoint import write_format
 from cuda_l1.training.data import counted, read_facts, rows_of
 from cuda_l1.training.run_directory import RunDirectory
 
 PACKAGES = ("cuda-l1", "torch", "transformers", "trl")
+
+
+def describe(folder: Path, run: RunDirectory, stage: str, *, start: Path, figures: Mapping[str, float]) -> None:
+    """Writes the card and the form of the prompts into a folder of weights. Raises as `rows_of`."""
+    recipe = run.recipe
+    asked = PromptFormat(
+        prompt=recipe.prompt.settings,
+        sampler=recipe.contrastive.sampler,
+        max_new_tokens=recipe.generation.max_new_tokens,
+    )
+    write_format(folder, asked)
+    write_card(folder, run, stage, start=start, figures=figures)
 
 
 def write_card(folder: Path, run: RunDirectory, stage: str, *, start: Path, figures: Mapping[str, float]) -> None:

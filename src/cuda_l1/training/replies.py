@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cuda_l1 import scoring
+from cuda_l1.errors import InfrastructureError
 from cuda_l1.prompts.reply import ParsedReply, ReplyKind, parse_reply
 from cuda_l1.training.judging import Asked, Judge, Judgement
 from cuda_l1.training.sections import EvaluationSection
@@ -111,6 +112,16 @@ class Grader:
         found, clock, precision = judgement.record.evaluation, self.evaluation.clock, self.evaluation.precision
         reward = scoring.reward(found, clock, precision)
         return Scored(reward, scoring.counts(found, precision), judgement=judgement)
+
+
+def check_machine(scored: Sequence[Scored], name: str) -> None:
+    """Raises InfrastructureError where the machine failed for every candidate of what is called `name`."""
+    faults = [each.fault for each in scored if each.fault is not None]
+    if faults and len(faults) == sum(each.judgement is not None for each in scored):
+        raise InfrastructureError(
+            f"the machine failed for all {len(faults)} candidates of {name} ({faults[0]}); nothing was learned from "
+            "it, go on with --resume"
+        )
 
 
 def pass_rate(scored: Sequence[Scored]) -> float:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from cuda_l1 import scoring
 from cuda_l1.archive import Archive
-from cuda_l1.errors import InfrastructureError, UsageError
+from cuda_l1.errors import UsageError
 from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.scoring import Moments
-from cuda_l1.training.replies import Grader, Scored, Written, figures, pass_rate
+from cuda_l1.training.replies import Grader, Scored, Written, check_machine, figures, pass_rate
 from cuda_l1.training.run_directory import StageDirectory
 from cuda_l1.training.sections import ContrastiveSection
 from cuda_l1.types import Prompt, Task
@@ -102,12 +102,7 @@ class Rounds:
         return self.prompting.render(task, exemplars, ())
 
     def _check(self, number: int, scored: Sequence[Scored]) -> None:
-        faults = [each.fault for each in scored if each.fault is not None]
-        if faults and len(faults) == sum(each.judgement is not None for each in scored):
-            raise InfrastructureError(
-                f"the machine failed for all {len(faults)} candidates of round {number + 1} ({faults[0]}); nothing was "
-                "learned from it, go on with --resume"
-            )
+        check_machine(scored, f"round {number + 1}")
         share, least = pass_rate(scored), self.section.min_pass_rate
         if number == 0 and share < least:
             raise UsageError(

@@ -107,9 +107,23 @@ class SelfSupervisedSection(Frozen):
 
     rounds: int = Field(10, ge=1)
     """Sample, evaluate, train; so many times at most."""
+    tasks: int = Field(64, ge=1)
+    """Training tasks of a round, drawn anew for each."""
     samples: int = Field(8, ge=1)
     """Replies to each task in a round."""
-    tasks_per_round: int = Field(64, ge=1)
+    validation_tasks: int = Field(16, ge=0)
+    """Tasks of the validation split that every round asks about, the same ones; 0, or where there are none: the
+    training tasks decide about the end and the choice of the checkpoint."""
+    batch: int = Field(16, ge=1)
+    """Right replies of an update."""
+    epochs: float = Field(1.0, gt=0)
+    """How often a round's right replies are learned from; more than once, and they are no longer its own."""
+    learning_rate: float = Field(1e-4, gt=0)
+    """A tenth of stage 1's: a policy that already writes right variants has little to move."""
+    patience: int = Field(3, ge=1)
+    """Rounds without a gain after which the stage ends."""
+    min_gain: float = Field(0.01, ge=0)
+    """Of the success rate; less is no gain. With 128 validation replies the rate has a standard error of 0.04."""
 
 
 class ContrastiveSection(Frozen):
@@ -177,6 +191,10 @@ class EvaluationSection(Frozen):
     limits: Limits = Limits()
     within_s: float = Field(1800.0, gt=0)
     """For the verdicts on all replies of a round; what takes longer is the machine's fault, and teaches nothing."""
+    held_out_tasks: int = Field(64, ge=1)
+    """Tasks that decided nothing, for the one evaluation of a finished run, at most."""
+    held_out_samples: int = Field(8, ge=1)
+    """Replies to each of them."""
 
 
 class RunSection(Frozen):

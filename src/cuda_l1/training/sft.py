@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cuda_l1.config import GenerationSettings, PromptFormat
+from cuda_l1.config import GenerationSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.reply import parse_reply
-from cuda_l1.proposers.policy.checkpoint import write_format
 from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.training.data import rows_of, split
 from cuda_l1.training.examples import Example, Row, examples_of
 from cuda_l1.training.likelihood import train_on
 from cuda_l1.training.loading import Loaded, load_policy, save_policy
-from cuda_l1.training.model_card import write_card
+from cuda_l1.training.model_card import describe
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.training.stages import Event, Surroundings
@@ -78,14 +77,7 @@ class Beside:
 
     def describe(self, folder: Path) -> None:
         """Writes the card and the form of the prompts into a folder of weights."""
-        recipe = self.run.recipe
-        asked = PromptFormat(
-            prompt=recipe.prompt.settings,
-            sampler=recipe.contrastive.sampler,
-            max_new_tokens=recipe.generation.max_new_tokens,
-        )
-        write_format(folder, asked)
-        write_card(folder, self.run, NAME, start=self.start, figures=self.watching.latest if self.watching else {})
+        describe(folder, self.run, NAME, start=self.start, figures=self.watching.latest if self.watching else {})
 
     def _sample(self, folder: Path, model: Any) -> None:
         """The most likely replies to the first questions: no random number is drawn, so training goes on unchanged."""

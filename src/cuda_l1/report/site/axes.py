@@ -57,6 +57,16 @@ def _wide(low: float, high: float, margin: float = 0.0) -> tuple[float, float]:
     return low - margin * (high - low), high + margin * (high - low)
 
 
+def linear_ticks(low: float, high: float) -> list[float]:
+    """Round values between two, at most six: multiples of 1, 2 or 5 times a power of ten."""
+    if high <= low:
+        return [low]
+    power = 10.0 ** math.floor(math.log10((high - low) / 5))
+    step = next(power * factor for factor in (1, 2, 5, 10) if (high - low) / (power * factor) <= 5)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(f"{count * step:.6g}") for count in range(first, last + 1)]
+
+
 def log_ticks(low: float, high: float) -> list[float]:
     """Round speed-ups between two."""
     wanted = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)

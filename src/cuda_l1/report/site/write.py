@@ -81,13 +81,13 @@ def _put(made: Path, folder: Path) -> None:
 def _write_pages(report: Report, record_of: RecordOf, made: Path, on_page: Callable[[], None]) -> None:
     tasks = {view.task.sha: view.task for section in report.sections for view in section.views}
     names = {sha: page_name(task) for sha, task in tasks.items()}
-    (made / "style.css").write_text(_asset("style.css") + colours(), "utf-8")
+    (made / "style.css").write_text(asset("style.css") + colours(), "utf-8")
     (made / "tasks").mkdir()
     for sha, task in tasks.items():
         _write_task(task, names[sha], report, record_of, made / "tasks")
         on_page()
     rows = overview.overview_rows(report, {sha: f"tasks/{name}.html" for sha, name in names.items()})
-    shown = _render(
+    shown = rendered_page(
         "index.html.j2",
         root="",
         title="cuda-l1 report",
@@ -104,7 +104,7 @@ def _write_pages(report: Report, record_of: RecordOf, made: Path, on_page: Calla
 
 def _write_task(task: Task, name: str, report: Report, record_of: RecordOf, there: Path) -> None:
     context, record = page(task, report, record_of)
-    shown = _render("task.html.j2", root="../", name=name, **context)
+    shown = rendered_page("task.html.j2", root="../", name=name, **context)
     (there / f"{name}.html").write_text(shown, "utf-8")
     if record:
         (there / name).mkdir()
@@ -117,8 +117,9 @@ def page_name(task: Task) -> str:
     return f"{re.sub(r'[^A-Za-z0-9_]+', '-', task.name)[:60].strip('-')}-{task.sha[:12]}"
 
 
-def _render(template: str, **context: object) -> str:
-    script = _asset("table.js")
+def rendered_page(template: str, **context: object) -> str:
+    """A page of the site from its template."""
+    script = asset("table.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _templates().get_template(template).render(script=Markup(script), script_hash=digest, **context)
 
@@ -134,5 +135,6 @@ def _templates() -> Environment:
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file that lies beside the templates."""
     return files("cuda_l1.report.site").joinpath("templates", name).read_text("utf-8")

@@ -1,0 +1,49 @@
+"""The one evaluation of a finished training run on its held-out tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cuda_l1.api.training import evaluators_of
+from cuda_l1.archive import Archive
+from cuda_l1.errors import UsageError
+from cuda_l1.proposers.policy.checkpoint import read_checkpoint
+from cuda_l1.proposers.policy.policy import require_transformers
+from cuda_l1.training.held_out import NAME, evaluate_held_out, read_result
+from cuda_l1.training.judging import Judging
+from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.stages import STAGES, Event
+from cuda_l1.training.task_sets import load_task_sets
+
+
+def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, Any]:
+    """The figures of the last finished stage's policy on held-out tasks; see `training.held_out.evaluate_held_out`.
+
+    Raises UsageError: there is no such run, no stage is finished, or another policy of the run was evaluated.
+    """
+    require_transformers()
+    run = RunDirectory.open(path)
+    recipe = run.recipe
+    policy = _last(run)
+    stored = read_result(run)
+    if stored is not None and stored["policy_sha"] == read_checkpoint(policy).sha:
+        return stored
+    with Archive.open(run.archive) as archive, evaluators_of(recipe.evaluation) as evaluators:
+        judge = Judging(
+            evaluators,
+            archive=archive,
+            run=run.name,
+            within_s=recipe.evaluation.within_s,
+            on_judgement=lambda done, wanted: on_event(Event(NAME, f"verdict {done} of {wanted}")),
+        )
+        tasks = load_task_sets(recipe.data, evaluators[0].environment.device).held_out
+        return evaluate_held_out(recipe, run, tasks, policy=policy, archive=archive, judge=judge, on_event=on_event)
+
+
+def _last(run: RunDirectory) -> Path:
+    finished = [name for name in STAGES if run.stage(name).is_done]
+    if not finished:
+        raise UsageError(f"{run.path}: no stage is finished; `cuda-l1 train all RECIPE.toml --resume` goes on")
+    return run.stage(finished[-1]).final

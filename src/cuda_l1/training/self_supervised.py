@@ -1,0 +1,275 @@
+"""Stage 2: the policy learns from those of its own replies that are executable and right.
+
+REINFORCE with reward 1 for a right reply, 0 for any other and no baseline is likelihood training on the right replies;
+that is what a round does, with the replies of the policy as it is at its beginning. How fast they are decides nothing.
+
+round n:  questions ──► replies ──► verdicts ──► right ones, each text once ──► likelihood training ──► round-n/final
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from cuda_l1.archive import Archive
+from cuda_l1.archive.faults import file_faults
+from cuda_l1.errors import UsageError
+from cuda_l1.proposers.policy.policy import Policy
+from cuda_l1.tasks.contamination import normal_text
+from cuda_l1.training.judging import Judge, Judging
+from cuda_l1.training.likelihood import train_on
+from cuda_l1.training.loading import load_policy, save_policy
+from cuda_l1.training.model_card import describe
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.replies import Grader, Scored, Written, check_machine, figures, pass_rate
+from cuda_l1.training.run_directory import RunDirectory, StageDirectory
+from cuda_l1.training.sampling import ROUND, Sampler, policy_of
+from cuda_l1.training.sections import SelfSupervisedSection, SftSection
+from cuda_l1.training.stages import Event, Surroundings
+from cuda_l1.training.task_sets import TaskSets, load_task_sets
+from cuda_l1.training.watching import Watching
+from cuda_l1.types import Prompt, Task
+
+NAME = "self"
+Say = Callable[[Event], None]
+
+
+def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroundings, on_event: Say) -> Path:
+    """Trains the policy in `start` on its own right replies to the recipe's tasks; see `stages.RunStage`.
+
+    The final policy is that of the round with the highest success rate on the validation tasks. Goes on in the middle
+    of a round: replies that are written and verdicts that are known are not paid for again. Raises UsageError where no
+    reply is right, InfrastructureError where the machine failed for every candidate.
+    """
+    with surroundings.evaluators() as evaluators:
+        judge = Judging(
+            evaluators,
+            archive=surroundings.archive,
+            run=run.name,
+            within_s=recipe.evaluation.within_s,
+            on_judgement=lambda done, wanted: on_event(
+                Event(NAME, f"verdict {done} of {wanted}", {"verdict": done, "verdicts": wanted})
+            ),
+        )
+        sets = load_task_sets(recipe.data, evaluators[0].environment.device)
+        return SelfSupervised(recipe, run, sets, surroundings.archive, judge, on_event).train(start)
+
+
+class Lesson(NamedTuple):
+    """A right reply and the question that it answers."""
+
+    prompt: Prompt
+    completion: str
+
+
+class Asked(NamedTuple):
+    """What came of one set of questions."""
+
+    replies: list[Written]
+    scored: list[Scored]
+
+
+@dataclass(frozen=True)
+class SelfSupervised:
+    """The stage with all that it needs at hand."""
+
+    recipe: Recipe
+    run: RunDirectory
+    sets: TaskSets
+    archive: Archive
+    judge: Judge
+    on_event: Say
+
+    @property
+    def stage(self) -> StageDirectory:
+        """Its folder."""
+        return self.run.stage(NAME)
+
+    @property
+    def section(self) -> SelfSupervisedSection:
+        """Its settings."""
+        return self.recipe.self_supervised
+
+    def train(self, start: Path) -> Path:
+        """All rounds; the folder of the best policy."""
+        policies, rates = [start], list[float]()
+        known = {row["round"]: row for row in self.stage.rows("metrics")}
+        for number in range(self.section.rounds + 1):
+            if number < max(known, default=0):  # a later round was begun: this one is over
+                rates.append(known[number]["rate"])
+                policies.append(self._folder(number).final)
+                continue
+            asked = self._ask(number, policies[-1])
+            rates.append(self._measure(number, asked, is_known=number in known))
+            if number == self.section.rounds or is_flat(rates, self.section):
+                break
+            right = lessons(asked["train"])
+            if not right and number > 0:
+                break
+            policies.append(self._learn(number, policies[-1], start, right))
+            self._forget(policies, rates)
+        best = best_of(rates)
+        self._say(f"ends after {len(rates) - 1} rounds; the best success rate, {rates[best]:.0%}, has round {best}")
+        return self._finish(policies[best], start, {"round": best, "success_rate": rates[best]})
+
+    # ── A round ───────────────────────────────────────────────────────────────────────────────────
+
+    def _ask(self, number: int, folder: Path) -> dict[str, Asked]:
+        """The round's sets of questions by the name of their split, answered by the policy in `folder` and judged."""
+        begun = time.monotonic()
+        writer: Callable[[], Policy] = cache(lambda: policy_of(folder, self.recipe))
+        sampler = Sampler(self.recipe, self.stage, self.archive, self.judge.place, self._say)
+        replies: dict[str, list[Written]] = {}
+        for split, tasks in self._tasks(number).items():
+            name = f"{number} {split}"
+            questions = sampler.questions(name, tasks, self.section.samples, writer)
+            replies[split] = sampler.replies(name, questions, writer)
+        written_s = time.monotonic() - begun
+        grade = Grader(self.judge, self.recipe.evaluation, self.recipe.prompt.kind, model=str(folder.name))
+        asked = {split: Asked(each, grade(each)) for split, each in replies.items()}
+        self._say(
+            f"round {number}: {written_s:.0f} s of writing, {time.monotonic() - begun - written_s:.0f} s of judging"
+        )
+        return asked
+
+    def _tasks(self, number: int) -> dict[str, Sequence[Task]]:
+        """What a round asks about. The last one only measures, so that training tasks are asked without need."""
+        validation = sorted(self.sets.validation, key=lambda task: task.sha)[: self.section.validation_tasks]
+        train = Random(f"{self.recipe.run.seed} {number}").sample(
+            self.sets.train, min(self.section.tasks, len(self.sets.train))
+        )
+        if not validation:
+            return {"train": train}
+        return (
+            {"validation": validation} if number == self.section.rounds else {"train": train, "validation": validation}
+        )
+
+    def _measure(self, number: int, asked: dict[str, Asked], *, is_known: bool) -> float:
+        """The success rate that counts, on tasks that nothing is learned from where there are some; logs all figures.
+
+        Raises InfrastructureError where there is no verdict at all.
+        """
+        check_machine([one for part in asked.values() for one in part.scored], f"round {number}")
+        rates = {split: pass_rate(part.scored) for split, part in asked.items()}
+        rate = rates.get("validation", rates.get("train", 0.0))
+        row: dict[str, Any] = {"step": number, "round": number, "rate": rate}
+        for split, part in asked.items():
+            row |= {f"{split}_{name}": value for name, value in figures(part.replies, part.scored).items()}
+            row |= {f"{split}_pass_rate_{name}": value for name, value in by_level(part)}
+        if not is_known:
+            self.stage.append("metrics", row)
+            for split, part in asked.items():
+                self._log(number, split, part)
+        said = ", ".join(f"{split} {value:.0%}" for split, value in rates.items())
+        self.on_event(Event(NAME, f"round {number}: right replies: {said}", row))
+        return rate
+
+    def _log(self, number: int, split: str, part: Asked) -> None:
+        for reply, one in zip(part.replies, part.scored, strict=True):
+            row = {"round": number, "split": split, "task": reply.task.id, "reply": reply.text, "outcome": one.outcome}
+            more = {"candidate": one.candidate_id, "right": one.is_right, "reward": one.reward}
+            self.stage.append("samples", {"step": number, **row, **more})
+
+    def _learn(self, number: int, folder: Path, start: Path, right: Sequence[Lesson]) -> Path:
+        """The policy after the round. Raises UsageError where there is nothing to learn from."""
+        own = self._folder(number)
+        if own.is_done:
+            return own.final
+        if not right:
+            raise UsageError(
+                f"none of the replies of round {number} is executable and right, so there is nothing to learn from; "
+                f"train stage 1 longer ({self.stage.path / 'samples.jsonl'} says what is wrong with them)"
+            )
+        settings = self._settings(len(right))
+        policy = load_policy(folder, self.recipe, longest=settings.max_length)
+        model = train_on(
+            right, [], policy=policy, settings=settings, recipe=self.recipe, stage=own,
+            watching=Watching(NAME, own, self.on_event), resume=own.checkpoint(),
+        )  # fmt: skip
+        save_policy(
+            model,
+            policy.tokenizer,
+            own.final,
+            beside=lambda place: describe(place, self.run, NAME, start=start, figures={}),
+        )
+        for checkpoint in own.path.glob("checkpoint-*"):
+            shutil.rmtree(checkpoint)
+        return own.final
+
+    def _settings(self, count: int) -> SftSection:
+        steps = math.ceil(count * self.section.epochs / self.section.batch)
+        own = {
+            "steps": steps,
+            "batch": self.section.batch,
+            "accumulate": 1,
+            "learning_rate": self.section.learning_rate,
+            "warmup": 0.0,
+            "packing": False,
+            "checkpoint_every": steps,
+        }
+        return self.recipe.sft.model_copy(update=own)
+
+    # ── Folders ───────────────────────────────────────────────────────────────────────────────────
+
+    def _folder(self, number: int) -> StageDirectory:
+        return StageDirectory(self.stage.path / f"{ROUND}{number}")
+
+    def _forget(self, policies: Sequence[Path], rates: Sequence[float]) -> None:
+        """Weights of rounds that are neither the best nor the latest."""
+        kept = {policies[best_of(rates)], policies[-1], policies[0]}
+        for folder in policies:
+            if folder not in kept and folder.exists():
+                shutil.rmtree(folder)
+
+    def _finish(self, best: Path, start: Path, found: dict[str, float]) -> Path:
+        final = self.stage.final
+        made = final.with_name("final.partial")
+        with file_faults(final):
+            shutil.rmtree(made, ignore_errors=True)
+            shutil.copytree(best, made)
+            describe(made, self.run, NAME, start=start, figures=found)
+            made.replace(final)
+        return final
+
+    def _say(self, text: str) -> None:
+        self.on_event(Event(NAME, text))
+
+
+def lessons(asked: Asked) -> list[Lesson]:
+    """The right replies, each variant of a task once, whatever its comments and formatting."""
+    found: dict[tuple[str, str], Lesson] = {}
+    for reply, one in zip(asked.replies, asked.scored, strict=True):
+        record = one.judgement.record if one.judgement else None
+        if one.is_right and record is not None:
+            variant = (reply.task.sha, normal_text(record.candidate.source))
+            found.setdefault(variant, Lesson(reply.prompt, reply.text))
+    return list(found.values())
+
+
+def by_level(asked: Asked) -> Iterable[tuple[str, float]]:
+    """(`level_1`, its success rate) for each level of the tasks, in order; those without one are `level_none`."""
+    found: dict[str, list[Scored]] = {}
+    for reply, one in zip(asked.replies, asked.scored, strict=True):
+        level = "none" if reply.task.level is None else str(reply.task.level)
+        found.setdefault(f"level_{level}", []).append(one)
+    return [(name, pass_rate(scored)) for name, scored in sorted(found.items())]
+
+
+def best_of(rates: Sequence[float]) -> int:
+    """The round with the highest success rate; the later one of equals."""
+    return max(range(len(rates)), key=lambda number: (rates[number], number))
+
+
+def is_flat(rates: Sequence[float], section: SelfSupervisedSection) -> bool:
+    """Whether the last `patience` rounds have brought less than `min_gain` over the best one before them."""
+    if len(rates) <= section.patience:
+        return False
+    before, latest = rates[: -section.patience], rates[-section.patience :]
+    return max(latest) < max(before) + section.min_gain

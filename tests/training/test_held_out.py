@@ -1,0 +1,86 @@
+"""A finished run on tasks that decided nothing in it: once, resumable, and with the same figures every time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judge_fakes import TASKS, FakeEvaluator
+from policy_fakes import save_policy
+
+from cuda_l1.archive import Archive
+from cuda_l1.errors import UsageError
+from cuda_l1.training.held_out import evaluate_held_out, read_result, summarised
+from cuda_l1.training.judging import Judging
+from cuda_l1.training.recipe import recipe_from
+from cuda_l1.training.replies import Scored, Written
+from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.types import Prompt
+
+pytest.importorskip("transformers", reason="needs transformers")
+REPLIES = ["```python\nclass ModelNew: speed=1.5\n```\n", "```python\nclass ModelNew: wrong=1\n```\n"]
+
+
+def evaluated(run: RunDirectory, policy: Path, evaluator: FakeEvaluator, tasks: Any = TASKS) -> dict[str, Any]:
+    with Archive.open(run.path / "archive.sqlite") as archive:
+        judge = Judging([evaluator], archive=archive, run="r", within_s=60)
+        return evaluate_held_out(
+            run.recipe, run, tasks, policy=policy, archive=archive, judge=judge, on_event=lambda event: None
+        )
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    values = {
+        "run_dir": str(tmp_path / "run"),
+        "evaluation": {"device": "cpu", "held_out_tasks": 2, "held_out_samples": 12},
+        "generation": {"max_new_tokens": 3},
+        "run": {"device": "cpu"},
+    }
+    return RunDirectory.create(recipe_from(values, "a test"), resume=False, stages=["sft"])
+
+
+def test_it_is_asked_once_and_goes_on_where_it_was_interrupted(run: RunDirectory) -> None:
+    policy = save_policy(run.path / "self" / "final", replies=REPLIES)
+
+    class Interrupted(FakeEvaluator):
+        def evaluate(self, *asked: Any, **more: Any) -> Any:
+            if self.paid:
+                raise KeyboardInterrupt
+            return super().evaluate(*asked, **more)
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluated(run, policy, Interrupted())
+    assert read_result(run) is None
+    replies = (run.path / "held-out" / "replies.jsonl").read_text()
+    found = evaluated(run, policy, FakeEvaluator())
+    assert (run.path / "held-out" / "replies.jsonl").read_text() == replies, "a reply was written again"
+    assert found["policy"] == "self/final" and (found["tasks"], found["replies"]) == (2, 24)
+    assert found["pass_rate"] > 0 and found["tasks_solved"] > 0
+    again = FakeEvaluator()
+    assert evaluated(run, policy, again) == found == json.loads(json.dumps(read_result(run))) and again.paid == []
+
+
+def test_another_policy_of_the_run_is_refused(run: RunDirectory) -> None:
+    evaluated(run, save_policy(run.path / "sft" / "final", replies=REPLIES), FakeEvaluator())
+    with pytest.raises(UsageError, match=r"was evaluated with another policy \(sft/final\)"):
+        evaluated(run, save_policy(run.path / "self" / "final", replies=REPLIES, seed=1), FakeEvaluator())
+
+
+def test_without_a_held_out_task_there_is_one_line(run: RunDirectory) -> None:
+    with pytest.raises(UsageError, match="none of the recipe's tasks is held out"):
+        evaluated(run, save_policy(run.path / "sft" / "final", replies=REPLIES), FakeEvaluator(), tasks=[])
+
+
+def test_a_task_without_a_right_reply_counts_as_the_original() -> None:
+    def one(task: int, reward: float | None, shown: int = 0, *, right: bool = True) -> tuple[Written, Scored]:
+        prompt = Prompt(system="", user="", template="t", exemplars=("x",) * shown)
+        return Written(TASKS[task], prompt, f"{task} {reward}", True, 1), Scored(reward, right)
+
+    pairs = [one(0, 4.0), one(0, 2.0, 1), one(1, 0.5), one(2, 0.0, 1, right=False), one(2, None, right=False)]
+    found = summarised([reply for reply, _ in pairs], [scored for _, scored in pairs])
+    assert found["speedup_best_of_task"] == pytest.approx(4.0 ** (1 / 3))
+    assert (found["tasks_solved"], found["tasks_faster"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+    assert (found["pass_rate"], found["pass_rate_shown_0"], found["pass_rate_shown_1"]) == (0.75, 1.0, 0.5)
