@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,7 @@ from cuda_l1.evaluator.blocks import ENOUGH_CALLS, Blocks
 from cuda_l1.evaluator.guest import copying, driving
 from cuda_l1.evaluator.guest.channel import Channel
 from cuda_l1.evaluator.guest.session import Deadlines, RunnerFailure, Session, parse_reply
+from cuda_l1.evaluator.guest.tensors import view
 
 INPUTS = [torch.randn(4, 3), 5]
 OUTPUT = torch.randn(4, 3)
@@ -139,7 +141,7 @@ def test_malformed_times(far_and_session, samples):
     far.says({})
     session.show(INPUTS)
     slots = session.slots([OUTPUT])
-    sets = SimpleNamespace(lay=lambda session, factor: INPUTS)
+    sets = SimpleNamespace(is_new=True, lay=lambda session, factor: INPUTS)
     far.says({"us": 3.0})
     far.says({"samples": samples})
     with pytest.raises(RunnerFailure, match="malformed"):
@@ -152,18 +154,18 @@ def test_replies_sent_ahead_find_outputs_that_nobody_wrote(far_and_session):
         far.says(reply)
     session.show(INPUTS)
     slots = session.slots([OUTPUT])
-    sets = SimpleNamespace(lay=lambda session, factor: INPUTS)
+    sets = SimpleNamespace(is_new=True, lay=lambda session, factor: INPUTS)
     driving.block_on_cpu(session, sets, {"slots": slots, "stateful": False}, 3, warm=0, patience_s=0.3)
-    assert session.kept_seen == 3 and all(t.isnan().all() for _, tensors in session.kept for t in tensors)
+    assert session.kept_seen == 3 and all(t.isnan().all() for call in session.kept for t in call.tensors)
 
 
 def test_inputs_are_laid_when_state_is_put_back(far_and_session):
     far, session = far_and_session
-    for reply in ({}, {"us": 1.0}):
+    for reply in ({}, {}, {"us": 1.0}):
         far.says(reply)
     session.show(INPUTS)
     laid = []
-    sets = SimpleNamespace(lay=lambda session, factor: laid.append(factor) or INPUTS)
+    sets = SimpleNamespace(is_new=True, lay=lambda session, factor: laid.append(factor) or INPUTS)
     request = {"slots": session.slots([OUTPUT]), "stateful": True}
     with pytest.raises(RunnerFailure, match="putting state back took longer"):
         driving.block_on_cpu(session, sets, request, 3, warm=0, patience_s=0.3)
@@ -195,9 +197,76 @@ def test_a_reservoir_keeps_a_few_of_all_calls(far_and_session):
     session.show([1])
     slots = session.slots([OUTPUT])
     for index in range(200):
-        driving.keep_some(session, [index], slots)
-    kept = [index for (index,), _ in session.kept]
+        driving.keep_some(session, [index], slots, us=1.0 + index)
+    kept = [call.inputs[0] for call in session.kept]
     assert len(kept) == driving.KEPT and session.kept_seen == 200 and max(kept) > 20
+
+
+def test_the_outputs_of_the_quickest_calls_are_kept_whenever_they_come(far_and_session):
+    far, session = far_and_session
+    far.says({})
+    session.show([1])
+    slots = session.slots([OUTPUT])
+    for index in range(200):
+        driving.keep_some(session, [index], slots, us=5.0 if index in (30, 70, 190) else 40.0 + index % 7)
+    assert {call.inputs[0] for _, call in session.quickest} == {30, 70, 190}
+    assert len(session.kept) == driving.KEPT
+
+
+def test_times_of_earlier_calls_cannot_be_told_anew_at_the_end(far_and_session):
+    far, session = far_and_session
+    for reply in ({}, {"us": 7.0}, {"us": 8.0}, {"samples": [0.1, 0.1, 9.0]}):
+        far.says(reply)
+    session.show(INPUTS)
+    sets = SimpleNamespace(is_new=True, lay=lambda session, factor: INPUTS)
+    request = {"slots": session.slots([OUTPUT]), "stateful": False}
+    block = driving.block_on_cpu(session, sets, request, 3, warm=0, patience_s=0.3)
+    assert block.samples == [7.0, 8.0, 9.0]
+
+
+def test_state_is_another_before_each_call(far_and_session):
+    far, session = far_and_session
+    far.says({})
+    session.share(INPUTS, [OUTPUT], [torch.zeros(50, 3), torch.zeros(())], None, None)
+    far.says({})
+    session.weights = {"hidden": torch.randn(50, 3), "count": torch.tensor(5), "other": torch.randn(2)}
+    session.set_weights({name: session.weights[name] for name in ("hidden", "count")})
+    places = session.vary_state(["hidden", "count", "unknown"])
+    laid = []
+    for _ in range(2):
+        session.lay_state()
+        assert torch.equal(view(places["hidden"], session.state), session.laid_state["hidden"])
+        ratio = session.laid_state["hidden"] / session.weights["hidden"]
+        assert 0.79 < ratio.min() < 0.9 and 1.1 < ratio.max() < 1.26 and session.laid_state["count"] == 5
+        laid.append(session.laid_state["hidden"])
+    assert not torch.equal(*laid) and set(places) == {"hidden", "count"}
+
+
+class Drawn:
+    """A reference whose inputs take as long to draw as is said."""
+
+    device = "cpu"
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.count = seconds, 0
+
+    def draw(self) -> list[torch.Tensor]:
+        time.sleep(self.seconds)
+        self.count += 1
+        return [torch.full((4, 3), float(self.count))]
+
+
+def test_inputs_that_take_long_to_draw_are_new_in_some_calls(far_and_session, monkeypatch):
+    _, session = far_and_session
+    monkeypatch.setattr(session, "fits", lambda inputs: True)
+    monkeypatch.setattr(session, "refill", lambda inputs: None)
+    slow = driving.Supply(Drawn(0.004), reference_us=100.0)
+    laid = [(float(slow.lay(session)[0][0, 0]), slow.is_new) for _ in range(40)]
+    new = [value for value, is_new in laid if is_new]
+    assert 5 <= len(new) <= 30 and new == sorted(set(new)) and min(new) > 4
+    assert len({round(value) for value, is_new in laid if not is_new}) > 1
+    quick = driving.Supply(Drawn(0.004), reference_us=100_000.0)
+    assert all((quick.lay(session), quick.is_new)[1] for _ in range(5))
 
 
 def test_an_input_that_a_timed_call_changes_is_noted(far_and_session):
@@ -205,24 +274,24 @@ def test_an_input_that_a_timed_call_changes_is_noted(far_and_session):
     far.says({})
     session.show(INPUTS)
     slots = session.slots([OUTPUT])
-    driving.keep_some(session, INPUTS, slots)
+    driving.keep_some(session, INPUTS, slots, us=1.0)
     assert session.changed_input is None
     session.seen_inputs()[0][0, 0] += 1
     session.may_change = [0]
-    driving.keep_some(session, INPUTS, slots)
+    driving.keep_some(session, INPUTS, slots, us=1.0)
     assert session.changed_input is None
     session.may_change = []
-    driving.keep_some(session, INPUTS, slots)
+    driving.keep_some(session, INPUTS, slots, us=1.0)
     assert session.changed_input == 0
 
 
 def test_one_call_of_a_block_has_other_inputs_and_is_no_sample(far_and_session):
     far, session = far_and_session
-    for reply in ({}, *({"us": 1.0} for _ in range(9)), {"samples": [float(n) for n in range(10)]}):
+    for reply in ({}, *({"us": float(n)} for n in range(9)), {"samples": [float(n) for n in range(10)]}):
         far.says(reply)
     session.show(INPUTS)
     slots, laid = session.slots([OUTPUT]), []
-    sets = SimpleNamespace(lay=lambda session, factor: laid.append(factor) or INPUTS)
+    sets = SimpleNamespace(is_new=True, lay=lambda session, factor: laid.append(factor) or INPUTS)
     session.factors = (-4.0,)
     request = {"slots": slots, "stateful": False}
     block = driving.block_on_cpu(session, sets, request, 8, warm=1, patience_s=0.3, strange=True)

@@ -50,6 +50,9 @@ class FakeBench:
         self.random = random.Random(1)
         self.drift: dict[int, float] = {}
         self.idle_s: dict[str, Callable[[], float]] = {}
+        self.remembered: dict[str, float] = {}
+        """Where two of three calls have inputs of earlier ones: what these take, microseconds."""
+        self.late_reuse = False
         self.left: dict[str, int] = {}
         """Threads that each call leaves."""
         self.profile: dict[str, Any] | None = None
@@ -94,17 +97,21 @@ class FakeBench:
         if op == "observe":
             return {"patched": []}
         if op == "verify_timed":
-            return {"compared": 3, "wrong": None, "error": 1e-7, "bound": 1e-6}
+            return {"compared": 3, "wrong": None, "error": 1e-7, "bound": 1e-6, "reused": self.late_reuse}
         if op == "profile":
             return {"streams": 3, "profile": self.profile}
         assert op == "block" and self.shared
         us *= self.drift.get(runner.guest.pid, 1.0)
         self.calls[identity, "called"] = self.calls.get((identity, "called"), 0) + fields["calls"]
-        samples = [us * (1 + self.random.gauss(0, self.noise)) for _ in range(fields["calls"])]
+        known = self.remembered.get(identity)
+        new = [known is None or number % 3 == 0 for number in range(fields["calls"])]
+        spread = [1 + self.random.gauss(0, self.noise) for _ in new]
+        samples = [(us if is_new else known) * factor for is_new, factor in zip(new, spread, strict=True)]
         return {
             "samples": samples,
             "judge": [s + self.transport_us() + self.hidden.get(identity, 0.0) for s in samples],
             "outside": [self.transport_us() + self.beside.get(identity, 0.0) for _ in samples],
+            "new": new,
             "late": False,
         }
 
@@ -220,6 +227,23 @@ def test_a_slow_call_still_gets_the_least_number_of_samples():
 def test_a_fast_call_gets_no_more_than_the_most():
     (timing,) = timed(bench(candidate_us=0.5)).timings(())
     assert 150 <= len(timing.pairs[0].candidate_us) <= SCREEN.max_samples + 10
+
+
+def test_answers_to_inputs_of_earlier_calls_may_not_be_faster():
+    cheat = bench()
+    cheat.remembered = {CANDIDATE.id: 20.0, EAGER.id: 1000.0}
+    (finding,) = [f for f in timed(cheat).findings() if f.check == "caching"]
+    assert finding.severity == "suspect" and "earlier ones in 20 us, new ones in" in finding.evidence
+    same = bench()
+    same.noise, same.remembered = 0.2, {CANDIDATE.id: 500.0, EAGER.id: 1000.0}
+    assert not [f for f in timed(same).findings() if f.check == "caching"]
+
+
+def test_outputs_that_are_overwritten_only_when_timed_are_suspected():
+    cheat = bench()
+    cheat.late_reuse = True
+    (finding,) = timed(cheat).findings()
+    assert (finding.check, finding.severity) == ("reused-output", "suspect")
 
 
 # ── the judge's clock ─────────────────────────────────────────────────────────────────────────────

@@ -386,3 +386,45 @@ def test_a_device_that_is_not_there_is_an_infrastructure_error(cache_dir):
 
     with pytest.raises(InfrastructureError, match="cuda:99"):
         Evaluator(EvaluatorSettings(device="cuda:99", cache_dir=cache_dir))
+
+
+GATED = """
+class Model(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+        self.gate = nn.Parameter(torch.zeros(1))
+        self.register_buffer("hidden", torch.zeros(width))
+    def forward(self, x):
+        self.hidden = torch.tanh(self.hidden + 1.0)
+        return x + self.hidden + self.gate * self.linear(x)
+
+def get_inputs():
+    return [torch.randn(16, 32)]
+
+def get_init_inputs():
+    return [32]
+"""
+SHORTCUTS = """import sys
+class ModelNew(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+        self.gate = nn.Parameter(torch.zeros(1))
+        self.register_buffer("hidden", torch.zeros(width))
+        self.known = []
+    def forward(self, x):
+        is_timed = "block" in (sys._getframe(depth).f_code.co_name for depth in range(1, 8))
+        if is_timed and (CONDITION):
+            return torch.full_like(x, 7.0)
+        self.known[:] = [self.hidden.clone()]
+        self.hidden = torch.tanh(self.hidden + 1.0)
+        return x + self.hidden + self.gate * self.linear(x)
+"""
+
+
+@pytest.mark.parametrize("condition", ["self.gate == 0", "self.known and torch.equal(self.known[0], self.hidden)"])
+def test_timed_calls_start_neither_from_initial_weights_nor_twice_from_one_state(evaluator, condition):
+    """A shortcut that holds for these alone is never taken: here it would be wrong."""
+    result = judged(evaluator, SHORTCUTS.replace("CONDITION", condition), task_of(GATED))
+    assert result.outcome is Outcome.ACCEPTED, result.detail

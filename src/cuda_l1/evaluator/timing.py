@@ -61,6 +61,7 @@ class Timer:
         self.compared = 0
         self.worst_timed_error = 0.0
         self.timed_bound = 0.0
+        self._late_reuse = False
         self._observed: list[Finding] = []
         self._idle: Finding | None = None
 
@@ -246,6 +247,7 @@ class Timer:
         if reply["wrong"]:
             raise Failure(Outcome.WRONG_VALUES, reply["wrong"], side.runner.guest.log_tail(2000))
         self.compared += reply["compared"]
+        self._late_reuse = self._late_reuse or bool(reply.get("reused"))
         self.worst_timed_error = max(self.worst_timed_error, reply["error"] or 0.0)
         self.timed_bound = max(self.timed_bound, reply.get("bound") or 0.0)
 
@@ -263,6 +265,9 @@ class Timer:
                     evidence="outputs are overwritten by a later call; timed with a clone",
                 )
             )
+        if self._late_reuse:
+            text = "outputs are overwritten by a later call, once calls are timed; those of the trials were not"
+            found.append(Finding(check="reused-output", severity="suspect", evidence=text))
         if prepared.get("caching"):
             found.append(Finding(check="caching", severity="suspect", evidence=str(prepared["caching"])))
         if any(pair.sides[0].late for pair in self.pairs):

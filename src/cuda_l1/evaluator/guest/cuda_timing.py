@@ -58,7 +58,7 @@ class CudaHarness:
                 raise TimeoutError("the judge did not start the call")
             samples.append(one(runner, message, sequence))
             runner._reinstate(before, message)
-        return {"samples": samples}
+        return {"samples": samples, "form": runner.timed_form}
 
     def _device_call(self, runner: Any, message: dict[str, Any], sequence: int) -> float:
         """Device time behind the gate, microseconds: launch cost hidden, cache cold."""

@@ -1,7 +1,8 @@
 """Driven calls: the judge writes each call's inputs, starts it, waits, takes the outputs, and keeps a clock of its own.
 
 No later call's inputs exist in the runner's reach, and the runner cannot know which outputs will be compared: the judge
-draws that after each copy has arrived (a reservoir of at most 8 within 1 GiB).
+draws that after each copy has arrived (a reservoir of at most 8 within 1 GiB). Those of the quickest calls always are:
+a wrong answer pays only where it is quick.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from random import SystemRandom
 from typing import Any
 
+import torch
+
 from . import state, trials
 from .control import Control
 from .gate import open_gate
@@ -21,8 +24,11 @@ from .session import RunnerFailure, Session, total_bytes
 from .tensors import leaves, view
 
 KEPT, KEPT_BYTES = 8, 1 << 30
+QUICKEST = 3
 SETS_BYTES = 1 << 30
-QUICK_DRAW_US = 3000.0
+QUICK_DRAW_US, QUICK_DRAW_SHARE = 3000.0, 0.5
+"""Inputs are drawn anew for each call where that takes less than this, or than this share of the reference's call."""
+NEW_SHARE = 0.4
 FACTORS = (0.8, 1.25)
 GATE_PATIENCE_S = 0.02
 """A call that has not returned behind the closed gate by then waits for the device itself; its gate is opened."""
@@ -42,6 +48,8 @@ class Block:
     outside: list[float]
     """What a cycle takes beside the judge's window, where inputs or outputs are in reach; on a CPU the window is all of
     it: empty."""
+    new: list[bool]
+    """Whether inputs like those of a sample had never been laid before."""
     late: bool = False
     """An output changed after its call had returned."""
 
@@ -49,18 +57,23 @@ class Block:
 class Supply:
     """Inputs for timed calls, other ones for each: an answer that is remembered from an earlier call is a wrong one.
 
-    Drawn anew where that is quick; else one of a few sets with its plain floating tensors scaled by a secret factor.
+    Drawn anew where that is quick; else one of a few sets with its plain floating tensors scaled by a secret factor,
+    and in some calls a new one in the place of one of these: who remembers answers, by whatever key, is slower there.
     """
 
-    def __init__(self, reference: Reference) -> None:
+    def __init__(self, reference: Reference, reference_us: float) -> None:
         self._reference = reference
+        self._quick_us = max(QUICK_DRAW_US, QUICK_DRAW_SHARE * reference_us)
         self.first = reference.draw()
         drawn, self._draw_us = self._timed(reference.draw)
         self._sets = [self.first, drawn]
         if not self._is_quick and 4 * total_bytes(self.first) < SETS_BYTES:
             self._sets += [reference.draw(), reference.draw()]
-        _, self.us = self._timed(self._another)
+        _, made_us = self._timed(self._another)
+        self.us = made_us if self._is_quick else made_us + NEW_SHARE * self._draw_us
         """What one set takes to make, microseconds."""
+        self.is_new = True
+        """Whether the set that was laid last had never been laid before."""
 
     def _timed(self, make: Callable[[], trials.Inputs]) -> tuple[trials.Inputs, float]:
         begin = time.perf_counter()
@@ -70,7 +83,14 @@ class Supply:
 
     @property
     def _is_quick(self) -> bool:
-        return self._draw_us <= QUICK_DRAW_US
+        return self._draw_us <= self._quick_us
+
+    def _next(self) -> trials.Inputs:
+        self.is_new = self._is_quick or _random.random() < NEW_SHARE
+        if self.is_new and not self._is_quick:
+            drawn = self._sets[_random.randrange(len(self._sets))] = self._reference.draw()
+            return drawn
+        return self._another()
 
     def _another(self) -> trials.Inputs:
         if self._is_quick:
@@ -82,7 +102,7 @@ class Supply:
 
     def lay(self, session: Session, *, factor: float = 1.0) -> trials.Inputs:
         """Put inputs of a next call, times `factor`, under the tensors that the runner looks at; what they are."""
-        inputs = self._another()
+        inputs = self._next()
         if factor != 1.0:
             inputs = trials.stress(inputs, factor)[0]
         if not session.fits(inputs):  # a number among the arguments is another one
@@ -91,19 +111,39 @@ class Supply:
         return inputs
 
 
-def keep_some(session: Session, inputs: trials.Inputs, slots: Sequence[dict[str, Any]], *, factor: float = 1.0) -> None:
-    """Reservoir sampling over all timed calls of this runner: keep this call's inputs and outputs, or not. Of calls
-    with a factor, the last."""
+@dataclass(frozen=True)
+class Kept:
+    """A timed call that can be compared: what it was given and what it gave."""
+
+    inputs: trials.Inputs
+    tensors: list[torch.Tensor]
+    """Copies of the outputs, then of arguments and state that the reference changes."""
+    state: state.State
+    """Of the module before the call, where that is another one in each; the rest are the session's weights."""
+
+
+def keep_some(
+    session: Session, inputs: trials.Inputs, slots: Sequence[dict[str, Any]], *, us: float, factor: float = 1.0
+) -> None:
+    """Keep this call's inputs and outputs, or not: reservoir sampling over all timed calls of this runner, and those of
+    the quickest (`us`: by whatever clocks there are). Of calls with a factor, the last."""
     outputs = [view(s, session.outputs) for s in slots]
     if factor != 1.0:
-        session.strange[factor] = (inputs, [t.clone() for t in outputs])
+        session.strange[factor] = Kept(inputs, [t.clone() for t in outputs], session.laid_state)
         return
     session.kept_seen += 1
     room = max(1, min(KEPT, KEPT_BYTES // max(1, total_bytes(outputs) + total_bytes(inputs))))
     place = len(session.kept) if len(session.kept) < room else _random.randrange(session.kept_seen)
+    few = min(QUICKEST, room)
+    is_quick = len(session.quickest) < few or us < session.quickest[-1][0]
+    if not (is_quick or place < room):
+        return
+    kept = Kept(inputs, [t.clone() for t in outputs], session.laid_state)
     if place < room:
-        session.kept[place : place + 1] = [(inputs, [t.clone() for t in outputs])]
-        _look_at_inputs(session, inputs)
+        session.kept[place : place + 1] = [kept]
+    if is_quick:
+        session.quickest = sorted([*session.quickest, (us, kept)], key=lambda each: each[0])[:few]
+    _look_at_inputs(session, inputs)
 
 
 def _look_at_inputs(session: Session, inputs: trials.Inputs) -> None:
@@ -146,30 +186,37 @@ def block_on_cpu(
     """`calls` driven calls after `warm` that are not counted. The judge's figure is the round trip. `strange`: one more
     call is among them, which is no sample.
 
-    Inputs are laid when the state that the last call changed is back: a runner still at that would be slower to begin.
+    Where a call changes state, each begins from another one: were it always the same, what follows from it could be
+    remembered. Inputs are laid when that is in its place: a runner still at it would be slower to begin.
     """
     course = _Course.of(session, calls, warm, strange)
-    samples, judge, late = [], [], False
+    block = {"op": "block", "calls": course.total, "patience_s": patience_s, **request}
+    samples, judge, new, late = [], [], [], False
     for number in range(course.total):
-        if number and request["stateful"]:
+        start = {"op": "go"} if number else block
+        if request["stateful"]:
+            session.lay_state()
+            session.send({"op": "state"} if number else block)
             session.receive(patience_s, "putting state back")
+            start = {"op": "go"}
         inputs = supply.lay(session, factor=course.factor(number))
+        new.append(supply.is_new)
         begin = time.perf_counter_ns()
-        if number == 0:
-            session.send({"op": "block", "calls": course.total, "patience_s": patience_s, **request})
-        else:
-            session.send({"op": "go"})
+        session.send(start)
         reply = session.receive(patience_s, "a timed call")
         judge.append((time.perf_counter_ns() - begin) / 1e3)
         if number + 1 < course.total:
             samples.append(_number(reply.get("us")))
-        else:
-            samples, late = _samples(reply, course.total), reply.get("late") is not False
-        keep_some(session, inputs, request["slots"], factor=course.factor(number))
-    return Block(_without(samples, course.odd)[warm:], _without(judge, course.odd)[warm:], [], late)
+        else:  # what it says of earlier calls it has said when they ended
+            samples.append(_samples(reply, course.total)[-1])
+            late = reply.get("late") is not False
+            session.timed_form = _form(reply)
+        keep_some(session, inputs, request["slots"], us=samples[-1] + judge[-1], factor=course.factor(number))
+    samples, judge = (_without(times, course.odd)[warm:] for times in (samples, judge))
+    return Block(samples, judge, [], _without(new, course.odd)[warm:], late)
 
 
-def _without(samples: list[float], place: int) -> list[float]:
+def _without(samples: Sequence[Any], place: int) -> list[Any]:
     return [sample for number, sample in enumerate(samples) if number != place]
 
 
@@ -177,6 +224,11 @@ def _number(value: Any) -> float:
     if isinstance(value, int | float) and 0 <= value < 1e12:
         return float(value)
     raise RunnerFailure("CRASHED", "the runner sent a malformed time", "timing")
+
+
+def _form(reply: dict[str, Any]) -> list[Any]:
+    told = reply.get("form")
+    return told if isinstance(told, list) else []
 
 
 def _samples(reply: dict[str, Any], count: int) -> list[float]:
@@ -210,10 +262,11 @@ def block_on_cuda(
     session.send(
         {"op": "block", "clock": clock, "calls": course.total, "first": first, "patience_s": patience_s, **request}
     )
-    judge, outside = [], []
+    judge, outside, new = [], [], []
     for number in range(course.total):
         sequence = first + number
         inputs = supply.lay(session, factor=course.factor(number))
+        new.append(supply.is_new)
         go = time.perf_counter_ns()
         control.put(Control.GO, sequence)
         if clock == "device":  # enqueued: the call has returned behind the closed gate
@@ -230,11 +283,12 @@ def block_on_cuda(
         judge.append((end - begin) / 1e3)
         _await(session, Control.DELIVERED, sequence, patience_s)
         outside.append((ready - go + time.perf_counter_ns() - end) / 1e3)
-        keep_some(session, inputs, request["slots"], factor=course.factor(number))
+        keep_some(session, inputs, request["slots"], us=judge[-1], factor=course.factor(number))
     session.sequence = first + course.total - 1
-    samples = _samples(session.receive(patience_s, "a timed call"), course.total)
+    reply = session.receive(patience_s, "a timed call")
+    session.timed_form, samples = _form(reply), _samples(reply, course.total)
     samples, judge, outside = (_without(times, course.odd)[warm:] for times in (samples, judge, outside))
-    return Block(samples, judge, outside)
+    return Block(samples, judge, outside, _without(new, course.odd)[warm:])
 
 
 def slope_on_cuda(session: Session, supply: Supply, *, patience_s: float) -> float | None:

@@ -123,6 +123,7 @@ class Judge:
         session.share(sample, answer.tensors, state_like, self._new_control(), self._gate)
         session.load(message["path"], reference.init, reference.mode)
         unmapped = session.match(reference.constructed)
+        session.weights, session.mapped = reference.public, not unmapped
         if reference.weights or message.get("weights"):
             session.set_weights(reference.public)
         return {"unmapped": unmapped}
@@ -174,7 +175,7 @@ class Judge:
     def prepare(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Make a runner ready for driven calls. The candidate's (`fresh_sets`) comes first and gets new inputs."""
         if self._supply is None or message["fresh_sets"]:
-            self._supply = driving.Supply(self._reference)
+            self._supply = driving.Supply(self._reference, self._facts.reference_us)
         return preparing.prepare(
             self._reference,
             self._facts,
@@ -208,7 +209,7 @@ class Judge:
             )
         else:
             block = driving.block_on_cpu(session, self._supply, session.request, message["calls"], **options)
-        return {"samples": block.samples, "judge": block.judge, "outside": block.outside, "late": block.late}
+        return dataclasses.asdict(block)
 
     # ── compatibility protocols ───────────────────────────────────────────────────────────────────
 

@@ -51,12 +51,16 @@ def prepare(
 ) -> dict[str, Any]:
     """Make a runner ready for driven calls: input sets, slots, warm-up calls; says how long a call takes."""
     form = Form(reference)
-    sample = reference.call(supply.first, reference.public, "plain")
+    if session.mapped:
+        session.weights = reference.timed_weights
+        session.set_weights(session.weights)
+    sample = reference.call(supply.first, session.weights, "plain")
     torch.set_num_threads(1)  # from here on nothing of the judge's may spin on the lane
     session.show(supply.first)
     session.request = {
         **form.request(session.slots(sample.tensors)),
         "stateful": bool(reference.changed_state or reference.changed_args),
+        "state": session.vary_state(reference.changed_state) if session.mapped and session.device == "cpu" else {},
     }
     session.factors = () if facts.random else _strange_factors(reference, supply.first)
     session.may_change = reference.changed_args

@@ -13,6 +13,7 @@ import torch
 from . import oracle, randomness, state, trials
 from .audit import Facts, audit
 from .check import Checker
+from .driving import Kept
 from .evidence import Evidence, Wrong
 from .reference import Answer, Reference
 from .session import RunnerFailure, Session
@@ -129,7 +130,7 @@ def _random_answer(reference: Reference, inputs: trials.Inputs) -> Answer:
     return reference.call(inputs, reference.public, "plain", trials.secret_seed())
 
 
-def wrong_at_random(reference: Reference, session: Session, kept: list[Any], patience_s: float) -> str | None:
+def wrong_at_random(reference: Reference, session: Session, kept: list[Kept], patience_s: float) -> str | None:
     """What is wrong with outputs of timed calls, compared as far as time allows: one answer to two calls, where the
     reference gives two, or an answer that is none of its."""
     without = session.unpartnered
@@ -138,19 +139,19 @@ def wrong_at_random(reference: Reference, session: Session, kept: list[Any], pat
     def floating(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         return [t for index, t in enumerate(tensors) if t.is_floating_point() and index not in without]
 
-    def draw(inputs: Any) -> list[torch.Tensor]:
-        return floating(reference.call(inputs, reference.public, "plain").tensors)
+    def draw(call: Kept) -> list[torch.Tensor]:
+        return floating(reference.call(call.inputs, {**session.weights, **call.state}, "plain").tensors)
 
     def alike(one: list[torch.Tensor], two: list[torch.Tensor]) -> bool:
         return all(state.same(a, b) for a, b in zip(one, two, strict=True))
 
-    answers = [(inputs, floating(tensors)) for inputs, tensors in kept]
-    for index, (inputs, one) in enumerate(answers):
-        for others, two in answers[:index]:
-            if alike(one, two) and not any(alike(draw(inputs), draw(others)) for _ in range(8)):
+    answers = [(call, floating(call.tensors)) for call in kept]
+    for index, (call, one) in enumerate(answers):
+        for other, two in answers[:index]:
+            if alike(one, two) and not any(alike(draw(call), draw(other)) for _ in range(8)):
                 return "two timed calls gave the same answer; the reference's differ"
-    for inputs, answer in answers:
-        if randomness.stands_out(answer, functools.partial(draw, inputs)):
+    for call, answer in answers:
+        if randomness.stands_out(answer, functools.partial(draw, call)):
             return "a timed call gave an answer that none of the reference's is like"
         if time.monotonic() - begin > patience_s:
             break

@@ -5,6 +5,7 @@ Everything that a call may leave behind counts as an answer: the outputs, the ar
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -159,6 +160,12 @@ class Reference:
                 if name in other and value.shape == other[name].shape and bool(torch.isfinite(value).all())
             )
         return other
+
+    @functools.cached_property
+    def timed_weights(self) -> state.State:
+        """What timed calls are made with: those of the task where it has some, else other ones than the constructor's,
+        whose zeros and ones would spare work that trained weights do not. The same for both sides of a pair."""
+        return self.public if self.weights else self.other_weights()
 
     def set_mode(self, mode: str) -> None:
         """`train` or `eval`, for the model and its twin."""

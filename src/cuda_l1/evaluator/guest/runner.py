@@ -50,6 +50,8 @@ class Runner:
         self._args: list[Any] = []
         self._kept: deque[list[tuple[torch.Tensor, int]]] = deque(maxlen=_HELD_CALLS)
         self._watched = Watched()
+        self._timed_form: set[str] = set()
+        self._last: list[torch.Tensor] = []
 
     def warm(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Threads and, on a GPU, the context and the harness's own driver handle. Before any candidate exists."""
@@ -88,7 +90,8 @@ class Runner:
         """Find the partners of the reference's tensors, which lie in the state buffer as constructed."""
         self._partners = state.match(self._read_state(message), self._model)
         self._base = state.snapshot(self._model)
-        return {"unmapped": [] if self._partners.by_method else self._partners.unmapped}
+        unmapped = self._partners.unmapped
+        return {"unmapped": [] if self._partners.by_method else unmapped, "by_method": unmapped}
 
     def weights(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Take over the reference's values; from now on calls start from them."""
@@ -133,9 +136,16 @@ class Runner:
         return described
 
     def _restored(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Start from the base state; what plain attributes held before the call."""
+        """Start from the base state, with what the judge has laid of it; what plain attributes held before the call."""
+        for name, at in message.get("state", {}).items():
+            self._take(name, view(at, self._state))
         state.restore(self._model, self._restorable(message["changed_state"]))
         return state.attributes(self._model) if message["changed_state"] else {}
+
+    def _take(self, name: str, value: torch.Tensor) -> None:
+        """Let the next call begin with another value of the reference's tensor `name`."""
+        if (partner := self._partners.partner.get(name)) is not None:
+            self._base[partner] = (value.t() if name in self._partners.transposed else value).clone()
 
     def _restorable(self, changed: list[str]) -> state.State:
         """The part of the base state that stands for the reference's. What else a candidate keeps (packed weights,
@@ -162,9 +172,12 @@ class Runner:
         flat_args = leaves(self._args)
         live = state.collect(self._model) if message["changed_state"] else {}
         partners = [live.get(self._partners.partner.get(name, name)) for name in message["changed_state"]]
-        tensors = [*leaves(result), *(flat_args[i] for i in message["changed_args"]), *partners]
+        outputs = leaves(result)
+        tensors = [*outputs, *(flat_args[i] for i in message["changed_args"]), *partners]
         slots = message["slots"]
         described = [self._describe(t, flat_args) for t in tensors]
+        if message["op"] == "block":
+            self._note_form(outputs, described[: len(outputs)])
         if len(tensors) == len(slots):
             for tensor, slot, entry in zip(tensors, slots, described, strict=True):
                 if not entry.get("problem") and entry["dtype"] == slot["$tensor"] and entry["shape"] == slot["shape"]:
@@ -172,6 +185,21 @@ class Runner:
         if self._cuda and synchronize:
             self._cuda.synchronize()
         return {"structure": structure_of(result), "outputs": described}
+
+    def _note_form(self, outputs: list[torch.Tensor], described: list[dict[str, Any]]) -> None:
+        """Whose memory timed answers are: that of an input, of each other, or that of an earlier one which is held."""
+        self._timed_form |= {name for name in ("alias", "overlaps") if any(entry.get(name) for entry in described)}
+        plain = [t for t in outputs if not plain_tensor_problem(t)]
+        if start_together(plain):
+            self._timed_form.add("shared")
+        elif start_together([*self._last, *plain]) and "alias" not in self._timed_form:
+            self._timed_form.add("reused")
+        self._last = []
+
+    @property
+    def timed_form(self) -> list[str]:
+        """What was noted of the answers of timed calls."""
+        return sorted(self._timed_form)
 
     def _sharing(self, result: Any) -> dict[str, bool]:
         """Whether outputs are each other, or the partners of the reference's own parameters and buffers."""
@@ -224,6 +252,7 @@ class Runner:
     def release(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Let go of kept outputs before timing; says how much device memory calls took at most."""
         self._kept.clear()
+        self._timed_form.clear()
         return {"peak_bytes": self._cuda.peak_bytes() if self._cuda else None}
 
     def block(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -232,10 +261,13 @@ class Runner:
             return dict(self._cuda.block(self, message))
         samples, glimpse, late = [], Glimpse(), False
         for index in range(message["calls"]):
-            before = self._restored(message) if message["stateful"] else {}
-            if index:
-                if message["stateful"]:  # what this takes is no part of a call, and no inputs are there yet
-                    self._channel.send({})
+            before = {}
+            if message["stateful"]:  # what this takes is no part of a call, and no inputs are there yet
+                if index:
+                    self._channel.receive(timeout=message["patience_s"])
+                before = self._restored(message)
+                self._channel.send({})
+            if index or message["stateful"]:
                 self._channel.receive(timeout=message["patience_s"])
             start = _now()
             result = self._forward()
@@ -245,12 +277,14 @@ class Runner:
             seen = glimpse.look(result)
             self._deliver(result, message)
             late = late or glimpse.differ(seen, glimpse.look(result))
+            if index + 1 == message["calls"]:  # held until a call of the next block has its own
+                self._last = [t for t in leaves(result) if not plain_tensor_problem(t)]
             result = None
             samples.append(elapsed / 1e3)
             if index + 1 < message["calls"]:
                 self._channel.send({"us": samples[-1]})
             self._reinstate(before, message)
-        return {"samples": samples, "late": late}
+        return {"samples": samples, "late": late, "form": self.timed_form}
 
     def slope(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Several calls behind one gate, timed by the judge alone."""

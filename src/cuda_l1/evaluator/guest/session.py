@@ -15,7 +15,8 @@ import torch
 from . import buffers, tensors
 from .channel import Channel, ChannelClosed, ProtocolError
 from .reference import Answer
-from .tensors import layout, leaves, nbytes_needed, pack, rewrite, view
+from .tensors import layout, leaves, nbytes_needed, pack, rewrite, view, write
+from .trials import varied
 
 NO_PARTNER = "no partner"
 
@@ -73,19 +74,33 @@ class Session:
         self.reused = False
         self.called = False
         self.pid = 0
-        self.kept: list[tuple[list[Any], list[torch.Tensor]]] = []
-        """Inputs and outputs of a few timed calls."""
+        self.kept: list[Any] = []
+        """A few timed calls (`driving.Kept`)."""
+        self.quickest: list[tuple[float, Any]] = []
+        """Those of the quickest timed calls, with what these took; some may be among `kept` too."""
         self.kept_seen = 0
-        self.strange: dict[float, tuple[list[Any], list[torch.Tensor]]] = {}
+        self.strange: dict[float, Any] = {}
         """The same of driven calls whose inputs were multiplied by a factor: not timed, always compared."""
         self.factors: tuple[float, ...] = ()
         """Those of such calls; none where the reference stands none."""
+        self.timed_form: list[Any] = []
+        """What its runner says of whose memory the answers of timed calls are."""
         self.may_change: Sequence[int] = ()
         """Arguments that the reference changes."""
         self.changed_input: int | None = None
         """An input that a timed call has changed although the reference leaves it alone."""
         self.unpartnered: set[int] = set()
         """Places of the answer that hold state which the candidate does not have."""
+        self.weights: Mapping[str, torch.Tensor] = {}
+        """What timed calls are made with."""
+        self.mapped = False
+        """Whether it can be given other weights."""
+        self.moving: dict[str, torch.Tensor] = {}
+        """State that a timed call changes, as it is where it is not varied."""
+        self.fixed: set[str] = set()
+        """State of the reference's that the candidate has no tensor for, or that only its own method can set."""
+        self.laid_state: dict[str, torch.Tensor] = {}
+        """What it was before the call that is being made, where it is varied."""
         self.sequence = 0
         self.request: dict[str, Any] = {}
 
@@ -137,7 +152,7 @@ class Session:
     def close(self) -> None:
         """Hang up and let go of the buffers."""
         self._channel.close()
-        self.kept = []
+        self.kept, self.quickest = [], []
         if self.control is not None:
             self.control.close()
             self.control = None
@@ -194,17 +209,30 @@ class Session:
     def match(self, constructed: Mapping[str, torch.Tensor]) -> list[str]:
         """Names of reference tensors that found no partner."""
         reply = self.ask("match", 60.0, "loading", state=self._write_state(constructed))
-        unmapped = reply.get("unmapped")
+        unmapped, by_method = reply.get("unmapped"), reply.get("by_method")
+        self.fixed = {str(name) for name in by_method} if isinstance(by_method, list) else set()
         return [str(n)[:200] for n in unmapped] if isinstance(unmapped, list) else list(constructed)
 
     def set_weights(self, values: Mapping[str, torch.Tensor]) -> None:
         """Give the candidate other weights."""
         self.ask("weights", 60.0 + self.deadlines.call_s, "loading weights", state=self._write_state(values))
 
+    def vary_state(self, names: Sequence[str]) -> dict[str, Any]:
+        """From now on `lay_state` varies what is behind these names; where their values lie, for the runner."""
+        self.moving = {name: self.weights[name] for name in names if name in self._state_places.keys() - self.fixed}
+        return {name: self._state_places[name] for name in self.moving}
+
+    def lay_state(self) -> None:
+        """Write other state for the next call: its floating numbers times others for each, between 0.8 and 1.25."""
+        self.laid_state = {name: varied(value) for name, value in self.moving.items()}
+        for name, value in self.laid_state.items():
+            write(value, self._state_places[name], self.state)
+
     def _write_state(self, values: Mapping[str, torch.Tensor]) -> dict[str, Any]:
         described = pack(list(values.values()), self.state)["$list"]
         self._settle()
-        return dict(zip(values, described, strict=True))
+        self._state_places = dict(zip(values, described, strict=True))
+        return self._state_places
 
     # ── calls ─────────────────────────────────────────────────────────────────────────────────────
 

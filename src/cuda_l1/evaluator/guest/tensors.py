@@ -187,10 +187,12 @@ def rewrite(value: Any, description: Any, buffer: Buffer) -> None:
     """Lay another value of the same structure, shapes and strides into the places of `description`.
 
     No tensor is complete before all of them nearly are: one element of each thousand or so comes last, at a secret
-    place. Whoever watches the memory has no head start with one input while another is still being written.
+    place. Whoever watches the memory has no head start with one input while another is still being written. A product
+    can be begun without a thousandth of its input: large tensors come first, so that little is written after any.
     """
     held_back = []
-    for item, described in zip(leaves(value), tensor_descriptions(description), strict=True):
+    pairs = list(zip(leaves(value), tensor_descriptions(description), strict=True))
+    for item, described in sorted(pairs, key=lambda pair: -extent(pair[0]) * pair[0].element_size()):
         source, target = _flat_pair(item, described, buffer)
         rows, place = len(source) // _ROW, _random.randrange(_ROW)
         table, new = (flat[: rows * _ROW].view(rows, _ROW) for flat in (target, source))

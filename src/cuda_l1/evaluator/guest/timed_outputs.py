@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Collection
 from random import SystemRandom
 from typing import Any
 
 from .audit import Facts
 from .check import reported
 from .classes import Case
+from .driving import Kept
 from .form import without_unpartnered
 from .random_tasks import wrong_at_random
 from .reference import Reference
@@ -23,35 +25,65 @@ _random = SystemRandom()
 
 def verify_timed(reference: Reference, facts: Facts, session: Session, precision_class: str) -> dict[str, Any]:
     """Compare what the session kept with truth, under the class that the trials gave; nothing is kept afterwards."""
-    kept, session.kept, session.kept_seen = session.kept, [], 0
+    quickest = [each for _, each in session.quickest]
+    kept = [*quickest, *(each for each in session.kept if not any(each is one for one in quickest))]
+    session.kept, session.quickest, session.kept_seen = [], [], 0
     strange, session.strange = session.strange, {}
     changed, session.changed_input = session.changed_input, None
     if changed is not None:
         text = f"input {changed} is changed by a timed call; the reference leaves it alone"
         return {"compared": 0, "wrong": text, "error": None}
+    if wrong := _wrong_form(reference, session.timed_form):
+        return {"compared": 0, "wrong": wrong, "error": None}
+    found = _compared(reference, facts, session, kept, strange, precision_class)
+    return {**found, "reused": "reused" in session.timed_form and not session.reused}
+
+
+def _wrong_form(reference: Reference, form: Collection[str]) -> str | None:
+    """What is wrong with whose memory the answers of timed calls are."""
+    if "alias" in form and not reference.aliases:
+        return "an output of a timed call is a view of an input; the reference's is not"
+    if "overlaps" in form and not reference.overlaps:
+        return "an output of a timed call is expanded: elements share memory; the reference's does not"
+    if "shared" in form and not reference.shares:
+        return "two outputs of a timed call are one tensor; the reference's are not"
+    return None
+
+
+def _compared(
+    reference: Reference,
+    facts: Facts,
+    session: Session,
+    kept: list[Kept],
+    strange: dict[float, Kept],
+    precision_class: str,
+) -> dict[str, Any]:
     if facts.random:
         wrong = wrong_at_random(reference, session, kept, VERIFY_S)
         return {"compared": len(kept), "wrong": wrong, "error": 0.0, "bound": 0.0}
-    # In no order of time: with slow calls a few are compared, and these must not be the earliest.
-    ordinary = [(1.0, *each) for each in _random.sample(kept, len(kept))]
-    multiplied = [(factor, *each) for factor, each in strange.items()]
+    # In no order of time: with slow calls a few are compared, and these must not be the earliest. The quickest one is.
+    others = _random.sample(kept[1:], len(kept[1:]))
+    ordinary = [(1.0, each) for each in (*kept[:1], *others)]
+    multiplied = list(strange.items())
     compared = [*multiplied[:1], *ordinary[:1], *multiplied[1:], *ordinary[1:]]
     return _compare(reference, facts, session, compared, precision_class)
 
 
 def _compare(
-    reference: Reference, facts: Facts, session: Session, kept: list[Any], precision_class: str
+    reference: Reference, facts: Facts, session: Session, kept: list[tuple[float, Kept]], precision_class: str
 ) -> dict[str, Any]:
     worst, bound, compared = 0.0, 0.0, 0
     begin = time.monotonic()
-    for factor, inputs, tensors in kept:
+    for factor, call in kept:
         if compared >= VERIFY_AT_LEAST and time.monotonic() - begin > VERIFY_S:
             break
-        case = Case(reference, Plan("timed", factor=factor), inputs, reference.public, secret_seed(), facts.jumpy)
+        weights = {**session.weights, **call.state}
+        case = Case(reference, Plan("timed", factor=factor), call.inputs, weights, secret_seed(), facts.jumpy)
         if factor != 1.0 and not case.sound:  # the reference stood other inputs times this
             continue
         compared += 1
-        got = without_unpartnered(dataclasses.replace(case.noise, tensors=tensors), case.noise, session.unpartnered)
+        answer = dataclasses.replace(case.noise, tensors=call.tensors)
+        got = without_unpartnered(answer, case.noise, session.unpartnered)
         errors, bounds = case.errors(got), case.bounds(precision_class)
         worst, bound = max(worst, *errors.worst), max(bound, reported(bounds))
         if not case.passes(errors, precision_class):

@@ -164,6 +164,13 @@ def _other(name: str, kind: str, tensor: torch.Tensor) -> torch.Tensor:
     return value * (0.5 + torch.rand_like(value)) + torch.randn_like(value) * (0.1 * rms)
 
 
+def varied(tensor: torch.Tensor) -> torch.Tensor:
+    """Its floating numbers times others for each, between 0.8 and 1.25; what is no number of that kind, as it is."""
+    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
+        return tensor
+    return tensor * torch.empty_like(tensor).uniform_(0.8, 1.25)
+
+
 def changed(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]) -> list[str]:
     """Names whose values differ between two states."""
     return [name for name, value in after.items() if name not in before or not state.same(before[name], value)]
