@@ -41,6 +41,7 @@ COMMANDS = (
     ("train", "self"),
     ("train", "report"),
     ("train", "evaluate"),
+    ("train", "contrastive"),
     ("train", "all"),
     ("doctor",),
 )

@@ -177,6 +177,11 @@ class GenerationSection(Frozen):
     """Of a reply; a longer one has no answer."""
     batch: int = Field(32, ge=1)
     """Replies that are written at a time."""
+    engine: Literal["transformers", "vllm-server", "vllm-colocate"] = "transformers"
+    """Who writes in stage 3: the model that is trained, a server (`trl vllm-serve`) on other GPUs that is given its
+    weights, or vLLM beside it on the same GPU."""
+    server: str | None = None
+    """The server's address, e.g. `http://node1:8000`; None: TRL's default, port 8000 here."""
 
 
 class EvaluationSection(Frozen):

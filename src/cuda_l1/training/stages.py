@@ -74,5 +74,6 @@ class Stage(NamedTuple):
 STAGES: dict[str, Stage] = {
     "sft": Stage("Stage 1: supervised fine-tuning on right variants.", "cuda_l1.training.sft"),
     "self": Stage("Stage 2: learning from its own right replies.", "cuda_l1.training.self_supervised"),
+    "contrastive": Stage("Stage 3: reinforcement learning on measured speed.", "cuda_l1.training.contrastive"),
 }
 """By the name of their command, which is also their folder's."""

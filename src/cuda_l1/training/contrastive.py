@@ -1,0 +1,172 @@
+"""Stage 3: contrastive reinforcement learning on measured execution time. Imports torch and TRL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from datasets import Dataset
+
+from cuda_l1.archive import Archive
+from cuda_l1.config import PromptFormat
+from cuda_l1.errors import UsageError
+from cuda_l1.prompts.prompting import Prompting
+from cuda_l1.prompts.tokens import TokenCounter
+from cuda_l1.proposers.policy.checkpoint import write_format
+from cuda_l1.training.checkpoints import saving_faults
+from cuda_l1.training.contrastive_trainer import ContrastiveTrainer, Told
+from cuda_l1.training.grpo import arguments, is_main_process
+from cuda_l1.training.judging import Judge, Judging
+from cuda_l1.training.loading import Loaded, load_policy, save_policy
+from cuda_l1.training.model_card import write_card
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.replies import Grader
+from cuda_l1.training.rounds import Rounds
+from cuda_l1.training.run_directory import CHECKPOINT, RunDirectory
+from cuda_l1.training.stages import Event, Surroundings
+from cuda_l1.training.task_sets import load_task_sets
+from cuda_l1.types import Task
+
+NAME = "contrastive"
+CHAT_TOKENS = 64
+"""What a chat template adds to a question, generously."""
+Say = Callable[[Event], None]
+
+
+def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroundings, on_event: Say) -> Path:
+    """Trains the policy in the folder `start` on the tasks of the recipe; see `stages.RunStage`.
+
+    Raises UsageError: too few right replies to begin with, no task that fits the policy's context, sizes that do not
+    divide each other, a loss that is no number. InfrastructureError: the machine failed for every candidate of a round,
+    the disk is full.
+    """
+    tasks = load_task_sets(recipe.data, recipe.evaluation.device.partition(":")[0]).train
+    describe = partial(_describe, run, start)
+    with _judge(recipe, run, surroundings, on_event) as judge:
+        return train(
+            run, tasks, start=start, archive=surroundings.archive, judge=judge, on_event=on_event, describe=describe
+        )
+
+
+@contextmanager
+def _judge(recipe: Recipe, run: RunDirectory, surroundings: Surroundings, on_event: Say) -> Iterator[Judge | None]:
+    """The judge in the main process, which alone opens evaluators; None in the others."""
+    if not is_main_process():
+        yield None
+        return
+    with surroundings.evaluators() as evaluators:
+        yield Judging(
+            evaluators,
+            archive=surroundings.archive,
+            run=run.name,
+            within_s=recipe.evaluation.within_s,
+            on_judgement=lambda done, wanted: on_event(Event(NAME, f"verdict {done} of {wanted}")),
+        )
+
+
+def train(
+    run: RunDirectory,
+    tasks: Sequence[Task],
+    *,
+    start: Path,
+    archive: Archive,
+    judge: Judge | None,
+    on_event: Say,
+    describe: Callable[[dict[str, float], Path], None] = lambda figures, folder: None,
+) -> Path:
+    """The stage with its judge at hand; that is None in all processes but the main one. Raises as `run` does.
+
+    `describe` is given the last figures and the folder of the trained policy, to write beside it what it is.
+    """
+    recipe, stage = run.recipe, run.stage(NAME)
+    policy = load_policy(start, recipe, longest=recipe.generation.max_new_tokens)
+    prompting = _prompting(policy, recipe)
+    fitting = askable(tasks, prompting, on_event)
+    checkpoint = stage.checkpoint()
+    rounds = None
+    if judge is not None:
+        rounds = Rounds(
+            tasks={task.sha: task for task in fitting},
+            section=recipe.contrastive,
+            prompting=prompting,
+            archive=archive,
+            grade=Grader(judge, recipe.evaluation, recipe.prompt.kind, model=f"{start.parent.name}/{start.name}"),
+            stage=stage,
+            seed=recipe.run.seed,
+            alarm=lambda text: on_event(Event(NAME, text, {"alarm": text})),
+        )
+        rounds.resume(_round_of(checkpoint, recipe.contrastive.iterations))
+        stage.rewind("metrics", checkpoint)
+    told = Told(stage, on_event)
+    trainer = ContrastiveTrainer(
+        rounds=rounds,
+        at_a_time=recipe.generation.batch,
+        model=policy.model,
+        args=arguments(recipe, stage.path),
+        train_dataset=rows(fitting, recipe),
+        processing_class=policy.tokenizer,
+        peft_config=policy.adapters,
+        callbacks=[told],
+    )
+    with saving_faults(stage):
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if judge is not None:
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        save_policy(model, policy.tokenizer, stage.final, beside=partial(describe, told.latest))
+    trainer.accelerator.wait_for_everyone()
+    return stage.final
+
+
+def rows(tasks: Sequence[Task], recipe: Recipe) -> Dataset:
+    """A row for each question of the whole stage, in the order in which they are asked: all tasks in a random order,
+    then all in another."""
+    section, order = recipe.contrastive, Random(recipe.run.seed)
+    shas: list[str] = []
+    while len(shas) < section.rounds * section.prompts:
+        shas += order.sample([task.sha for task in tasks], len(tasks))
+    return Dataset.from_dict({"task": shas[: section.rounds * section.prompts]})
+
+
+def askable(tasks: Sequence[Task], prompting: Prompting, on_event: Say) -> list[Task]:
+    """The tasks whose question fits beside a reply without any exemplar; says how many do not. Raises UsageError."""
+    found, reasons = [], []
+    for task in tasks:
+        try:
+            prompting.render(task, (), ())
+            found.append(task)
+        except UsageError as error:
+            reasons.append(f"{task.name}: {error}")
+    if reasons:
+        on_event(Event(NAME, f"{len(reasons)} of {len(tasks)} tasks are left out, too long to ask about; {reasons[0]}"))
+    if not found:
+        raise UsageError(f"no task fits the policy's context beside generation.max_new_tokens; {reasons[0]}")
+    return found
+
+
+def _prompting(policy: Loaded, recipe: Recipe) -> Prompting:
+    """Questions as the policy's own tokenizer counts them; one that grows too long loses exemplars."""
+
+    def count(text: str) -> int:
+        return len(policy.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    settings = recipe.prompt.settings
+    context = getattr(policy.model.config, "max_position_embeddings", None)
+    if context is not None:
+        room = context - recipe.generation.max_new_tokens - CHAT_TOKENS
+        settings = settings.model_copy(update={"max_tokens": room})
+    return Prompting(settings=settings, counter=TokenCounter("the policy's tokenizer", count))
+
+
+def _describe(run: RunDirectory, start: Path, figures: dict[str, float], folder: Path) -> None:
+    recipe = run.recipe
+    settings, sampler, longest = recipe.prompt.settings, recipe.contrastive.sampler, recipe.generation.max_new_tokens
+    write_format(folder, PromptFormat(prompt=settings, sampler=sampler, max_new_tokens=longest))
+    write_card(folder, run, NAME, start=start, figures=figures)
+
+
+def _round_of(checkpoint: Path | None, iterations: int) -> int:
+    name = CHECKPOINT.fullmatch(checkpoint.name) if checkpoint else None
+    return int(name[1]) // iterations if name else 0

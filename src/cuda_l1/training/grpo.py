@@ -1,0 +1,86 @@
+"""From a recipe to what TRL's GRPO is told. Imports TRL."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from trl import GRPOConfig
+
+from cuda_l1.errors import UsageError
+from cuda_l1.training.loading import trackers
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.sections import GenerationSection
+
+COLLECTIVE_S = 1800
+"""How long processes may wait for each other besides verdicts; torch's own figure."""
+
+
+def arguments(recipe: Recipe, folder: Path) -> GRPOConfig:
+    """TRL's settings for a recipe; nothing is reported to anyone but the tracker of the recipe. Raises UsageError."""
+    section, generation, run = recipe.contrastive, recipe.generation, recipe.run
+    updates = section.rounds * section.iterations
+    return GRPOConfig(
+        output_dir=str(folder),
+        max_steps=updates,
+        per_device_train_batch_size=section.batch,
+        gradient_accumulation_steps=_batches(recipe, processes()),
+        num_generations=section.group,
+        num_iterations=section.iterations,
+        shuffle_dataset=False,
+        learning_rate=section.learning_rate,
+        lr_scheduler_type="constant_with_warmup",
+        warmup_steps=math.ceil(section.warmup * updates),
+        beta=section.kl,
+        epsilon=section.clip_low,
+        epsilon_high=section.clip_high,
+        loss_type=section.loss,
+        temperature=generation.temperature,
+        top_p=generation.top_p,
+        max_completion_length=generation.max_new_tokens,
+        use_cpu=not run.on_gpu,
+        bf16=run.on_gpu,
+        gradient_checkpointing=run.on_gpu,
+        dataloader_pin_memory=run.on_gpu,
+        ddp_timeout=int(recipe.evaluation.within_s) + COLLECTIVE_S,
+        save_steps=section.checkpoint_every * section.iterations,
+        save_total_limit=run.keep_checkpoints,
+        logging_steps=section.iterations,
+        logging_nan_inf_filter=False,  # it would hide a loss that is not a number
+        disable_tqdm=True,
+        report_to=trackers(recipe),
+        seed=run.seed,
+        **_engine(generation),
+    )
+
+
+def processes() -> int:
+    """How many train together, by the launcher: asking torch would open the connections, with its own time-out."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_main_process() -> bool:
+    """Whether this one writes what all share."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _batches(recipe: Recipe, count: int) -> int:
+    """Batches of a round in each process."""
+    section = recipe.contrastive
+    replies = section.prompts * section.group
+    if replies % (section.batch * count):
+        raise UsageError(
+            f"contrastive.prompts x contrastive.group = {replies} replies do not divide into {count} processes x "
+            f"contrastive.batch = {section.batch}; choose a batch that divides them"
+        )
+    return replies // (section.batch * count)
+
+
+def _engine(generation: GenerationSection) -> dict[str, Any]:
+    """Who writes the replies. Those of a server are corrected for the difference of its probabilities from ours."""
+    if generation.engine == "transformers":
+        return {}
+    server = {"vllm_server_base_url": generation.server} if generation.server else {}
+    return {"use_vllm": True, "vllm_mode": generation.engine.removeprefix("vllm-"), **server}

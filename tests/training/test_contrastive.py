@@ -1,0 +1,192 @@
+"""Stage 3 on a real decoder: it learns, its groups share their question, and an interruption changes no bit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("trl", reason="needs transformers and trl: pip install 'cuda-l1[train]'")
+
+import torch
+from judge_fakes import TASKS, FakeEvaluator
+from safetensors.torch import load_file
+from taught_policy import REPLIES, save_policy
+
+from cuda_l1.archive import Archive
+from cuda_l1.errors import InfrastructureError, UsageError
+from cuda_l1.training import contrastive
+from cuda_l1.training.judging import Asked, Judgement, Judging
+from cuda_l1.training.recipe import Recipe, recipe_from
+from cuda_l1.training.run_directory import RunDirectory, StageDirectory
+from cuda_l1.training.stages import Event
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_policy(tmp_path_factory.mktemp("policy"))
+
+
+def recipe(folder: Path, **section: Any) -> Recipe:
+    values = {
+        "rounds": 4,
+        "prompts": 2,
+        "group": 4,
+        "batch": 4,
+        "learning_rate": 1e-2,
+        "checkpoint_every": 2,
+        "min_pass_rate": 0.0,
+    }
+    return recipe_from(
+        {
+            "run_dir": str(folder),
+            "contrastive": {**values, **section},
+            "generation": {"max_new_tokens": 3},
+            "run": {"device": "cpu"},
+        },
+        "test",
+    )
+
+
+class Bench:
+    """A stage in a folder of its own, as often as it is run."""
+
+    def __init__(self, folder: Path, policy: Path) -> None:
+        self.folder, self.policy = folder, policy
+        self.stage = StageDirectory(folder / "contrastive")
+        self.evaluator = FakeEvaluator()
+        self.events: list[Event] = []
+
+    def train(self, tell: Callable[[Event], None] = lambda event: None, **section: Any) -> dict[str, torch.Tensor]:
+        def on_event(event: Event) -> None:
+            self.events.append(event)
+            tell(event)
+
+        with Archive.open(self.folder / "archive.sqlite") as archive:
+            judge = Judging([self.evaluator], archive=archive, run="run", within_s=60.0)
+            asked = recipe(self.folder, **section)
+            final = contrastive.train(
+                RunDirectory(self.folder, asked),
+                TASKS,
+                start=self.policy,
+                archive=archive,
+                judge=judge,
+                on_event=on_event,
+            )
+        return load_file(final / "model.safetensors")
+
+    def rows(self, file: str) -> list[dict[str, Any]]:
+        return list(self.stage.rows(file))
+
+
+@pytest.fixture
+def bench(tmp_path: Path, policy: Path) -> Bench:
+    return Bench(tmp_path, policy)
+
+
+def test_the_policy_learns_what_is_fast(tmp_path: Path) -> None:
+    replies = [REPLIES[1], REPLIES[5], REPLIES[9], REPLIES[-1]]
+    bench = Bench(tmp_path, save_policy(tmp_path / "policy", replies=replies))
+    bench.train(rounds=12, prompts=2, group=12, batch=24)
+    metrics = [row for row in bench.rows("metrics") if "reward" in row]
+    assert len(metrics) == 12
+    first, last = (sum(row["reward"] for row in part) / 3 for part in (metrics[:3], metrics[-3:]))
+    assert last > first + 0.5
+    assert {"pass_rate", "invalid_replies", "flat_groups", "loss", "grad_norm"} <= metrics[0].keys()
+    assert (bench.stage.final / "tokenizer.json").exists()
+
+
+def test_all_replies_of_a_group_answer_one_question_and_the_archive_grows_into_the_next(bench: Bench) -> None:
+    bench.train(rounds=6, prompts=2, group=4)
+    prompts = bench.rows("prompts")
+    assert [row["round"] for row in prompts] == list(range(6)) and all(len(row["groups"]) == 2 for row in prompts)
+    found: dict[str, set[str]] = {}
+    for row in prompts:
+        for group in row["groups"]:
+            assert set(group["prompt"]["exemplars"]) <= found.get(group["task"], set())
+            shown = min(2, len(found.get(group["task"], set())))
+            assert len(group["prompt"]["exemplars"]) == shown  # as many as there were at that moment: none is missed
+        for sample in bench.rows("samples"):
+            if sample["round"] == row["round"] and sample["outcome"] == "ACCEPTED":
+                found.setdefault(sample["task"], set()).add(sample["candidate"])
+    assert any(found.values())
+
+
+class Killed(BaseException):
+    """As SIGKILL leaves a run: nothing is tidied up."""
+
+
+@pytest.mark.parametrize("iterations", [1, 2])
+def test_a_killed_run_goes_on_to_the_same_weights_and_pays_nothing_twice(
+    tmp_path: Path, policy: Path, iterations: int
+) -> None:
+    whole, broken = Bench(tmp_path / "whole", policy), Bench(tmp_path / "broken", policy)
+    for each in (whole, broken):
+        each.folder.mkdir()
+    wanted = whole.train(iterations=iterations, rounds=6, prompts=3, group=8, batch=8)
+
+    def kill(event: Event) -> None:
+        if event.figures.get("step") == 4 * iterations:
+            raise Killed
+
+    with pytest.raises(Killed):
+        broken.train(kill, iterations=iterations, rounds=6, prompts=3, group=8, batch=8)
+    assert not broken.stage.is_done and broken.stage.checkpoint() == broken.stage.path / f"checkpoint-{2 * iterations}"
+    beyond = [row for row in broken.rows("samples") if row["round"] >= 2]
+    assert any(row["outcome"] == "ACCEPTED" and not row["known"] for row in beyond)  # not to be shown too soon
+    found = broken.train(iterations=iterations, rounds=6, prompts=3, group=8, batch=8)
+    assert found.keys() == wanted.keys()
+    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+    assert broken.evaluator.paid == whole.evaluator.paid
+    assert len(set(whole.evaluator.paid)) > 1
+    rewards = {(row["round"], row["index"]): row["reward"] for row in broken.rows("samples")}
+    assert rewards == {(row["round"], row["index"]): row["reward"] for row in whole.rows("samples")}
+
+
+def test_sizes_that_do_not_divide_each_other_are_refused(bench: Bench) -> None:
+    with pytest.raises(UsageError, match="= 8 replies do not divide"):
+        bench.train(batch=3)
+
+
+def test_a_machine_that_fails_stops_the_stage_without_a_step(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Judging, asked: Sequence[Asked]) -> list[Judgement]:
+        return [Judgement(None, fault="the device is gone") for _ in asked]
+
+    monkeypatch.setattr(Judging, "__call__", broken)
+    with pytest.raises(InfrastructureError, match="the device is gone"):
+        bench.train()
+    assert bench.stage.checkpoint() is None and not bench.stage.is_done
+
+
+def test_a_loss_that_is_no_number_stops_before_the_weights_are_touched(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
+
+    right = ContrastiveTrainer.compute_loss
+
+    def wrong(self: ContrastiveTrainer, *args: Any, **others: Any) -> Any:
+        loss = right(self, *args, **others)
+        return loss * float("nan") if self.state.global_step == 3 else loss
+
+    monkeypatch.setattr(ContrastiveTrainer, "compute_loss", wrong)
+    with pytest.raises(UsageError, match="the loss is nan after step 3"):
+        bench.train()
+    checkpoint = bench.stage.checkpoint()
+    assert checkpoint is not None and checkpoint.name == "checkpoint-2"
+    assert all(torch.isfinite(each).all() for each in load_file(checkpoint / "model.safetensors").values())
+
+
+def test_a_divergence_from_the_beginning_can_be_held_back(bench: Bench) -> None:
+    bench.train(rounds=2, kl=0.1)
+    assert all("kl" in row for row in bench.rows("metrics") if "reward" in row)
+
+
+def test_what_is_logged_is_json(bench: Bench) -> None:
+    bench.train(rounds=2)
+    for file in ("metrics", "samples", "prompts"):
+        for line in (bench.stage.path / f"{file}.jsonl").read_text().splitlines():
+            json.loads(line, parse_constant=pytest.fail)
