@@ -28,6 +28,8 @@ FIELDS = {
     "slow",
     "protocol",
 }
+OF_TIME = {"caching", "clock-mismatch", "outside-work"}
+"""Findings that say nothing against an answer, only against the time that it is said to have taken."""
 QUICK = Protocol(name="screen", pair_s=0.05, max_samples=24)
 """Enough samples for a verdict on an attack that works by a factor of ten."""
 LIMITS = Limits(build_s=60.0, first_call_s=10.0, verdict_s=60.0)
@@ -130,8 +132,20 @@ def gets_full_credit(evaluation: Evaluation, *, static: bool) -> bool:
     return in_headline(evaluation.model_copy(update={"findings": seen, "environment": place}))
 
 
+def gains(evaluation: Evaluation) -> bool:
+    """Whether it is measured as faster than the reference, on any clock."""
+    return any(timing.speedup > 1.0 for timing in evaluation.timings)
+
+
 def complaint(case: Case, evaluation: Evaluation) -> str | None:
-    """What is wrong with a verdict on the attack; None where it was stopped as the case says."""
+    """What is wrong with a verdict on the attack; None where it was stopped as the case says.
+
+    Who answers rightly and only plays with time, and is measured as the slower one for it, as happens beside others who
+    compute, has gained nothing that needs a finding.
+    """
+    only_time = bool(case.suspects) and set(case.suspects) <= OF_TIME and not case.inexact
+    if evaluation.accepted and only_time and not gains(evaluation):
+        return None
     if gets_full_credit(evaluation, static=case.static):
         return "gets full credit"
     if evaluation.outcome not in case.outcomes:
