@@ -54,8 +54,9 @@ def add(report: Path, commit: str, gpu: str, path: Path = LEDGER) -> int:
 
 
 def gpu_tests() -> list[str]:
-    """The ids of all tests marked `gpu`."""
-    command = [sys.executable, "-m", "pytest", "tests", "-m", "gpu", "--collect-only", "-q", "-o", "addopts="]
+    """The ids of all tests marked `gpu`. Importing every test takes half a minute: only files with that word are."""
+    files = sorted(str(path) for path in (ROOT / "tests").rglob("test_*.py") if "gpu" in path.read_text("utf-8"))
+    command = [sys.executable, "-m", "pytest", *files, "-m", "gpu", "--collect-only", "-q", "-o", "addopts="]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
     return [line for line in listed.splitlines() if "::" in line]
 

@@ -91,7 +91,7 @@ def test_separators_of_lines_within_a_string_do_not_cut_a_row(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "neither JSON lines"),
+        ("", "is empty"),
         ("import torch\n", "neither JSON lines"),
         ('{"1": [{"task_id": 1, "ref_code": "x"},\n', "neither JSON lines"),
         ('{"level_id": 1, "task_id": 1, "code": "x"}\n', "no published kernel"),

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from random import Random
 
 from datasets import Dataset
 
 from cuda_l1.archive import Archive
-from cuda_l1.config import PromptFormat
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.prompts.tokens import TokenCounter
-from cuda_l1.proposers.policy.checkpoint import write_format
 from cuda_l1.training.checkpoints import saving_faults
 from cuda_l1.training.contrastive_trainer import ContrastiveTrainer, Told
 from cuda_l1.training.grpo import arguments, is_main_process
 from cuda_l1.training.judging import Judge, Judging
 from cuda_l1.training.loading import Loaded, load_policy, save_policy
-from cuda_l1.training.model_card import write_card
+from cuda_l1.training.model_card import describe
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Grader
 from cuda_l1.training.rounds import Rounds
@@ -44,10 +41,13 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
     the disk is full.
     """
     tasks = load_task_sets(recipe.data, recipe.evaluation.device.partition(":")[0]).train
-    describe = partial(_describe, run, start)
+
+    def beside(folder: Path, figures: dict[str, float]) -> None:
+        describe(folder, run, NAME, start=start, figures=figures)
+
     with _judge(recipe, run, surroundings, on_event) as judge:
         return train(
-            run, tasks, start=start, archive=surroundings.archive, judge=judge, on_event=on_event, describe=describe
+            run, tasks, start=start, archive=surroundings.archive, judge=judge, on_event=on_event, beside=beside
         )
 
 
@@ -75,11 +75,11 @@ def train(
     archive: Archive,
     judge: Judge | None,
     on_event: Say,
-    describe: Callable[[dict[str, float], Path], None] = lambda figures, folder: None,
+    beside: Callable[[Path, dict[str, float]], None] = lambda folder, figures: None,
 ) -> Path:
     """The stage with its judge at hand; that is None in all processes but the main one. Raises as `run` does.
 
-    `describe` is given the last figures and the folder of the trained policy, to write beside it what it is.
+    `beside` is given the folder of the trained policy and the last figures, to write there what it is.
     """
     recipe, stage = run.recipe, run.stage(NAME)
     policy = load_policy(start, recipe, longest=recipe.generation.max_new_tokens)
@@ -115,7 +115,7 @@ def train(
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if judge is not None:
         model = trainer.accelerator.unwrap_model(trainer.model)
-        save_policy(model, policy.tokenizer, stage.final, beside=partial(describe, told.latest))
+        save_policy(model, policy.tokenizer, stage.final, beside=lambda folder: beside(folder, told.latest))
     trainer.accelerator.wait_for_everyone()
     return stage.final
 
@@ -158,13 +158,6 @@ def _prompting(policy: Loaded, recipe: Recipe) -> Prompting:
         room = context - recipe.generation.max_new_tokens - CHAT_TOKENS
         settings = settings.model_copy(update={"max_tokens": room})
     return Prompting(settings=settings, counter=TokenCounter("the policy's tokenizer", count))
-
-
-def _describe(run: RunDirectory, start: Path, figures: dict[str, float], folder: Path) -> None:
-    recipe = run.recipe
-    settings, sampler, longest = recipe.prompt.settings, recipe.contrastive.sampler, recipe.generation.max_new_tokens
-    write_format(folder, PromptFormat(prompt=settings, sampler=sampler, max_new_tokens=longest))
-    write_card(folder, run, NAME, start=start, figures=figures)
 
 
 def _round_of(checkpoint: Path | None, iterations: int) -> int:

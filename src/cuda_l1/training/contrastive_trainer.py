@@ -26,7 +26,7 @@ from cuda_l1.types import Prompt
 Row = dict[str, Any]
 
 
-class ContrastiveTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
+class ContrastiveTrainer(GRPOTrainer):
     """GRPO whose groups are asked about tasks (a column `task` with the sha) in place of fixed prompts.
 
     The main process writes a round's questions and has the replies judged; the others wait and get the result, so that

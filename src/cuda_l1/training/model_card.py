@@ -27,10 +27,10 @@ def describe(folder: Path, run: RunDirectory, stage: str, *, start: Path, figure
         max_new_tokens=recipe.generation.max_new_tokens,
     )
     write_format(folder, asked)
-    write_card(folder, run, stage, start=start, figures=figures)
+    _write_card(folder, run, stage, start=start, figures=figures)
 
 
-def write_card(folder: Path, run: RunDirectory, stage: str, *, start: Path, figures: Mapping[str, float]) -> None:
+def _write_card(folder: Path, run: RunDirectory, stage: str, *, start: Path, figures: Mapping[str, float]) -> None:
     """Writes `README.md` into a folder of weights; `figures` are the stage's results so far. Raises as `rows_of`."""
     text = files("cuda_l1.training").joinpath("model_card.md.j2").read_text("utf-8")
     template = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(text)
