@@ -178,7 +178,8 @@ def test_a_runner_serves_one_pair_of_one_verdict(evaluator):
     for protocol in (QUICK, twice, QUICK, twice):
         for timing in evaluator.evaluate(TASK, eager_candidate(TASK), protocol=protocol).timings:
             pids += [pid for pair in timing.pairs for pid in (pair.candidate_pid, pair.opponent_pid)]
-    assert len(pids) == 12 and len(set(pids)) == 12
+    # A doubt of the clock, on a machine that others use, is decided by more pairs.
+    assert len(pids) >= 12 and len(set(pids)) == len(pids)
 
 
 MEGABYTE = """
