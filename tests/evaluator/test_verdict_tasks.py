@@ -505,8 +505,9 @@ def test_a_record_is_measured_again_at_once(evaluator):
     task = task_of(LINEAR)
     once = evaluator.evaluate(task, eager_candidate(task), protocol=QUICK, best_so_far=1e6)
     twice = evaluator.evaluate(task, eager_candidate(task), protocol=QUICK, best_so_far=1e-6)
-    assert len(once.timing().pairs) == 1
-    assert len(twice.timing().pairs) == 2 or "unstable" in checks(twice, "suspect")
+    # One pair, or three or five where a doubt of the clock had to be decided; and one more.
+    assert len(once.timing().pairs) in (1, 3, 5)
+    assert len(twice.timing().pairs) in (2, 4, 6) or "unstable" in checks(twice, "suspect")
 
 
 def test_a_final_times_candidate_and_baseline_in_fresh_pairs(evaluator):
