@@ -74,6 +74,7 @@ def test_every_candidate_is_another_text_for_its_task() -> None:
 
 
 @pytest.mark.e2e
+@pytest.mark.timeout(900)
 def test_forty_evaluations_with_every_fault(tmp_path: Path) -> None:
     command = [sys.executable, soak.__file__, "--device", "cpu", "--count", "40", "--out", str(tmp_path)]
     done = [subprocess.run(command, capture_output=True, text=True) for _ in range(2)]
