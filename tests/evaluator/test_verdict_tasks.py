@@ -529,4 +529,4 @@ def test_a_final_times_candidate_and_baseline_in_fresh_pairs(evaluator):
     for timing in result.timings:
         assert timing.speedup_low <= timing.speedup <= timing.speedup_high
         pids = [p for pair in timing.pairs for p in (pair.candidate_pid, pair.opponent_pid)]
-        assert len(set(pids)) == 4
+        assert len(set(pids)) == len(pids) >= 4
