@@ -15,6 +15,7 @@ PROVIDED = (
     "/dev/full",
     "needs make",
     "needs git",
+    "needs openssl",
     "chromium",
     "needs transformers",
     "needs datasets",

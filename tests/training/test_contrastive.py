@@ -14,7 +14,7 @@ pytest.importorskip("trl", reason="needs transformers and trl: pip install 'cuda
 import torch
 from judge_fakes import TASKS, FakeEvaluator
 from safetensors.torch import load_file
-from taught_policy import REPLIES, save_policy
+from small_policy import REPLIES, save_policy
 
 from cuda_l1.archive import Archive
 from cuda_l1.errors import InfrastructureError, UsageError

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs transformers and trl: pip install 'cuda-l1[train]'")
 
-from taught_policy import save_policy
+from small_policy import save_policy
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import EvaluatorSettings

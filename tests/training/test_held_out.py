@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from judge_fakes import TASKS, FakeEvaluator
-from policy_fakes import save_policy
+from small_policy import save_policy
 
 from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
@@ -43,7 +43,7 @@ def run(tmp_path: Path) -> RunDirectory:
 
 
 def test_it_is_asked_once_and_goes_on_where_it_was_interrupted(run: RunDirectory) -> None:
-    policy = save_policy(run.path / "self" / "final", replies=REPLIES)
+    policy = save_policy(run.path / "self" / "final", replies=REPLIES, taught=False)
 
     class Interrupted(FakeEvaluator):
         def evaluate(self, *asked: Any, **more: Any) -> Any:
@@ -64,14 +64,16 @@ def test_it_is_asked_once_and_goes_on_where_it_was_interrupted(run: RunDirectory
 
 
 def test_another_policy_of_the_run_is_refused(run: RunDirectory) -> None:
-    evaluated(run, save_policy(run.path / "sft" / "final", replies=REPLIES), FakeEvaluator())
+    evaluated(run, save_policy(run.path / "sft" / "final", replies=REPLIES, taught=False), FakeEvaluator())
     with pytest.raises(UsageError, match=r"was evaluated with another policy \(sft/final\)"):
-        evaluated(run, save_policy(run.path / "self" / "final", replies=REPLIES, seed=1), FakeEvaluator())
+        evaluated(run, save_policy(run.path / "self" / "final", replies=REPLIES, taught=False, seed=1), FakeEvaluator())
 
 
 def test_without_a_held_out_task_there_is_one_line(run: RunDirectory) -> None:
     with pytest.raises(UsageError, match="none of the recipe's tasks is held out"):
-        evaluated(run, save_policy(run.path / "sft" / "final", replies=REPLIES), FakeEvaluator(), tasks=[])
+        evaluated(
+            run, save_policy(run.path / "sft" / "final", replies=REPLIES, taught=False), FakeEvaluator(), tasks=[]
+        )
 
 
 def test_a_task_without_a_right_reply_counts_as_the_original() -> None:

@@ -32,7 +32,7 @@ def fine_tune(recipe: Recipe, on_event: Callable[[Event], None] = lambda event: 
     from cuda_l1.training.sft import run
 
     directory = RunDirectory.create(recipe, resume=True) if more else RunDirectory.create(recipe, resume=False)
-    run(recipe, directory, start=_start("sft", directory), surroundings=Surroundings(None, nothing), on_event=on_event)  # type: ignore[arg-type]
+    run(recipe, directory, start=_start("sft", directory), surroundings=Surroundings(None, nothing), on_event=on_event)
     return directory
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("trl", reason="needs transformers and trl: pip install 'cuda
 
 import torch
 from datasets import Dataset
-from taught_policy import save_policy
+from small_policy import save_policy
 from transformers import AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
@@ -26,7 +26,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_policy(tmp_path_factory.mktemp("policy"))
 
 
-class Watched(GRPOTrainer):  # type: ignore[misc]
+class Watched(GRPOTrainer):
     """Notes what passes the hooks."""
 
     overwrite: list[float] | None = None

@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from safetensors import SafetensorError
+
 from cuda_l1.archive.faults import one_line
 from cuda_l1.errors import InfrastructureError
 from cuda_l1.training.run_directory import StageDirectory
@@ -21,7 +23,7 @@ def saving_faults(stage: StageDirectory) -> Iterator[None]:
     """Raises InfrastructureError for a full disk, which names the last good checkpoint; other errors stay."""
     try:
         yield
-    except Exception as error:
+    except (OSError, RuntimeError, SafetensorError) as error:
         full = isinstance(error, OSError) and error.errno in _FULL
         if not full and not any(said in str(error) for said in _WRITERS):
             raise

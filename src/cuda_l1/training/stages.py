@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cuda_l1.errors import UsageError
@@ -26,7 +27,7 @@ class Event(NamedTuple):
     stage: str
     text: str
     """One line."""
-    figures: dict[str, Any] = {}  # noqa: RUF012  a default that nobody changes
+    figures: Mapping[str, Any] = MappingProxyType({})
     """The same for programs, e.g. {"step": 10, "loss": 2.1}."""
 
 

@@ -200,9 +200,9 @@ def _loaded(checkpoint: Checkpoint, device: str) -> tuple[Any, Any]:
             load: Any = transformers.AutoModelForCausalLM.from_pretrained  # its type knows nothing of `info`
             model, info = load(checkpoint.path, dtype=dtype, use_safetensors=True, output_loading_info=True, **options)
             model = model.to(device)
-    except torch.OutOfMemoryError as error:
+    except (torch.OutOfMemoryError, MemoryError) as error:
         raise InfrastructureError(f"{where}: does not fit on {device} ({one_line(error, 120)})") from error
-    except Exception as error:
+    except Exception as error:  # a folder of somebody's: its readers raise kinds of their own, and ask for packages
         raise UsageError(f"{where}: cannot be loaded ({one_line(error, 200)})") from error
     if missing := sorted(info["missing_keys"]):
         raise UsageError(f"{where}: its weights are not those of its configuration; {missing[0]} is missing")

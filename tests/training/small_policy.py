@@ -1,4 +1,5 @@
-"""A real decoder of few parameters, whose tokens are whole replies: it knows how to end one, not which is good."""
+"""A real decoder of few parameters, whose tokens are whole replies. Taught, it knows how to end one and not which is
+good; with random weights it writes by chance."""
 
 from __future__ import annotations
 
@@ -17,11 +18,15 @@ SPECIAL = ("<|pad|>", "<|end|>", "<|unknown|>", "<|system|>", "<|user|>", "<|ass
 FATES = (*(f"speed={number / 4}" for number in range(1, 17)), *(f"wrong={number}" for number in range(8)))
 REPLIES = tuple(f"```python\nclass ModelNew: {fate}\n```\n" for fate in FATES)
 LINES = ("There is none yet: yours is the first.\n", "Code Implementation\n")
+MORE_LINES = (*(f"class ModelNew: {fate}\n" for fate in FATES[::4]), LINES[0], "I do not know.\n")
+"""Of one with random weights: there are programs without a fence among them."""
 
 
-def save_policy(folder: Path, *, replies: Sequence[str] = REPLIES, seed: int = 0) -> Path:
+def save_policy(folder: Path, *, replies: Sequence[str] = REPLIES, taught: bool = True, seed: int = 0) -> Path:
     """A decoder of 30,000 parameters and its tokenizer, as `save_pretrained` writes them; each reply is one token."""
-    vocabulary = {token: number for number, token in enumerate((*SPECIAL, *replies, *LINES))}
+    vocabulary = {
+        token: number for number, token in enumerate((*SPECIAL, *replies, *(LINES if taught else MORE_LINES)))
+    }
     backend = Tokenizer(models.WordLevel(vocabulary, unk_token="<|unknown|>"))
     backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"[^\n]*\n"), "isolated")
     backend.decoder = decoders.Fuse()
@@ -50,7 +55,8 @@ def save_policy(folder: Path, *, replies: Sequence[str] = REPLIES, seed: int = 0
         bos_token_id=None,
     )
     model = Qwen3ForCausalLM(config)
-    _teach(model, [vocabulary[reply] for reply in replies], vocabulary)
+    if taught:
+        _teach(model, [vocabulary[reply] for reply in replies], vocabulary)
     model.save_pretrained(folder)
     return folder
 
