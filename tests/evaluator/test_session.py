@@ -141,7 +141,7 @@ def test_malformed_times(far_and_session, samples):
     far.says({})
     session.show(INPUTS)
     slots = session.slots([OUTPUT])
-    sets = SimpleNamespace(is_new=True, lay=lambda session, factor: INPUTS)
+    sets = SimpleNamespace(lay=lambda session, factor, again: INPUTS)
     far.says({"us": 3.0})
     far.says({"samples": samples})
     with pytest.raises(RunnerFailure, match="malformed"):
@@ -154,7 +154,7 @@ def test_replies_sent_ahead_find_outputs_that_nobody_wrote(far_and_session):
         far.says(reply)
     session.show(INPUTS)
     slots = session.slots([OUTPUT])
-    sets = SimpleNamespace(is_new=True, lay=lambda session, factor: INPUTS)
+    sets = SimpleNamespace(lay=lambda session, factor, again: INPUTS)
     driving.block_on_cpu(session, sets, {"slots": slots, "stateful": False}, 3, warm=0, patience_s=0.3)
     assert session.kept_seen == 3 and all(t.isnan().all() for call in session.kept for t in call.tensors)
 
@@ -165,7 +165,7 @@ def test_inputs_are_laid_when_state_is_put_back(far_and_session):
         far.says(reply)
     session.show(INPUTS)
     laid = []
-    sets = SimpleNamespace(is_new=True, lay=lambda session, factor: laid.append(factor) or INPUTS)
+    sets = SimpleNamespace(lay=lambda session, factor, again: laid.append(factor) or INPUTS)
     request = {"slots": session.slots([OUTPUT]), "stateful": True}
     with pytest.raises(RunnerFailure, match="putting state back took longer"):
         driving.block_on_cpu(session, sets, request, 3, warm=0, patience_s=0.3)
@@ -218,7 +218,7 @@ def test_times_of_earlier_calls_cannot_be_told_anew_at_the_end(far_and_session):
     for reply in ({}, {"us": 7.0}, {"us": 8.0}, {"samples": [0.1, 0.1, 9.0]}):
         far.says(reply)
     session.show(INPUTS)
-    sets = SimpleNamespace(is_new=True, lay=lambda session, factor: INPUTS)
+    sets = SimpleNamespace(lay=lambda session, factor, again: INPUTS)
     request = {"slots": session.slots([OUTPUT]), "stateful": False}
     block = driving.block_on_cpu(session, sets, request, 3, warm=0, patience_s=0.3)
     assert block.samples == [7.0, 8.0, 9.0]
@@ -256,17 +256,14 @@ class Drawn:
         return [torch.full((4, 3), float(self.count))]
 
 
-def test_inputs_that_take_long_to_draw_are_new_in_some_calls(far_and_session, monkeypatch):
+def test_every_sample_has_new_inputs_however_long_they_take_to_draw(far_and_session, monkeypatch):
     _, session = far_and_session
     monkeypatch.setattr(session, "fits", lambda inputs: True)
     monkeypatch.setattr(session, "refill", lambda inputs: None)
-    slow = driving.Supply(Drawn(0.004), reference_us=100.0)
-    laid = [(float(slow.lay(session)[0][0, 0]), slow.is_new) for _ in range(40)]
-    new = [value for value, is_new in laid if is_new]
-    assert 5 <= len(new) <= 30 and new == sorted(set(new)) and min(new) > 4
-    assert len({round(value) for value, is_new in laid if not is_new}) > 1
-    quick = driving.Supply(Drawn(0.004), reference_us=100_000.0)
-    assert all((quick.lay(session), quick.is_new)[1] for _ in range(5))
+    supply = driving.Supply(Drawn(0.004))
+    laid = [float(supply.lay(session, again=again)[0][0, 0]) for again in (False, True, False, False, True)]
+    assert laid == [3.0, 3.0, 4.0, 5.0, 5.0] and supply.us >= 4000
+    assert float(supply.lay(session, factor=-4.0)[0][0, 0]) == -24.0
 
 
 def test_an_input_that_a_timed_call_changes_is_noted(far_and_session):
@@ -291,7 +288,7 @@ def test_one_call_of_a_block_has_other_inputs_and_is_no_sample(far_and_session):
         far.says(reply)
     session.show(INPUTS)
     slots, laid = session.slots([OUTPUT]), []
-    sets = SimpleNamespace(is_new=True, lay=lambda session, factor: laid.append(factor) or INPUTS)
+    sets = SimpleNamespace(lay=lambda session, factor, again: laid.append(factor) or INPUTS)
     session.factors = (-4.0,)
     request = {"slots": slots, "stateful": False}
     block = driving.block_on_cpu(session, sets, request, 8, warm=1, patience_s=0.3, strange=True)

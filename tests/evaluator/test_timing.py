@@ -50,7 +50,6 @@ class FakeBench:
         self.random = random.Random(1)
         self.drift: dict[int, float] = {}
         self.idle_s: dict[str, Callable[[], float]] = {}
-        self.remembered: dict[str, float] = {}
         """Where two of three calls have inputs of earlier ones: what these take, microseconds."""
         self.late_reuse = False
         self.left: dict[str, int] = {}
@@ -103,15 +102,11 @@ class FakeBench:
         assert op == "block" and self.shared
         us *= self.drift.get(runner.guest.pid, 1.0)
         self.calls[identity, "called"] = self.calls.get((identity, "called"), 0) + fields["calls"]
-        known = self.remembered.get(identity)
-        new = [known is None or number % 3 == 0 for number in range(fields["calls"])]
-        spread = [1 + self.random.gauss(0, self.noise) for _ in new]
-        samples = [(us if is_new else known) * factor for is_new, factor in zip(new, spread, strict=True)]
+        samples = [us * (1 + self.random.gauss(0, self.noise)) for _ in range(fields["calls"])]
         return {
             "samples": samples,
             "judge": [s + self.transport_us() + self.hidden.get(identity, 0.0) for s in samples],
             "outside": [self.transport_us() + self.beside.get(identity, 0.0) for _ in samples],
-            "new": new,
             "late": False,
         }
 
@@ -227,16 +222,6 @@ def test_a_slow_call_still_gets_the_least_number_of_samples():
 def test_a_fast_call_gets_no_more_than_the_most():
     (timing,) = timed(bench(candidate_us=0.5)).timings(())
     assert 150 <= len(timing.pairs[0].candidate_us) <= SCREEN.max_samples + 10
-
-
-def test_answers_to_inputs_of_earlier_calls_may_not_be_faster():
-    cheat = bench()
-    cheat.remembered = {CANDIDATE.id: 20.0, EAGER.id: 1000.0}
-    (finding,) = [f for f in timed(cheat).findings() if f.check == "caching"]
-    assert finding.severity == "suspect" and "earlier ones in 20 us, new ones in" in finding.evidence
-    same = bench()
-    same.noise, same.remembered = 0.2, {CANDIDATE.id: 500.0, EAGER.id: 1000.0}
-    assert not [f for f in timed(same).findings() if f.check == "caching"]
 
 
 def test_outputs_that_are_overwritten_only_when_timed_are_suspected():

@@ -83,7 +83,6 @@ class Blocks:
         side.samples.setdefault(clock, []).extend(reply["samples"])
         side.judge.setdefault(clock, []).extend(reply["judge"])
         side.outside.setdefault(clock, []).extend(reply["outside"])
-        side.new.setdefault(clock, []).extend(reply["new"])
         side.late = side.late or reply["late"]
 
     def slope_us(self, side: Side) -> float | None:

@@ -22,8 +22,6 @@ class Side:
     judge: dict[Clock, list[float]] = field(default_factory=dict)
     outside: dict[Clock, list[float]] = field(default_factory=dict)
     """What the cycles of its calls took beside the judge's window."""
-    new: dict[Clock, list[bool]] = field(default_factory=dict)
-    """Of each sample, whether its inputs were new or those of an earlier call, scaled at most."""
     surcharge_us: float = 0.0
     """Added on the device clock."""
     late: bool = False
@@ -42,11 +40,6 @@ class Side:
         middle = statistics.median(own)
         beyond = sorted(j - o for j, o in zip(self.judge[clock], own, strict=True) if o <= middle)
         return beyond[len(beyond) // 10] - self._layout_us
-
-    def samples_on(self, clock: Clock, *, new: bool) -> list[float]:
-        """Samples of calls on new inputs, or of those on inputs that were there before."""
-        told = self.new.get(clock) or [True] * len(self.samples[clock])
-        return [us for us, is_new in zip(self.samples[clock], told, strict=True) if is_new is new]
 
     def outside_us(self, clock: Clock) -> float:
         """What cycles took beside the judge's window, the lowest tenth: a busy machine only ever adds."""

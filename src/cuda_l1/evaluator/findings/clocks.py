@@ -13,9 +13,6 @@ COLD_BYTES_PER_US = 40_000.0
 """On a CPU the judge's round trip holds the copy of the outputs, and what was stored past the caches is slower to copy:
 8.4 MB by 108 us (a fused RMSNorm against eager's, 2 cores). Twice that is allowed for."""
 
-REMEMBERED_FACTOR, REMEMBERED_US, REMEMBERED_LEAST = 1.5, 20.0, 3
-"""So much faster than new inputs are inputs answered whose answer is remembered; fewer new ones say nothing."""
-
 BUSY_FACTOR, BUSY_US = 4.0, 200.0
 """So much longer than its quickest call before does the reference take on a machine that is no use for measuring."""
 
@@ -37,8 +34,8 @@ class ClockEvidence:
         return self.bandwidth is None
 
     def findings(self, clock: Clock) -> list[Finding]:
-        """Mismatches on one clock, answers that are remembered, and whether the machine was fit to measure on."""
-        return self._contradictions(clock) + self._remembered(clock) + self._busy_machine(clock)
+        """Mismatches on one clock, and whether the machine was fit to measure on."""
+        return self._contradictions(clock) + self._busy_machine(clock)
 
     def _contradictions(self, clock: Clock) -> list[Finding]:
         return self._mismatch(clock) + self._outside_work(clock)
@@ -81,19 +78,6 @@ class ClockEvidence:
 
     def _is_faster(self, clock: Clock) -> bool:
         return statistics.median(p.log_ratio(clock, 1) for p in self.pairs) > 0
-
-    def _remembered(self, clock: Clock) -> list[Finding]:
-        """Suspect where inputs that were there before are answered faster than new ones: drawing can take so long that
-        timed calls share a few sets. The least of the few that are new: a busy machine only adds."""
-        sides = [pair.sides[0] for pair in self.pairs]
-        before, new = ([us for side in sides for us in side.samples_on(clock, new=kind)] for kind in (False, True))
-        if len(new) < REMEMBERED_LEAST or not before:
-            return []
-        usual, least = statistics.median(before), min(new)
-        if least <= REMEMBERED_FACTOR * usual or least - usual <= REMEMBERED_US:
-            return []
-        text = f"timed calls answer inputs of earlier ones in {usual:.0f} us, new ones in {least:.0f} us at the least"
-        return [Finding(check="caching", severity="suspect", evidence=text)]
 
     # ── the machine ───────────────────────────────────────────────────────────────────────────────
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import SystemRandom
 from typing import Any
@@ -25,11 +25,6 @@ from .tensors import leaves, view
 
 KEPT, KEPT_BYTES = 8, 1 << 30
 QUICKEST = 3
-SETS_BYTES = 1 << 30
-QUICK_DRAW_US, QUICK_DRAW_SHARE = 3000.0, 0.5
-"""Inputs are drawn anew for each call where that takes less than this, or than this share of the reference's call."""
-NEW_SHARE = 0.4
-FACTORS = (0.8, 1.25)
 GATE_PATIENCE_S = 0.02
 """A call that has not returned behind the closed gate by then waits for the device itself; its gate is opened."""
 SLOPE_COUNTS, SLOPE_REPEATS = (16, 64), 5
@@ -48,61 +43,27 @@ class Block:
     outside: list[float]
     """What a cycle takes beside the judge's window, where inputs or outputs are in reach; on a CPU the window is all of
     it: empty."""
-    new: list[bool]
-    """Whether inputs like those of a sample had never been laid before."""
     late: bool = False
     """An output changed after its call had returned."""
 
 
 class Supply:
-    """Inputs for timed calls, other ones for each: an answer that is remembered from an earlier call is a wrong one.
+    """Inputs for timed calls, drawn anew for each however long that takes: an answer that is remembered from an earlier
+    call is a wrong one, and a scaled one is drawn from an earlier call, too, where a task is linear."""
 
-    Drawn anew where that is quick; else one of a few sets with its plain floating tensors scaled by a secret factor,
-    and in some calls a new one in the place of one of these: who remembers answers, by whatever key, is slower there.
-    """
-
-    def __init__(self, reference: Reference, reference_us: float) -> None:
+    def __init__(self, reference: Reference) -> None:
         self._reference = reference
-        self._quick_us = max(QUICK_DRAW_US, QUICK_DRAW_SHARE * reference_us)
         self.first = reference.draw()
-        drawn, self._draw_us = self._timed(reference.draw)
-        self._sets = [self.first, drawn]
-        if not self._is_quick and 4 * total_bytes(self.first) < SETS_BYTES:
-            self._sets += [reference.draw(), reference.draw()]
-        _, made_us = self._timed(self._another)
-        self.us = made_us if self._is_quick else made_us + NEW_SHARE * self._draw_us
-        """What one set takes to make, microseconds."""
-        self.is_new = True
-        """Whether the set that was laid last had never been laid before."""
-
-    def _timed(self, make: Callable[[], trials.Inputs]) -> tuple[trials.Inputs, float]:
         begin = time.perf_counter()
-        made = make()
-        synchronize(self._reference.device)
-        return made, (time.perf_counter() - begin) * 1e6
+        self._last = reference.draw()
+        synchronize(reference.device)
+        self.us = (time.perf_counter() - begin) * 1e6
+        """What one set takes to draw, microseconds."""
 
-    @property
-    def _is_quick(self) -> bool:
-        return self._draw_us <= self._quick_us
-
-    def _next(self) -> trials.Inputs:
-        self.is_new = self._is_quick or _random.random() < NEW_SHARE
-        if self.is_new and not self._is_quick:
-            drawn = self._sets[_random.randrange(len(self._sets))] = self._reference.draw()
-            return drawn
-        return self._another()
-
-    def _another(self) -> trials.Inputs:
-        if self._is_quick:
-            return self._reference.draw()
-        chosen = _random.choice(self._sets)
-        if total_bytes(chosen) > SETS_BYTES:
-            return chosen
-        return trials.stress(chosen, _random.uniform(*FACTORS))[0]
-
-    def lay(self, session: Session, *, factor: float = 1.0) -> trials.Inputs:
-        """Put inputs of a next call, times `factor`, under the tensors that the runner looks at; what they are."""
-        inputs = self._next()
+    def lay(self, session: Session, *, factor: float = 1.0, again: bool = False) -> trials.Inputs:
+        """Put inputs of a next call, times `factor`, under the tensors that the runner looks at; what they are.
+        `again`: those of the call before will do, since it is no sample."""
+        inputs = self._last = self._last if again else self._reference.draw()
         if factor != 1.0:
             inputs = trials.stress(inputs, factor)[0]
         if not session.fits(inputs):  # a number among the arguments is another one
@@ -191,7 +152,7 @@ def block_on_cpu(
     """
     course = _Course.of(session, calls, warm, strange)
     block = {"op": "block", "calls": course.total, "patience_s": patience_s, **request}
-    samples, judge, new, late = [], [], [], False
+    samples, judge, late = [], [], False
     for number in range(course.total):
         start = {"op": "go"} if number else block
         if request["stateful"]:
@@ -199,8 +160,7 @@ def block_on_cpu(
             session.send({"op": "state"} if number else block)
             session.receive(patience_s, "putting state back")
             start = {"op": "go"}
-        inputs = supply.lay(session, factor=course.factor(number))
-        new.append(supply.is_new)
+        inputs = supply.lay(session, factor=course.factor(number), again=number < warm)
         begin = time.perf_counter_ns()
         session.send(start)
         reply = session.receive(patience_s, "a timed call")
@@ -213,7 +173,7 @@ def block_on_cpu(
             session.timed_form = _form(reply)
         keep_some(session, inputs, request["slots"], us=samples[-1] + judge[-1], factor=course.factor(number))
     samples, judge = (_without(times, course.odd)[warm:] for times in (samples, judge))
-    return Block(samples, judge, [], _without(new, course.odd)[warm:], late)
+    return Block(samples, judge, [], late)
 
 
 def _without(samples: Sequence[Any], place: int) -> list[Any]:
@@ -262,11 +222,10 @@ def block_on_cuda(
     session.send(
         {"op": "block", "clock": clock, "calls": course.total, "first": first, "patience_s": patience_s, **request}
     )
-    judge, outside, new = [], [], []
+    judge, outside = [], []
     for number in range(course.total):
         sequence = first + number
-        inputs = supply.lay(session, factor=course.factor(number))
-        new.append(supply.is_new)
+        inputs = supply.lay(session, factor=course.factor(number), again=number < warm)
         go = time.perf_counter_ns()
         control.put(Control.GO, sequence)
         if clock == "device":  # enqueued: the call has returned behind the closed gate
@@ -288,7 +247,7 @@ def block_on_cuda(
     reply = session.receive(patience_s, "a timed call")
     session.timed_form, samples = _form(reply), _samples(reply, course.total)
     samples, judge, outside = (_without(times, course.odd)[warm:] for times in (samples, judge, outside))
-    return Block(samples, judge, outside, _without(new, course.odd)[warm:])
+    return Block(samples, judge, outside)
 
 
 def slope_on_cuda(session: Session, supply: Supply, *, patience_s: float) -> float | None:

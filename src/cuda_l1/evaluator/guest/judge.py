@@ -175,7 +175,7 @@ class Judge:
     def prepare(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Make a runner ready for driven calls. The candidate's (`fresh_sets`) comes first and gets new inputs."""
         if self._supply is None or message["fresh_sets"]:
-            self._supply = driving.Supply(self._reference, self._facts.reference_us)
+            self._supply = driving.Supply(self._reference)
         return preparing.prepare(
             self._reference,
             self._facts,
