@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judge_fakes import TASKS, FakeEvaluator
+from judge_fakes import TASKS, FakeEvaluator, FakeReviewer
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import PromptSettings
@@ -15,6 +15,7 @@ from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.search import verdicts
 from cuda_l1.training.judging import Judging
+from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.replies import Grader
 from cuda_l1.training.rounds import Rounds
 from cuda_l1.training.run_directory import StageDirectory
@@ -37,14 +38,17 @@ def alarms() -> list[str]:
     return []
 
 
-def make(archive: Archive, folder: Path, alarms: list[str], **section: Any) -> Rounds:
+def make(
+    archive: Archive, folder: Path, alarms: list[str], *, reviewer: FakeReviewer | None = None, **section: Any
+) -> Rounds:
     judge = Judging([FakeEvaluator()], archive=archive, run="run", within_s=30.0)
+    opinions = Opinions.of(EvaluationSection(), archive, reviewer, alarms.append) if reviewer else None
     return Rounds(
         tasks={task.sha: task for task in TASKS},
         section=ContrastiveSection(**{"min_pass_rate": 0.0, **section}),
         prompting=Prompting(settings=PromptSettings()),
         archive=archive,
-        grade=Grader(judge, EvaluationSection(), "contrastive", model="policy"),
+        grade=Grader(judge, EvaluationSection(), "contrastive", model="policy", opinions=opinions),
         stage=StageDirectory(folder / "contrastive"),
         seed=0,
         alarm=alarms.append,
@@ -146,3 +150,20 @@ def test_a_repeated_round_asks_what_it_asked_before(archive: Archive, tmp_path: 
         assert worth.figures["known_verdicts"] == 1.0
     again.resume(3)
     assert again.ask(3, [A, B]) == rounds.ask(3, [A, B])  # both know the same by now
+
+
+def test_a_jump_that_was_judged_but_not_read_before_an_interruption_is_read_then(
+    archive: Archive, tmp_path: Path, alarms: list[str]
+) -> None:
+    texts = [reply("speed=9.0; cheat"), reply("speed=8.0; cheat"), reply("speed=1.0"), reply("wrong=1")]
+    killed = make(archive, tmp_path, alarms)
+    killed.ask(0, [A])
+    killed.score(0, texts)
+    reviewer = FakeReviewer()
+    again = make(archive, tmp_path, alarms, reviewer=reviewer)
+    again.resume(0)
+    again.ask(0, [A])
+    assert again.score(0, texts).rewards == [1.0, 1.0, 1.0, 0.0], "neither makes the other look familiar"
+    again.ask(1, [A])
+    again.score(1, [reply("speed=2.5"), reply("speed=1.1")])
+    assert len(reviewer.asked) == 3

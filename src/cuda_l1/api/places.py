@@ -30,10 +30,10 @@ def resolve_device(text: str) -> str:
     return device.kind if text == "auto" else text
 
 
-def check_clock(clock: str | None, device: str) -> None:
-    """Raises UsageError for a device clock where there is no device."""
+def check_clock(clock: str | None, device: str, name: str = "--clock") -> None:
+    """Raises UsageError for a device clock where there is no device; `name` is what a person calls the setting."""
     if clock == "device" and device == "cpu":
-        raise UsageError("--clock device: a CPU has no device clock; leave it out, or give --clock call")
+        raise UsageError(f"{name} device: a CPU has no device clock; leave it out, or give {name} call")
 
 
 def data_folder(archive: str | Path | None) -> Path:

@@ -16,15 +16,18 @@ from cuda_l1.search.review import Reviews
 from cuda_l1.types import Clock, Task
 
 
-def parse_reviewer(url: str | None, model: str | None = None) -> ReviewerSettings | None:
-    """The reviewer behind a URL, or None without one. Raises UsageError for what is no URL of an endpoint."""
+def parse_reviewer(
+    url: str | None, model: str | None = None, *, name: str = "--reviewer", model_name: str = "--reviewer-model"
+) -> ReviewerSettings | None:
+    """The reviewer behind a URL, or None without one; `name` and `model_name` are what a person calls the settings.
+
+    Raises UsageError for what is no URL of an endpoint.
+    """
     if url is None:
         if model is not None:
-            raise UsageError(
-                f"--reviewer-model {model}: say where it is served, e.g. --reviewer http://localhost:8000/v1"
-            )
+            raise UsageError(f"{model_name} {model}: say where it is served, e.g. {name} http://localhost:8000/v1")
         return None
-    check_address("--reviewer", url)
+    check_address(name, url)
     return ReviewerSettings(url=url, model=model)
 
 

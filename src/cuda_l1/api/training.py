@@ -8,13 +8,15 @@ from functools import partial
 from pathlib import Path
 
 from cuda_l1 import evaluator as evaluators
-from cuda_l1.api.places import resolve_device
+from cuda_l1.api.places import check_clock, resolve_device
 from cuda_l1.api.pool import default_size, devices_like
+from cuda_l1.api.reviewing import parse_reviewer
 from cuda_l1.api.training_data import prepare
 from cuda_l1.archive import Archive
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
+from cuda_l1.reviewer import Reviewer
 from cuda_l1.training.data import rows_of
 from cuda_l1.training.examples import examples_of
 from cuda_l1.training.recipe import Recipe
@@ -30,12 +32,14 @@ def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Calla
     done are passed over. Raises UsageError, InfrastructureError, ArchiveError.
     """
     stages = {name: STAGES[name].run() for name in names}
+    reviewer_of(recipe.evaluation)
     if recipe.model.path:
         read_checkpoint(recipe.model.path)  # before anything is paid for
     run = RunDirectory.create(resolved(recipe), resume=resume, stages=names)
     with Archive.open(run.archive) as archive:
         prepare(run, archive, on_event)
-        surroundings = Surroundings(archive, partial(evaluators_of, run.recipe.evaluation))
+        evaluation = run.recipe.evaluation
+        surroundings = Surroundings(archive, partial(evaluators_of, evaluation), reviewer_of(evaluation))
         final = run.path
         for name, stage in stages.items():
             if run.stage(name).is_done:
@@ -48,8 +52,12 @@ def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Calla
 
 
 def resolved(recipe: Recipe) -> Recipe:
-    """The recipe with the devices of this machine in place of `auto`. Raises InfrastructureError: no such device."""
+    """The recipe with the devices of this machine in place of `auto`.
+
+    Raises InfrastructureError: no such device; UsageError: what is named is none, or it has no such clock.
+    """
     place = resolve_device(recipe.evaluation.device)
+    check_clock(recipe.evaluation.clock, place, name="evaluation.clock")
     device = resolve_device(recipe.run.device).partition(":")[0]
     return recipe.model_copy(
         update={
@@ -81,6 +89,14 @@ def _from_nothing(run: RunDirectory) -> Path:
     )
     texts = (text for example in asked for text in (example.prompt.system, example.prompt.user, example.completion))
     return make_policy(recipe.model, texts, run.start, seed=recipe.run.seed)
+
+
+def reviewer_of(section: EvaluationSection) -> Reviewer | None:
+    """Who is asked about jumps. Raises UsageError for what is no address."""
+    settings = parse_reviewer(
+        section.reviewer, section.reviewer_model, name="evaluation.reviewer", model_name="evaluation.reviewer_model"
+    )
+    return Reviewer(settings) if settings else None
 
 
 @contextmanager

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cuda_l1.api.training import evaluators_of
+from cuda_l1.api.training import evaluators_of, reviewer_of
 from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.proposers.policy.policy import require_transformers
 from cuda_l1.training.held_out import NAME, evaluate_held_out, read_result
 from cuda_l1.training.judging import Judging
+from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.training.stages import STAGES, Event
 from cuda_l1.training.task_sets import load_task_sets
@@ -39,7 +40,12 @@ def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, 
             on_judgement=lambda done, wanted: on_event(Event(NAME, f"verdict {done} of {wanted}")),
         )
         tasks = load_task_sets(recipe.data, evaluators[0].environment.device).held_out
-        return evaluate_held_out(recipe, run, tasks, policy=policy, archive=archive, judge=judge, on_event=on_event)
+        opinions = Opinions.of(
+            recipe.evaluation, archive, reviewer_of(recipe.evaluation), lambda text: on_event(Event(NAME, text))
+        )
+        return evaluate_held_out(
+            recipe, run, tasks, policy=policy, archive=archive, judge=judge, opinions=opinions, on_event=on_event
+        )
 
 
 def _last(run: RunDirectory) -> Path:

@@ -30,12 +30,22 @@ class Reviews:
     roofline_us: float | None = None
     _told: bool = field(default=False, init=False)
 
-    def of(self, record: Record, task: Task, *, best_before: float | None, within_s: float | None = None) -> Record:
-        """`record`, or where it is a jump over `best_before` the one with an opinion that now stands in its place."""
+    def of(
+        self,
+        record: Record,
+        task: Task,
+        *,
+        best_before: float | None,
+        within_s: float | None = None,
+        roofline_us: float | None = None,
+    ) -> Record:
+        """`record`, or where it is a jump over `best_before` the one with an opinion that now stands in its place.
+
+        `roofline_us` is that of this task, where it is not the one task of all.
+        """
         evaluation, candidate = record.evaluation, record.candidate
-        jump = scoring.jump(
-            evaluation, best_before, clock=self.clock, precision=self.precision, roofline_us=self.roofline_us
-        )
+        least_us = roofline_us if self.roofline_us is None else self.roofline_us
+        jump = scoring.jump(evaluation, best_before, clock=self.clock, precision=self.precision, roofline_us=least_us)
         if jump is None or is_reviewed(record):
             return record
         if self.reviewer is None:

@@ -13,12 +13,14 @@ from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.prompts.tokens import TokenCounter
+from cuda_l1.search.interfaces import SupportsReview
 from cuda_l1.training.checkpoints import saving_faults
 from cuda_l1.training.contrastive_trainer import ContrastiveTrainer, Told
 from cuda_l1.training.grpo import arguments, is_main_process
 from cuda_l1.training.judging import Judge, Judging
 from cuda_l1.training.loading import Loaded, load_policy, save_policy
 from cuda_l1.training.model_card import describe
+from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Grader
 from cuda_l1.training.rounds import Rounds
@@ -47,8 +49,9 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
 
     with _judge(recipe, run, surroundings, on_event) as judge:
         return train(
-            run, tasks, start=start, archive=surroundings.archive, judge=judge, on_event=on_event, beside=beside
-        )
+            run, tasks, start=start, archive=surroundings.archive, judge=judge, reviewer=surroundings.reviewer,
+            on_event=on_event, beside=beside,
+        )  # fmt: skip
 
 
 @contextmanager
@@ -74,6 +77,7 @@ def train(
     start: Path,
     archive: Archive,
     judge: Judge | None,
+    reviewer: SupportsReview | None = None,
     on_event: Say,
     beside: Callable[[Path, dict[str, float]], None] = lambda folder, figures: None,
 ) -> Path:
@@ -93,7 +97,13 @@ def train(
             section=recipe.contrastive,
             prompting=prompting,
             archive=archive,
-            grade=Grader(judge, recipe.evaluation, recipe.prompt.kind, model=f"{start.parent.name}/{start.name}"),
+            grade=Grader(
+                judge,
+                recipe.evaluation,
+                recipe.prompt.kind,
+                model=f"{start.parent.name}/{start.name}",
+                opinions=Opinions.of(recipe.evaluation, archive, reviewer, lambda text: on_event(Event(NAME, text))),
+            ),
             stage=stage,
             seed=recipe.run.seed,
             alarm=lambda text: on_event(Event(NAME, text, {"alarm": text})),

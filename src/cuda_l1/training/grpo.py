@@ -44,7 +44,7 @@ def arguments(recipe: Recipe, folder: Path) -> GRPOConfig:
         bf16=run.on_gpu,
         gradient_checkpointing=run.on_gpu,
         dataloader_pin_memory=run.on_gpu,
-        ddp_timeout=int(recipe.evaluation.within_s) + COLLECTIVE_S,
+        ddp_timeout=judging_s(recipe) + COLLECTIVE_S,
         save_steps=section.checkpoint_every * section.iterations,
         save_total_limit=run.keep_checkpoints,
         logging_steps=section.iterations,
@@ -54,6 +54,11 @@ def arguments(recipe: Recipe, folder: Path) -> GRPOConfig:
         seed=run.seed,
         **_engine(generation),
     )
+
+
+def judging_s(recipe: Recipe) -> int:
+    """How long a round's verdicts may take, with second opinions on them where somebody gives any."""
+    return int(recipe.evaluation.within_s) * (2 if recipe.evaluation.reviewer else 1)
 
 
 def processes() -> int:

@@ -16,6 +16,7 @@ from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.training.judging import Judge
+from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Grader, Scored, Written, check_machine, figures, pass_rate
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
@@ -35,6 +36,7 @@ def evaluate_held_out(
     policy: Path,
     archive: Archive,
     judge: Judge,
+    opinions: Opinions | None = None,
     on_event: Callable[[Event], None],
 ) -> dict[str, Any]:
     """The figures of the policy in a folder on the tasks of the split `held-out`, stored in `RUN/held-out/result.json`.
@@ -58,9 +60,14 @@ def evaluate_held_out(
     sampler = Sampler(recipe, folder, archive, judge.place, lambda text: on_event(Event(NAME, text)))
     questions = sampler.questions(NAME, chosen, recipe.evaluation.held_out_samples, writer)
     replies = sampler.replies(NAME, questions, writer)
-    scored = Grader(judge, recipe.evaluation, recipe.prompt.kind, model=policy.name)(replies)
+    scored = Grader(judge, recipe.evaluation, recipe.prompt.kind, policy.name, opinions)(replies)
     check_machine(scored, "the held-out tasks")
-    result = {"policy": str(policy.relative_to(run.path)), "policy_sha": sha, **summarised(replies, scored)}
+    result = {
+        "policy": str(policy.relative_to(run.path)),
+        "policy_sha": sha,
+        "denominator": recipe.evaluation.denominator,
+        **summarised(replies, scored),
+    }
     _write(folder.path / RESULT, result)
     return result
 
@@ -68,7 +75,7 @@ def evaluate_held_out(
 def summarised(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, Any]:
     """Shares over all replies, also by how many variants their question showed, and over the best reply to each task.
 
-    `speedup_best_of_task` is the geometric mean over all tasks; one without a right reply counts 1.0, the original.
+    `speedup_best_of_task` is the geometric mean over all tasks; one without a right reply counts 1.0, the denominator.
     """
     by_shown: dict[int, list[Scored]] = defaultdict(list)
     best: dict[str, float] = {}

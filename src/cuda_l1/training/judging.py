@@ -141,7 +141,6 @@ class Judging:
 
     def _one(self, evaluator: SupportsEvaluate, asked: Asked) -> Judgement:
         task, candidate = asked
-        best = self._archive.exemplars.draw(task.sha, _TOP, seed=0, environment_key=self.place)
         try:
             record = verdict(
                 task,
@@ -150,11 +149,17 @@ class Judging:
                 archive=self._archive,
                 evaluator=evaluator,
                 run=self._run,
-                best_so_far=best[0].score if best else None,
+                best_so_far=best_speedup(self._archive, task.sha, self.place),
             )
         except (InfrastructureError, TaskError) as error:
             return Judgement(None, fault=str(error))
         return Judgement(record)
+
+
+def best_speedup(archive: Archive, task_sha: str, place: str) -> float | None:
+    """Of the fastest variant that counts of those that the archive has from a place; None where it has none."""
+    best = archive.exemplars.draw(task_sha, _TOP, seed=0, environment_key=place)
+    return best[0].score if best else None
 
 
 def _taken(from_queue: queue.SimpleQueue[Item], within_s: float) -> Item | None:

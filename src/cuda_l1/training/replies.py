@@ -1,4 +1,5 @@
-"""What a policy's replies are worth: parsed, judged, rewarded. Without torch."""
+"""What a policy's replies are worth: parsed, judged, read by a reviewer where it is hard to believe, rewarded. Without
+torch."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from typing import NamedTuple
 from cuda_l1 import scoring
 from cuda_l1.errors import InfrastructureError
 from cuda_l1.prompts.reply import ParsedReply, ReplyKind, parse_reply
+from cuda_l1.training.denominators import Denominators
 from cuda_l1.training.judging import Asked, Judge, Judgement
+from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.sections import EvaluationSection
 from cuda_l1.types import Candidate, Cost, Origin, Prompt, Task, detect_language
 
@@ -26,13 +29,16 @@ class Written(NamedTuple):
     ended: bool
     """Whether the policy ended it; else it met the limit of its length."""
     tokens: int
+    best_before: float | None = None
+    """The best speed-up that was known of the task when it was asked, against eager; None: none."""
 
 
 class Scored(NamedTuple):
     """What came of a reply."""
 
     reward: float | None
-    """Speed-up; 0 for a failure and for a reply without code; None where the machine failed."""
+    """Speed-up over `evaluation.denominator`; 0 for a failure and for a reply without code; None where the machine
+    failed."""
     is_right: bool = False
     """Executable and correct, and nothing suspected."""
     problem: str | None = None
@@ -70,19 +76,23 @@ class Grader:
     """Of the questions."""
     model: str
     """Who writes, for the origins of candidates."""
+    opinions: Opinions | None = None
+    """Asked about jumps; None: they are taken as they are."""
 
     def __call__(self, replies: Sequence[Written]) -> list[Scored]:
         """One for each reply, in order. All candidates are handed to the judge at once. Raises ArchiveError."""
         parsed = [self._parsed(reply) for reply in replies]
-        wanted = [
-            Asked(reply.task, self._candidate(reply, one.source, one.design))
-            for reply, one in zip(replies, parsed, strict=True)
-            if one.source is not None
-        ]
-        judged = iter(self.judge(wanted))
-        return [
-            Scored(0.0, problem=one.problem) if one.source is None else self._rewarded(next(judged)) for one in parsed
-        ]
+        pairs = [(reply, one) for reply, one in zip(replies, parsed, strict=True) if one.source is not None]
+        wanted = [Asked(reply.task, self._candidate(reply, one.source or "", one.design)) for reply, one in pairs]
+        denominators = Denominators(self.evaluation, [each.task for each in wanted])
+        found = self.judge([*wanted, *denominators.asked])
+        denominators.learn(found[len(wanted) :])
+        judged = found[: len(wanted)]
+        if self.opinions is not None:
+            before = [denominators.at_least(reply.best_before, reply.task) for reply, _ in pairs]
+            judged = self.opinions.on(wanted, judged, before)
+        rewarded = iter(self._rewarded(one, denominators.of(a.task)) for a, one in zip(wanted, judged, strict=True))
+        return [Scored(0.0, problem=one.problem) if one.source is None else next(rewarded) for one in parsed]
 
     def _parsed(self, reply: Written) -> ParsedReply:
         ending = "stop" if reply.ended else "length"
@@ -106,11 +116,11 @@ class Grader:
             rationale=design[:RATIONALE_CHARACTERS],
         )
 
-    def _rewarded(self, judgement: Judgement) -> Scored:
-        if judgement.record is None:
+    def _rewarded(self, judgement: Judgement, denominator: float | None) -> Scored:
+        if judgement.record is None or denominator is None:
             return Scored(None, judgement=judgement)
         found, clock, precision = judgement.record.evaluation, self.evaluation.clock, self.evaluation.precision
-        reward = scoring.reward(found, clock, precision)
+        reward = scoring.reward(found, clock, precision) / denominator
         return Scored(reward, scoring.counts(found, precision), judgement=judgement)
 
 
@@ -141,6 +151,7 @@ def figures(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, f
         "unique_replies": len({reply.text for reply in replies}) / len(replies) if replies else 0.0,
         "known_verdicts": _share(each.is_known for each in judged),
         "faults": _share(each.record is None for each in judged),
+        "suspected": _share(bool(each.record and each.record.evaluation.suspects()) for each in judged),
         **speedups,
         **({"speedup_best": max(right)} if right else {}),
     }

@@ -17,6 +17,7 @@ from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.scoring import Moments
+from cuda_l1.training.judging import best_speedup
 from cuda_l1.training.replies import Grader, Scored, Written, check_machine, figures, pass_rate
 from cuda_l1.training.run_directory import StageDirectory
 from cuda_l1.training.sections import ContrastiveSection
@@ -35,6 +36,15 @@ class Worth(NamedTuple):
     figures: dict[str, float]
 
 
+class Asked(NamedTuple):
+    """The question to a group."""
+
+    task: Task
+    prompt: Prompt
+    best: float | None
+    """The task's best speed-up by then."""
+
+
 @dataclass
 class Rounds:
     """Writes the questions of a stage's rounds and says what the replies are worth."""
@@ -51,7 +61,7 @@ class Rounds:
     """Hears what a person should know of."""
     _moments: dict[str, Moments] = field(default_factory=dict, init=False)
     """By the sha of the task."""
-    _asked: list[tuple[Task, Prompt]] = field(default_factory=list, init=False)
+    _asked: list[Asked] = field(default_factory=list, init=False)
     _stored: dict[int, list[dict[str, Any]]] = field(default_factory=dict, init=False)
 
     def resume(self, first: int) -> None:
@@ -65,13 +75,17 @@ class Rounds:
         """The question of each group of round `number`, one for each of `shas`. Raises UsageError, ArchiveError."""
         stored = self._stored.get(number, [])
         if [row["task"] for row in stored] == list(shas):
-            prompts = [Prompt.model_validate(row["prompt"]) for row in stored]
+            self._asked = [
+                Asked(self.tasks[row["task"]], Prompt.model_validate(row["prompt"]), row.get("best")) for row in stored
+            ]
         else:
-            prompts = [self._question(number, group, self.tasks[sha]) for group, sha in enumerate(shas)]
-            groups = [{"task": s, "prompt": p.model_dump(mode="json")} for s, p in zip(shas, prompts, strict=True)]
+            self._asked = [self._question(number, group, self.tasks[sha]) for group, sha in enumerate(shas)]
+            groups = [
+                {"task": one.task.sha, "prompt": one.prompt.model_dump(mode="json"), "best": one.best}
+                for one in self._asked
+            ]
             self.stage.append(PROMPTS, {"round": number, "groups": groups})
-        self._asked = [(self.tasks[sha], prompt) for sha, prompt in zip(shas, prompts, strict=True)]
-        return prompts
+        return [one.prompt for one in self._asked]
 
     def score(self, number: int, texts: Sequence[tuple[str, bool, int]]) -> Worth:
         """What the replies (text, whether it was ended, tokens) to the round's questions are worth, each question's
@@ -81,8 +95,11 @@ class Rounds:
         round are right.
         """
         size = len(texts) // len(self._asked)
-        asked = (pair for pair in self._asked for _ in range(size))
-        replies = [Written(*pair, text, ended, n) for pair, (text, ended, n) in zip(asked, texts, strict=True)]
+        asked = (one for one in self._asked for _ in range(size))
+        replies = [
+            Written(one.task, one.prompt, text, ended, tokens, one.best)
+            for one, (text, ended, tokens) in zip(asked, texts, strict=True)
+        ]
         scored = self.grade(replies)
         self._check(number, scored)
         rewards = [each.reward for each in scored]
@@ -95,11 +112,12 @@ class Rounds:
             self.alarm(f"round {number + 1}: no group has replies of different reward, so nothing is learned from it")
         return Worth(rewards, found, {**figures(replies, scored), "flat_groups": flat})
 
-    def _question(self, number: int, group: int, task: Task) -> Prompt:
+    def _question(self, number: int, group: int, task: Task) -> Asked:
         seed = (self.seed << 40) + (number << 16) + group
         sampler, place = self.section.sampler, self.grade.judge.place
         exemplars = self.archive.exemplars.draw(task.sha, sampler, seed=seed, environment_key=place)
-        return self.prompting.render(task, exemplars, ())
+        best = best_speedup(self.archive, task.sha, place)
+        return Asked(task, self.prompting.render(task, exemplars, ()), best)
 
     def _check(self, number: int, scored: Sequence[Scored]) -> None:
         check_machine(scored, f"round {number + 1}")
@@ -118,7 +136,7 @@ class Rounds:
                 self._moments[sha] = self._moments.get(sha, Moments()).after([reward])
 
     def _advantages(self, groups: Sequence[Sequence[float | None]]) -> list[float]:
-        counted = [self._shaped(raw, task.sha) for raw, (task, _) in zip(groups, self._asked, strict=True)]
+        counted = [self._shaped(raw, asked.task.sha) for raw, asked in zip(groups, self._asked, strict=True)]
         return [value for group in scoring.advantages(counted, self.section.scale) for value in group]
 
     def _shaped(self, rewards: Sequence[float | None], task_sha: str) -> list[float | None]:

@@ -9,10 +9,10 @@ now; only what is missing of its replies is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import GenerationSettings
@@ -21,6 +21,7 @@ from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.proposers.policy.proposer import seed_of
+from cuda_l1.training.judging import best_speedup
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Written
 from cuda_l1.training.run_directory import StageDirectory
@@ -37,6 +38,8 @@ class Question(NamedTuple):
 
     task: Task
     prompt: Prompt
+    best: float | None
+    """The task's best speed-up by then."""
 
 
 def policy_of(folder: Path, recipe: Recipe) -> Policy:
@@ -73,15 +76,16 @@ class Sampler:
         by_sha = {task.sha: task for task in tasks}
         for row in self.stage.rows(PROMPTS):
             if row["name"] == name:
-                return [Question(by_sha[q["task"]], Prompt.model_validate(q["prompt"])) for q in row["questions"]]
+                return [_stored(q, by_sha) for q in row["questions"]]
         prompting = self._prompting(policy())
         asked: list[Question] = []
         for task in tasks:
             try:
-                asked += [Question(task, self._prompt(prompting, name, task, i)) for i in range(samples)]
+                best = best_speedup(self.archive, task.sha, self.place)
+                asked += [Question(task, self._prompt(prompting, name, task, i), best) for i in range(samples)]
             except UsageError as error:
                 self.say(f"{task.name} is left out: {error}")
-        rows = [{"task": one.task.sha, "prompt": one.prompt.model_dump(mode="json")} for one in asked]
+        rows = [{"task": q.task.sha, "prompt": q.prompt.model_dump(mode="json"), "best": q.best} for q in asked]
         self.stage.append(PROMPTS, {"name": name, "questions": rows})
         return asked
 
@@ -100,7 +104,7 @@ class Sampler:
             self.say(f"reply {batch.stop} of {len(questions)}")
         return [_written(question, stored[index]) for index, question in enumerate(questions)]
 
-    def _batch(self, name: str, questions: Sequence[Question], batch: range, policy: Policy) -> list[dict[str, object]]:
+    def _batch(self, name: str, questions: Sequence[Question], batch: range, policy: Policy) -> list[dict[str, Any]]:
         prompts = [questions[index].prompt for index in batch]
         seeds = [seed_of(self.recipe.run.seed, f"{name} {questions[index].prompt.sha}", index) for index in batch]
         found = zip(batch, policy.generate(prompts, seeds), strict=True)
@@ -122,5 +126,10 @@ class Sampler:
         return prompting.render(task, exemplars, ())
 
 
-def _written(question: Question, row: dict[str, object]) -> Written:
-    return Written(question.task, question.prompt, str(row["text"]), bool(row["ended"]), int(str(row["tokens"])))
+def _stored(row: dict[str, Any], tasks: Mapping[str, Task]) -> Question:
+    return Question(tasks[row["task"]], Prompt.model_validate(row["prompt"]), row.get("best"))
+
+
+def _written(question: Question, row: dict[str, Any]) -> Written:
+    task, prompt, best = question
+    return Written(task, prompt, row["text"], row["ended"], row["tokens"], best)

@@ -193,9 +193,18 @@ class EvaluationSection(Frozen):
     """Of the rewards; None: device time on a GPU, the time that a caller waits on a CPU."""
     precision: Precision = "default"
     """The least exact class of a success."""
+    denominator: Literal["reference", "best-baseline"] = "reference"
+    """What a reward of 1 is as fast as: the task's reference, or the fastest of its baselines of a class that counts,
+    each of which is judged once for every task, as candidates are. One task's rewards are all divided by the same
+    figure, so that `smoothed` and `rank`, and `scale = "group"`, learn the same from either."""
+    reviewer: str | None = None
+    """URL of an OpenAI-compatible endpoint that is asked about jumps in speed-up, as `--reviewer`; None: nobody."""
+    reviewer_model: str | None = None
+    """None: the only one that the endpoint serves."""
     limits: Limits = Limits()
     within_s: float = Field(1800.0, gt=0)
-    """For the verdicts on all replies of a round; what takes longer is the machine's fault, and teaches nothing."""
+    """For the verdicts on all replies of a round; what takes longer is the machine's fault, and teaches nothing. As
+    long again for all of a round's second opinions."""
     held_out_tasks: int = Field(64, ge=1)
     """Tasks that decided nothing, for the one evaluation of a finished run, at most."""
     held_out_samples: int = Field(8, ge=1)

@@ -27,6 +27,7 @@ from cuda_l1.training.judging import Judge, Judging
 from cuda_l1.training.likelihood import train_on
 from cuda_l1.training.loading import load_policy, save_policy
 from cuda_l1.training.model_card import describe
+from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Grader, Scored, Written, check_machine, figures, pass_rate
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
@@ -59,7 +60,9 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
             ),
         )
         sets = load_task_sets(recipe.data, evaluators[0].environment.device)
-        return SelfSupervised(recipe, run, sets, surroundings.archive, judge, on_event).train(start)
+        archive, reviewer = surroundings.archive, surroundings.reviewer
+        opinions = Opinions.of(recipe.evaluation, archive, reviewer, lambda text: on_event(Event(NAME, text)))
+        return SelfSupervised(recipe, run, sets, archive, judge, on_event, opinions).train(start)
 
 
 class Lesson(NamedTuple):
@@ -86,6 +89,7 @@ class SelfSupervised:
     archive: Archive
     judge: Judge
     on_event: Say
+    opinions: Opinions | None = None
 
     @property
     def stage(self) -> StageDirectory:
@@ -132,7 +136,8 @@ class SelfSupervised:
             questions = sampler.questions(name, tasks, self.section.samples, writer)
             replies[split] = sampler.replies(name, questions, writer)
         written_s = time.monotonic() - begun
-        grade = Grader(self.judge, self.recipe.evaluation, self.recipe.prompt.kind, model=str(folder.name))
+        recipe = self.recipe
+        grade = Grader(self.judge, recipe.evaluation, recipe.prompt.kind, folder.name, self.opinions)
         asked = {split: Asked(each, grade(each)) for split, each in replies.items()}
         self._say(
             f"round {number}: {written_s:.0f} s of writing, {time.monotonic() - begun - written_s:.0f} s of judging"

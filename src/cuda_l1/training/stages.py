@@ -13,7 +13,7 @@ from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
     from cuda_l1.archive import Archive
-    from cuda_l1.search.interfaces import SupportsEvaluate
+    from cuda_l1.search.interfaces import SupportsEvaluate, SupportsReview
     from cuda_l1.training.recipe import Recipe
     from cuda_l1.training.run_directory import RunDirectory
 
@@ -38,6 +38,8 @@ class Surroundings(NamedTuple):
     evaluators: Callable[[], AbstractContextManager[Sequence[SupportsEvaluate]]]
     """Opens the evaluators of `[evaluation]`, one a device or lane, each for one thread at a time. Verdicts
     come through `search.verdict` with one of them."""
+    reviewer: SupportsReview | None = None
+    """Who gives a second opinion on jumps in speed-up; None: nobody."""
 
 
 class RunStage(Protocol):
