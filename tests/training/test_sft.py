@@ -210,8 +210,8 @@ def test_the_same_seed_makes_the_same_policy_which_writes_any_text(tmp_path: Pat
 
     from cuda_l1.training.policy_model import make_policy
 
-    section = recipe(tmp_path / "run").model
-    one, two, other = (make_policy(section, ["x = 1\n"], tmp_path / f"p{n}", seed=n // 2) for n in range(3))
+    seeded = [recipe(tmp_path / "run", run={"seed": number // 2}) for number in range(3)]
+    one, two, other = (make_policy(each, ["x = 1\n"], tmp_path / f"p{n}") for n, each in enumerate(seeded))
     assert same(one, two) and not same(one, other)
     tokenizer = AutoTokenizer.from_pretrained(one)
     text = "def f(x):\n\treturn 'äöü ☃' # \x7f\n"

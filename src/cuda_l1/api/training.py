@@ -88,7 +88,7 @@ def _from_nothing(run: RunDirectory) -> Path:
         rows_of(recipe, run), settings=recipe.prompt.settings, exemplars=recipe.sft.exemplars, seed=recipe.run.seed
     )
     texts = (text for example in asked for text in (example.prompt.system, example.prompt.user, example.completion))
-    return make_policy(recipe.model, texts, run.start, seed=recipe.run.seed)
+    return make_policy(recipe, texts, run.start)
 
 
 def reviewer_of(section: EvaluationSection) -> Reviewer | None:

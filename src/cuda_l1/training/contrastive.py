@@ -125,7 +125,13 @@ def train(
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if judge is not None:
         model = trainer.accelerator.unwrap_model(trainer.model)
-        save_policy(model, policy.tokenizer, stage.final, beside=lambda folder: beside(folder, told.latest))
+        save_policy(
+            model,
+            policy.tokenizer,
+            stage.final,
+            recipe=recipe,
+            beside=lambda folder: beside(folder, told.latest),
+        )
     trainer.accelerator.wait_for_everyone()
     return stage.final
 

@@ -20,6 +20,11 @@ from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.training.recipe import Recipe
 
+WHOLE = 1 << 50
+"""Bytes of a shard where there is to be one."""
+HEADER = 1 << 16
+"""Bytes of a shard besides its tensors: their names and places, generously."""
+
 
 class Loaded(NamedTuple):
     """Model and tokenizer, and the adapters that are to be trained in place of the weights."""
@@ -85,16 +90,32 @@ def _adapters(recipe: Recipe) -> LoraConfig | None:
     return LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
 
 
-def save_policy(model: Any, tokenizer: Any, folder: Path, *, beside: Callable[[Path], None]) -> None:
-    """Writes a model whole or not at all, adapters merged into its weights, so that anything can load it.
+def save_policy(
+    model: Any,
+    tokenizer: Any,
+    folder: Path,
+    *,
+    recipe: Recipe,
+    beside: Callable[[Path], None] = lambda folder: None,
+) -> None:
+    """Writes a model whole or not at all, adapters merged into its weights, so that anything can load it; `[run]` says
+    in which files and precision. Servers that heed `generation_config.json` sample as `[generation]` says.
 
-    `beside` writes what else belongs into the folder that it is given.
+    The model is not to be trained on afterwards. `beside` writes what else belongs into the folder that it is given.
     """
     merged = model.merge_and_unload() if isinstance(model, PeftModel) else model
+    if recipe.run.bf16_weights:
+        merged = merged.to(torch.bfloat16)
+    asked = recipe.generation
+    merged.generation_config.update(do_sample=True, temperature=asked.temperature, top_p=asked.top_p, top_k=0)
     partial = folder.with_name(f"{folder.name}.partial")
     with file_faults(folder):
         shutil.rmtree(partial, ignore_errors=True)
-        merged.save_pretrained(partial)
+        merged.save_pretrained(partial, max_shard_size=_shard_bytes(recipe.run.shard_mib))
         tokenizer.save_pretrained(partial)
         beside(partial)
         partial.replace(folder)
+
+
+def _shard_bytes(mib: int | None) -> int:
+    return WHOLE if mib is None else (mib << 20) - HEADER

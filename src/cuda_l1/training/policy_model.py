@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, set_seed
 
-from cuda_l1.archive.faults import file_faults
 from cuda_l1.errors import UsageError
+from cuda_l1.training.loading import save_policy
+from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.sections import ModelSection
 
 PAD, START, END = "<|pad|>", "<|im_start|>", "<|im_end|>"
@@ -26,19 +26,13 @@ CHAT_TEMPLATE = (
 """ChatML. Line ends are in expressions: Jinja takes away those that stand before a tag."""
 
 
-def make_policy(section: ModelSection, texts: Iterable[str], folder: Path, *, seed: int) -> Path:
-    """Writes a decoder of `section`'s sizes and a tokenizer trained on `texts` into `folder`, and returns it.
+def make_policy(recipe: Recipe, texts: Iterable[str], folder: Path) -> Path:
+    """Writes a decoder of the sizes of `[model]` and a tokenizer trained on `texts` into `folder`, and returns it.
 
     The same arguments give the same weights. Raises UsageError for sizes that do not go together.
     """
-    tokenizer = train_tokenizer(texts, section.vocabulary, section.context)
-    model = decoder(section, tokenizer, seed=seed)
-    with file_faults(folder):
-        partial = folder.with_name(f"{folder.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        model.save_pretrained(partial)
-        tokenizer.save_pretrained(partial)
-        partial.replace(folder)
+    tokenizer = train_tokenizer(texts, recipe.model.vocabulary, recipe.model.context)
+    save_policy(decoder(recipe.model, tokenizer, seed=recipe.run.seed), tokenizer, folder, recipe=recipe)
     return folder
 
 

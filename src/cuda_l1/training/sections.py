@@ -228,6 +228,12 @@ class RunSection(Frozen):
     """Where curves go beside `metrics.jsonl`."""
     keep_checkpoints: int = Field(2, ge=1)
     """The latest so many checkpoints of a stage stay."""
+    shard_mib: int | None = Field(None, ge=1)
+    """A policy is written in files of at most so many MiB, save one that holds a single larger tensor; None: in one.
+    Step checkpoints, which hold the optimiser's state in one file anyway, are as the trainer writes them."""
+    bf16_weights: bool = False
+    """Write policies in bfloat16: half the size, rounded to 8 bits of precision, which is where the next stage begins.
+    """
 
     @property
     def on_gpu(self) -> bool:

@@ -202,6 +202,7 @@ class SelfSupervised:
             model,
             policy.tokenizer,
             own.final,
+            recipe=self.recipe,
             beside=lambda place: describe(place, self.run, NAME, start=start, figures={}),
         )
         for checkpoint in own.path.glob("checkpoint-*"):

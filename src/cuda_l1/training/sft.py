@@ -50,7 +50,7 @@ def run(
         train, validation, policy=policy, settings=recipe.sft, recipe=recipe, stage=stage, watching=watching,
         resume=resume,
     )  # fmt: skip
-    save_policy(model, policy.tokenizer, stage.final, beside=beside.describe)
+    save_policy(model, policy.tokenizer, stage.final, recipe=recipe, beside=beside.describe)
     return stage.final
 
 

@@ -1,0 +1,85 @@
+"""How policies are written: in parts of a size that is asked for, in which precision, and what servers read beside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("trl", reason="needs transformers and TRL")
+
+import torch
+from small_policy import save_policy as small_policy
+
+from cuda_l1.config import GenerationSettings
+from cuda_l1.errors import UsageError
+from cuda_l1.proposers.policy.checkpoint import read_checkpoint
+from cuda_l1.proposers.policy.policy import Policy
+from cuda_l1.training.loading import load_policy
+from cuda_l1.training.policy_model import make_policy
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.types import Prompt
+
+Make = Callable[..., Recipe]
+WIDER = {"hidden": 192, "intermediate": 528, "layers": 2}
+PROMPT = Prompt(system="s", user="u", template="t")
+
+
+def loaded(folder: Path, recipe: Recipe) -> dict[str, Any]:
+    return dict(load_policy(folder, recipe, longest=64).model.state_dict())
+
+
+def test_a_policy_in_shards_is_the_same_policy(tmp_path: Path, recipe: Make) -> None:
+    whole = recipe(tmp_path / "run", model=WIDER)
+    parts = recipe(tmp_path / "run", model=WIDER, run={"shard_mib": 1})
+    one, many = (make_policy(each, ["x = 1\n"], tmp_path / n) for n, each in (("one", whole), ("many", parts)))
+    assert [file.name for file in one.glob("*.safetensors")] == ["model.safetensors"]
+    sizes = {file.name: file.stat().st_size for file in many.glob("*.safetensors")}
+    assert len(sizes) >= 4 and max(sizes.values()) <= 1 << 20, sizes
+    named = json.loads((many / "model.safetensors.index.json").read_text())["weight_map"]
+    assert set(named.values()) == set(sizes)
+    left, right = loaded(one, whole), loaded(many, parts)
+    assert left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+    settings = GenerationSettings(max_new_tokens=4, temperature=0.0)
+    said = [Policy.load(read_checkpoint(each), settings, "cpu").generate([PROMPT], [0]) for each in (one, many)]
+    assert said[0] == said[1] and said[0][0] is not None
+
+
+def test_a_shard_that_is_lost_is_named(tmp_path: Path, recipe: Make) -> None:
+    parts = recipe(tmp_path / "run", model=WIDER, run={"shard_mib": 1})
+    folder = make_policy(parts, ["x = 1\n"], tmp_path / "many")
+    sorted(folder.glob("*.safetensors"))[1].unlink()
+    with pytest.raises(UsageError, match=r"many: cannot be loaded: .*model-00002-of"):
+        load_policy(folder, parts, longest=64)
+
+
+def test_half_of_the_size_is_half_of_the_precision(tmp_path: Path, recipe: Make) -> None:
+    full, half = recipe(tmp_path / "run"), recipe(tmp_path / "run", run={"bf16_weights": True})
+    one, other = make_policy(full, ["x = 1\n"], tmp_path / "full"), make_policy(half, ["x = 1\n"], tmp_path / "half")
+    sizes = [(folder / "model.safetensors").stat().st_size for folder in (one, other)]
+    assert sizes[1] == pytest.approx(sizes[0] / 2, rel=0.05)
+    left, right = loaded(one, full), loaded(other, half)
+    assert all(torch.equal(left[name].bfloat16().float(), right[name]) for name in left)
+    assert {each.dtype for each in right.values()} == {torch.float32}, "training goes on in full precision"
+
+
+def test_a_server_samples_as_training_did(tmp_path: Path, recipe: Make) -> None:
+    asked = recipe(tmp_path / "run", generation={"temperature": 0.6, "top_p": 0.9})
+    folder = make_policy(asked, ["x = 1\n"], tmp_path / "policy")
+    found = json.loads((folder / "generation_config.json").read_text())
+    assert (found["do_sample"], found["temperature"], found["top_p"], found["top_k"]) == (True, 0.6, 0.9, 0)
+    assert found["eos_token_id"] == json.loads((folder / "config.json").read_text())["eos_token_id"]
+
+
+def test_a_model_of_others_keeps_its_own_ends(tmp_path: Path, recipe: Make) -> None:
+    from cuda_l1.training.loading import save_policy
+
+    chosen = recipe(tmp_path / "run")
+    theirs = small_policy(tmp_path / "theirs", taught=False)
+    policy = load_policy(theirs, chosen, longest=64)
+    policy.model.generation_config.eos_token_id = [1, 2]
+    save_policy(policy.model, policy.tokenizer, tmp_path / "ours", recipe=chosen)
+    assert json.loads((tmp_path / "ours" / "generation_config.json").read_text())["eos_token_id"] == [1, 2]
