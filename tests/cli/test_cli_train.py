@@ -89,7 +89,12 @@ def test_from_nothing_to_a_checkpoint_and_not_twice(run: Run, recipe: Path, tmp_
         (["--set", "data.tasks=['builtin']"], 2, "every task of builtin is left out, since others evaluate on it"),
         (["--set", "data.tasks=['nothing.py']"], 2, "nothing.py"),
         (["--set", "data.techniques=['fuson']"], 2, "fuson"),
-        (["--set", "run.device=cuda"], 3, "no NVIDIA GPU"),
+        (["--set", "run.device=cuda"], 3, "run.device cuda: this machine shows no NVIDIA GPU"),
+        (["--set", "evaluation.device=cuda:6,cuda:7"], 3, "evaluation.device cuda:6: this machine shows no NVIDIA GPU"),
+        (["--set", "evaluation.device=cpu,cpu"], 2, "evaluation.device cpu,cpu: several are named as cuda:6,cuda:7"),
+        (["--set", "evaluation.clock=device"], 2, "evaluation.clock device: a CPU has no device clock"),
+        (["--set", "evaluation.reviewer=wise"], 2, "evaluation.reviewer wise: is not the address of an endpoint"),
+        (["--set", "evaluation.reviewer_model=m"], 2, "evaluation.reviewer_model m: say where it is served"),
         (["--set", "model.path=nowhere"], 2, "checkpoint nowhere: no such folder"),
         (["--resume"], 2, "out: no run there to resume"),
     ],
@@ -98,6 +103,13 @@ def test_a_mistake_is_one_line(run: Run, recipe: Path, words: list[str], code: i
     done = run("train", "sft", recipe, *words)
     assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
     assert done.stderr.strip().count("\n") == 0
+
+
+@pytest.mark.parametrize("name", ["one-gpu", "lora-7b", "node8-7b", "paper-overlap"])
+def test_a_recipe_for_a_gpu_ends_at_once_where_there_is_none(run: Run, name: str, tmp_path: Path) -> None:
+    done = run("train", "all", Path(__file__).parents[2] / "recipes" / f"{name}.toml")
+    assert done.exit_code == 3 and "this machine shows no NVIDIA GPU; `cuda-l1 doctor`" in done.stderr, done.stderr
+    assert done.stderr.strip().count("\n") == 0 and not (tmp_path / "runs").exists()
 
 
 def test_a_mistake_stands_in_nobodys_way(run: Run, recipe: Path) -> None:

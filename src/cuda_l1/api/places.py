@@ -14,15 +14,16 @@ UNCONFINED = (
 """What people are told where nothing walls candidates off."""
 
 
-def resolve_device(text: str) -> str:
+def resolve_device(text: str, name: str = "--device") -> str:
     """`cpu`, `cuda` or `cuda:N` for `auto` or one of these, without loading torch.
 
-    Raises UsageError for any other text, InfrastructureError for a GPU that is not there.
+    `name` is what a person calls the setting. Raises UsageError for any other text, InfrastructureError for a GPU that
+    is not there.
     """
     from cuda_l1.evaluator.environment import find_device
 
     try:
-        device = find_device(text)
+        device = find_device(text, name=name)
     except UsageError as error:
         if re.fullmatch(r"cuda(:\d+)?", text):
             raise InfrastructureError(str(error)) from error

@@ -14,6 +14,7 @@ from cuda_l1.api.reviewing import parse_reviewer
 from cuda_l1.api.training_data import prepare
 from cuda_l1.archive import Archive
 from cuda_l1.config import EvaluatorSettings
+from cuda_l1.errors import UsageError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.reviewer import Reviewer
@@ -31,11 +32,12 @@ def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Calla
     A stage begins from the latest finished one before it in the run, else from the recipe's model. Stages that are
     done are passed over. Raises UsageError, InfrastructureError, ArchiveError.
     """
+    recipe = resolved(recipe)
     stages = {name: STAGES[name].run() for name in names}
     reviewer_of(recipe.evaluation)
     if recipe.model.path:
         read_checkpoint(recipe.model.path)  # before anything is paid for
-    run = RunDirectory.create(resolved(recipe), resume=resume, stages=names)
+    run = RunDirectory.create(recipe, resume=resume, stages=names)
     with Archive.open(run.archive) as archive:
         prepare(run, archive, on_event)
         evaluation = run.recipe.evaluation
@@ -56,12 +58,14 @@ def resolved(recipe: Recipe) -> Recipe:
 
     Raises InfrastructureError: no such device; UsageError: what is named is none, or it has no such clock.
     """
-    place = resolve_device(recipe.evaluation.device)
-    check_clock(recipe.evaluation.clock, place, name="evaluation.clock")
-    device = resolve_device(recipe.run.device).partition(":")[0]
+    places = [resolve_device(each, name="evaluation.device") for each in recipe.evaluation.places]
+    if len(places) > 1 and not all(each.startswith("cuda:") for each in places):
+        raise UsageError(f"evaluation.device {recipe.evaluation.device}: several are named as cuda:6,cuda:7")
+    check_clock(recipe.evaluation.clock, places[0], name="evaluation.clock")
+    device = resolve_device(recipe.run.device, name="run.device").partition(":")[0]
     return recipe.model_copy(
         update={
-            "evaluation": recipe.evaluation.model_copy(update={"device": place}),
+            "evaluation": recipe.evaluation.model_copy(update={"device": ",".join(places)}),
             "run": recipe.run.model_copy(update={"device": device}),
         }
     )
@@ -101,13 +105,21 @@ def reviewer_of(section: EvaluationSection) -> Reviewer | None:
 
 @contextmanager
 def evaluators_of(section: EvaluationSection) -> Iterator[list[Evaluator]]:
-    """As many as cores and memory allow, on every GPU like the one that is named."""
-    places = devices_like(section.device)
-    count = default_size(len(places), on_gpu=section.device.startswith("cuda"))
+    """As many as the recipe says, or as cores and memory allow, on the GPUs that are named; `cuda` names every one like
+    the first.
+
+    Raises UsageError where they are not of one kind: their figures cannot be compared.
+    """
+    places = list(section.places) if len(section.places) > 1 else devices_like(section.device)
+    count = section.at_once or default_size(len(places), on_gpu=section.kind == "cuda")
     with ExitStack() as stack:
-        yield [
+        opened = [
             stack.enter_context(
                 evaluators.Evaluator(EvaluatorSettings(device=places[index % len(places)], limits=section.limits))
             )
             for index in range(count)
         ]
+        if len({each.environment.key for each in opened}) > 1:
+            names = ", ".join(sorted({each.environment.device_name for each in opened}))
+            raise UsageError(f"evaluation.device {section.device}: these differ ({names}); name some of one kind")
+        yield opened

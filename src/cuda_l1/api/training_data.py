@@ -38,9 +38,9 @@ def prepare(run: RunDirectory, archive: Archive, on_event: Callable[[Event], Non
     recipe = run.recipe
     if not recipe.data.tasks and not recipe.data.examples:
         raise UsageError('the recipe names no data; give [data] tasks = ["synth:0:200"], or examples = ["FOLDER"]')
-    known, compared = evaluation_tasks(recipe.data.against, recipe.evaluation.device)
+    known, compared = evaluation_tasks(recipe.data.against, recipe.evaluation.kind)
     overlapping = _overlapping_rows(recipe, known)
-    sources = [read_source(spec, device=recipe.evaluation.device) for spec in recipe.data.tasks]
+    sources = [read_source(spec, device=recipe.evaluation.kind) for spec in recipe.data.tasks]
     chosen, excluded = choose(sources, known, allow_overlap=recipe.data.allow_overlap)
     if sources and not chosen:
         raise UsageError(
@@ -111,7 +111,7 @@ def _settings(recipe: Recipe, chosen: Sequence[Choice]) -> CollectSettings:
     names = recipe.data.techniques
     return CollectSettings(
         tasks=digest(*(choice.task.sha for choice in chosen)),
-        device=recipe.evaluation.device,
+        device=recipe.evaluation.places[0],
         proposers=(f"techniques:{'+'.join(names)}" if names else "techniques",),
         attempts=recipe.data.attempts,
         keep=recipe.data.keep,

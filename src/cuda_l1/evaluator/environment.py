@@ -37,21 +37,22 @@ class Device:
         return self.gpu.uuid if self.gpu else "cpu"
 
 
-def find_device(text: str, environment: Mapping[str, str] | None = None) -> Device:
+def find_device(text: str, environment: Mapping[str, str] | None = None, *, name: str = "--device") -> Device:
     """The device that `auto`, `cpu`, `cuda` or `cuda:N` names; `auto` takes the first GPU where there is one.
 
-    Raises `UsageError` for any other text and `InfrastructureError` for a GPU that is not there.
+    `name` is what a person calls the setting. Raises `UsageError` for any other text and `InfrastructureError` for a
+    GPU that is not there.
     """
     kind, _, number = text.partition(":")
     if kind not in ("auto", "cpu", "cuda") or (number and (kind != "cuda" or not number.isdecimal())):
-        raise UsageError(f"--device {text}: expected auto, cpu, cuda or cuda:N")
+        raise UsageError(f"{name} {text}: expected auto, cpu, cuda or cuda:N")
     gpus = visible_gpus(environment) if kind != "cpu" else []
     if kind == "cpu" or (kind == "auto" and not gpus):
         return Device("cpu", cpu_name())
     index = int(number or 0)
     if index >= len(gpus):
         seen = f"{len(gpus)} NVIDIA GPU{'s' if len(gpus) != 1 else ''}" if gpus else "no NVIDIA GPU"
-        raise InfrastructureError(f"--device {text}: this machine shows {seen}; `cuda-l1 doctor` says what is present")
+        raise InfrastructureError(f"{name} {text}: this machine shows {seen}; `cuda-l1 doctor` says what is present")
     return Device("cuda", gpus[index].name, gpus[index])
 
 

@@ -42,7 +42,7 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
     divide each other, a loss that is no number. InfrastructureError: the machine failed for every candidate of a round,
     the disk is full.
     """
-    tasks = load_task_sets(recipe.data, recipe.evaluation.device.partition(":")[0]).train
+    tasks = load_task_sets(recipe.data, recipe.evaluation.kind).train
 
     def beside(folder: Path, figures: dict[str, float]) -> None:
         describe(folder, run, NAME, start=start, figures=figures)

@@ -87,5 +87,7 @@ def _engine(generation: GenerationSection) -> dict[str, Any]:
     """Who writes the replies. Those of a server are corrected for the difference of its probabilities from ours."""
     if generation.engine == "transformers":
         return {}
-    server = {"vllm_server_base_url": generation.server} if generation.server else {}
-    return {"use_vllm": True, "vllm_mode": generation.engine.removeprefix("vllm-"), **server}
+    own: dict[str, Any] = {"vllm_server_base_url": generation.server} if generation.server else {}
+    if generation.engine == "vllm-colocate":
+        own = {"vllm_gpu_memory_utilization": generation.vllm_memory, "vllm_enable_sleep_mode": True}
+    return {"use_vllm": True, "vllm_mode": generation.engine.removeprefix("vllm-"), **own}

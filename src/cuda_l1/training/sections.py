@@ -178,17 +178,21 @@ class GenerationSection(Frozen):
     batch: int = Field(32, ge=1)
     """Replies that are written at a time."""
     engine: Literal["transformers", "vllm-server", "vllm-colocate"] = "transformers"
-    """Who writes in stage 3: the model that is trained, a server (`trl vllm-serve`) on other GPUs that is given its
-    weights, or vLLM beside it on the same GPU."""
+    """Who writes in stage 3: the model that is trained, a server (`vllm serve`) on other GPUs that is given its
+    weights, or vLLM beside it on the same GPU, which sleeps while others compute."""
     server: str | None = None
     """The server's address, e.g. `http://node1:8000`; None: TRL's default, port 8000 here."""
+    vllm_memory: float = Field(0.3, gt=0, lt=1)
+    """Share of a GPU's memory for `vllm-colocate`, weights included; TRL's default. A server has a setting of its own.
+    """
 
 
 class EvaluationSection(Frozen):
     """`[evaluation]`: where and how rewards are measured."""
 
     device: str = "auto"
-    """`auto`, `cpu`, `cuda`, `cuda:N`."""
+    """`auto`, `cpu`, `cuda` (every visible GPU like the first), `cuda:N`, or some of one kind: `cuda:6,cuda:7`, where
+    others train or serve."""
     clock: Clock | None = None
     """Of the rewards; None: device time on a GPU, the time that a caller waits on a CPU."""
     precision: Precision = "default"
@@ -205,10 +209,23 @@ class EvaluationSection(Frozen):
     within_s: float = Field(1800.0, gt=0)
     """For the verdicts on all replies of a round; what takes longer is the machine's fault, and teaches nothing. As
     long again for all of a round's second opinions."""
+    at_once: int | None = Field(None, ge=1)
+    """Evaluators side by side, each with processes and memory of its own; None: as many as cores and memory allow.
+    Fewer where a model lies in the same GPU's memory."""
     held_out_tasks: int = Field(64, ge=1)
     """Tasks that decided nothing, for the one evaluation of a finished run, at most."""
     held_out_samples: int = Field(8, ge=1)
     """Replies to each of them."""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The devices that are named."""
+        return tuple(each.strip() for each in self.device.split(","))
+
+    @property
+    def kind(self) -> str:
+        """`cpu` or `cuda`; `auto` must be resolved by then."""
+        return self.device.partition(":")[0]
 
 
 class RunSection(Frozen):
