@@ -14,7 +14,6 @@ pytest.importorskip("trl", reason="needs transformers and trl: pip install 'cuda
 import torch
 from judge_fakes import TASKS, FakeEvaluator
 from safetensors.torch import load_file
-from small_policy import REPLIES, save_policy
 
 from cuda_l1.archive import Archive
 from cuda_l1.errors import InfrastructureError, UsageError
@@ -23,6 +22,7 @@ from cuda_l1.training.judging import Asked, Judgement, Judging
 from cuda_l1.training.recipe import Recipe, recipe_from
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
 from cuda_l1.training.stages import Event
+from small_policy import REPLIES, save_policy
 
 
 @pytest.fixture(scope="module")

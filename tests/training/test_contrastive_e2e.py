@@ -8,8 +8,6 @@ import pytest
 
 pytest.importorskip("trl", reason="needs transformers and trl: pip install 'cuda-l1[train]'")
 
-from small_policy import save_policy
-
 from cuda_l1.archive import Archive
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
@@ -18,6 +16,7 @@ from cuda_l1.training.judging import Judging
 from cuda_l1.training.recipe import recipe_from
 from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.types import Task
+from small_policy import save_policy
 
 HEAD = "import torch\n\n\nclass {name}(torch.nn.Module):\n    def forward(self, x):\n        return {value}\n"
 TASK = Task(

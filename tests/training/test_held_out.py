@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from judge_fakes import TASKS, FakeEvaluator
-from small_policy import save_policy
 
 from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
@@ -18,6 +17,7 @@ from cuda_l1.training.recipe import recipe_from
 from cuda_l1.training.replies import Scored, Written
 from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.types import Prompt
+from small_policy import save_policy
 
 pytest.importorskip("transformers", reason="needs transformers")
 REPLIES = ["```python\nclass ModelNew: speed=1.5\n```\n", "```python\nclass ModelNew: wrong=1\n```\n"]

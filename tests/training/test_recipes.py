@@ -119,12 +119,12 @@ def test_a_round_of_it_teaches_a_small_model(name: str, tmp_path: Path) -> None:
     pytest.importorskip("trl", reason="needs transformers and TRL")
     from judge_fakes import TASKS, FakeEvaluator
     from safetensors.torch import load_file
-    from small_policy import save_policy
 
     from cuda_l1.archive import Archive
     from cuda_l1.training import contrastive
     from cuda_l1.training.judging import Judging
     from cuda_l1.training.run_directory import RunDirectory
+    from small_policy import save_policy
 
     policy = save_policy(tmp_path / "small", taught=False)
     recipe = _with(name, *SMALL[:-1], *ROUND, f"run_dir={tmp_path}", f"model.path={policy}",

@@ -12,7 +12,6 @@ import pytest
 pytest.importorskip("trl", reason="needs transformers and TRL")
 
 import torch
-from small_policy import save_policy as small_policy
 
 from cuda_l1.config import GenerationSettings
 from cuda_l1.errors import UsageError
@@ -22,6 +21,7 @@ from cuda_l1.training.loading import load_policy
 from cuda_l1.training.policy_model import make_policy
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.types import Prompt
+from small_policy import save_policy as small_policy
 
 Make = Callable[..., Recipe]
 WIDER = {"hidden": 192, "intermediate": 528, "layers": 2}
@@ -83,3 +83,13 @@ def test_a_model_of_others_keeps_its_own_ends(tmp_path: Path, recipe: Make) -> N
     policy.model.generation_config.eos_token_id = [1, 2]
     save_policy(policy.model, policy.tokenizer, tmp_path / "ours", recipe=chosen)
     assert json.loads((tmp_path / "ours" / "generation_config.json").read_text())["eos_token_id"] == [1, 2]
+
+
+def test_a_server_reads_what_a_policy_from_nothing_says(tmp_path: Path, recipe: Make) -> None:
+    serving = pytest.importorskip("transformers.cli.serving.utils", reason="needs transformers with its server")
+    chosen = recipe(tmp_path / "run")
+    policy = load_policy(make_policy(chosen, ["x = 1\n"], tmp_path / "policy"), chosen, longest=64)
+    asked = policy.tokenizer.apply_chat_template([{"role": "user", "content": "well?"}], add_generation_prompt=True)
+    said = policy.tokenizer("```python\nx = 1\n```<|im_end|>")["input_ids"]
+    found = serving.parse_assistant_message(policy.tokenizer, policy.model, said, asked["input_ids"])
+    assert found == ("```python\nx = 1\n```", None, None), "neither the question nor the end is part of it"

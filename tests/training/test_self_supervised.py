@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from judge_fakes import TASKS, FakeEvaluator, evaluation
-from small_policy import save_policy
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import PromptFormat
@@ -25,6 +24,7 @@ from cuda_l1.training.self_supervised import Asked, best_of, by_level, is_flat, 
 from cuda_l1.training.stages import Event, Surroundings
 from cuda_l1.training.task_sets import TaskSets
 from cuda_l1.types import Candidate, Prompt, Task
+from small_policy import save_policy
 
 pytest.importorskip("trl", reason="needs transformers and trl")
 VALIDATION = Task(suite="synth", name="checked", source="class Model: # checked\n    pass")

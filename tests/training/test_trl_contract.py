@@ -12,11 +12,11 @@ pytest.importorskip("trl", reason="needs transformers and trl: pip install 'cuda
 
 import torch
 from datasets import Dataset
-from small_policy import save_policy
 from transformers import AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
 from cuda_l1 import scoring
+from small_policy import save_policy
 
 REWARDS = [0.0, 2.0, 1.0, None, 0.0, 0.0, 3.0, 0.0]
 

@@ -23,7 +23,8 @@ CHAT_TEMPLATE = (
     "{%- endfor -%}"
     "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\n' -}}{%- endif -%}"
 )
-"""ChatML. Line ends are in expressions: Jinja takes away those that stand before a tag."""
+"""ChatML, which servers take a Qwen3's conversation for. Line ends are in expressions: Jinja takes away those that
+stand before a tag."""
 
 
 def make_policy(recipe: Recipe, texts: Iterable[str], folder: Path) -> Path:
