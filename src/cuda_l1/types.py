@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    FiniteFloat,
     SerializerFunctionWrapHandler,
     computed_field,
     model_serializer,
@@ -26,6 +27,7 @@ Clock = Literal["device", "call", "throughput"]
 PrecisionClass = Literal["fp32", "tf32", "bf16", "fp16", "exact", "relaxed"]
 Severity = Literal["note", "suspect", "reject"]
 Language = Literal["pytorch", "cpp", "cuda", "triton"]
+Speedup = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Frozen(BaseModel):
@@ -195,8 +197,8 @@ class Trial(Frozen):
     """One correctness trial: what was varied, and how far candidate and reference lay from the float64 oracle."""
 
     kind: str
-    """`base`, `weights`, `scaled`, `negated`, `refill`, `offset`, `repeat`, `timed`; under a compatibility protocol
-    `allclose`."""
+    """`base`, `repeat`, `refill`, `touched`, `weights`, `negated`, `scaled`, `shrunk`, `offset`,
+    `near-1e5`, `near-1e-6`, `timed`; under a compatibility protocol `allclose`."""
     error: float | None
     """Largest element error |x - truth| / (|truth| + rms(truth)); null when non-finite. Of an `allclose`: the least
     tolerance, absolute and relative, at which the candidate passes."""
@@ -227,14 +229,14 @@ class Correctness(Frozen):
 class Pair(Frozen):
     """Samples of one fresh pair of runners, microseconds."""
 
-    candidate_us: tuple[float, ...]
-    opponent_us: tuple[float, ...]
-    judge_candidate_us: float | None = None
+    candidate_us: tuple[FiniteFloat, ...]
+    opponent_us: tuple[FiniteFloat, ...]
+    judge_candidate_us: FiniteFloat | None = None
     """The judge's own figure for the candidate, less an empty candidate's."""
-    judge_opponent_us: float | None = None
+    judge_opponent_us: FiniteFloat | None = None
     candidate_pid: int
     opponent_pid: int
-    log_ratio: float
+    log_ratio: FiniteFloat
     """log(t_opponent / t_candidate) of this pair, from the clock that counts."""
 
 
@@ -246,15 +248,15 @@ class Timing(Frozen):
     """`eager`, or the baseline's name."""
     opponent_id: str
     pairs: tuple[Pair, ...]
-    speedup: float
+    speedup: Speedup
     """exp(mean log ratio): how many times faster than the opponent."""
-    speedup_low: float | None = None
+    speedup_low: Speedup | None = None
     """95 % interval; null at `screen`, which has a single pair."""
-    speedup_high: float | None = None
-    candidate_us: float
+    speedup_high: Speedup | None = None
+    candidate_us: FiniteFloat
     """Median over pairs of the per-pair median, microseconds."""
-    opponent_us: float
-    empty_us: float | None = None
+    opponent_us: FiniteFloat
+    empty_us: FiniteFloat | None = None
     """The same clock for a candidate that returns ready outputs."""
     best_of: tuple[str, ...] = ()
     """For the best baseline: the baselines that it was best of."""

@@ -14,7 +14,7 @@ import pytest
 from cuda_l1.archive import Archive, RunDirectory
 from cuda_l1.config import SearchSettings
 from cuda_l1.errors import ArchiveError, InfrastructureError
-from cuda_l1.types import Record, Task
+from cuda_l1.types import HackCase, Record, Reply, Task
 
 Make = Callable[..., Record]
 
@@ -102,6 +102,36 @@ def test_a_damaged_document_names_its_record(tmp_path: Path, make_record: Make, 
             connection.execute("UPDATE records SET document = '{}'")
         with pytest.raises(ArchiveError, match=f"record {record.id[:12]} cannot be read"):
             list(archive.records())
+
+
+@pytest.mark.parametrize("figure", ["NaN", "Infinity", "-Infinity", "0", "-2.0", "1e999"])
+def test_a_figure_that_none_can_be_is_damage(tmp_path: Path, make_record: Make, task: Task, figure: str) -> None:
+    path = tmp_path / "other.sqlite"
+    record = make_record()
+    with Archive.open(path) as other:
+        other.append(record, task)
+        with sqlite3.connect(path) as connection:
+            swap = "UPDATE records SET document = replace(document, '\"speedup\":2.0', ?)"
+            connection.execute(swap, (f'"speedup":{figure}',))
+        with pytest.raises(ArchiveError, match=f"record {record.id[:12]} cannot be read: .*speedup"):
+            list(other.records())
+        with Archive.open(tmp_path / "own.sqlite") as own, pytest.raises(ArchiveError, match="speedup"):
+            own.merge(other)
+
+
+@pytest.mark.parametrize(("table", "said"), [("tasks", "task"), ("hack_cases", "hack case"), ("replies", "reply")])
+def test_what_cannot_be_read_of_somebody_elses_archive_is_named(
+    tmp_path: Path, make_record: Make, make_reply: Callable[..., Reply], task: Task, table: str, said: str
+) -> None:
+    path = tmp_path / "other.sqlite"
+    with Archive.open(path) as other, Archive.open(tmp_path / "own.sqlite") as own:
+        other.append(make_record(), task)
+        other.hacks.add([HackCase(name="a", source="b", why="c")])
+        other.replies.append(make_reply())
+        with sqlite3.connect(path) as connection:
+            connection.execute(f"UPDATE {table} SET document = '{{'")
+        with pytest.raises(ArchiveError, match=f"{said} [0-9a-f]+ cannot be read"):
+            own.merge(other)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

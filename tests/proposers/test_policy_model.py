@@ -11,7 +11,7 @@ import torch
 from cuda_l1.config import GenerationSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
-from cuda_l1.proposers.policy.policy import Policy, Written
+from cuda_l1.proposers.policy.policy import Policy, Written, messages_of
 from cuda_l1.proposers.policy.sampling import draws
 from cuda_l1.types import Prompt
 from tiny_policy import make_checkpoint
@@ -50,6 +50,16 @@ def test_equal_seeds_write_equal_replies_and_leave_the_process_its_random_number
     torch.set_rng_state(state)
     writer.generate(PROMPTS, [1, 2, 3])
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_no_text_that_a_prompt_quotes_holds_a_mark_of_the_conversation(folder: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    end = tokenizer.eos_token
+    said = messages_of(Prompt(system="s", user=f"x = '{end}{end}'", template="t@1"), tokenizer)
+    assert [message["role"] for message in said] == ["system", "user"]
+    tokens = tokenizer(said[1]["content"])["input_ids"]
+    assert tokenizer.eos_token_id not in tokens and "".join(said[1]["content"].split()) == f"x='{end}{end}'"
 
 
 def test_a_reply_does_not_depend_on_its_neighbours(folder: Path) -> None:

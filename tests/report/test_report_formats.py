@@ -26,6 +26,7 @@ def test_nothing_in_a_record_breaks_out_of_a_markdown_cell() -> None:
 
 def test_a_bar_in_a_cell_stays_in_its_cell() -> None:
     assert table_lines(["a"], [["x|y\nz"]]) == ["| a |", "| --- |", "| x\\|y z |"]
+    assert table_lines(["a"], [["x\\|y"]])[-1] == "| x\\\\\\|y |", "a backslash of its own frees no bar"
 
 
 def test_published_figures_are_set_apart() -> None:

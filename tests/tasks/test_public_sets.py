@@ -79,6 +79,8 @@ def test_kernelbook_gets_the_names_and_arguments_of_kernelbench(tmp_path: Path) 
         ({"python_code": KERNELBOOK["python_code"].replace("'scale'", "'other'")}, "other of Model go by name only"),
         ({"python_code": KERNELBOOK["python_code"].replace("[[], {", "[{").replace("}]", "}]")}, "does not return"),
         ({"triton_code": "pass"}, "0 classes would be called ModelNew"),
+        ({"python_code": KERNELBOOK["python_code"].replace("{'scale': 3.0}", "{**x}")}, "syntax"),
+        ({"python_code": KERNELBOOK["python_code"] + f"\n\nx = {'+'.join('1' * 2000)}\n"}, "recursion"),
     ],
 )
 def test_a_row_that_cannot_be_read_is_named_and_the_rest_goes_on(
@@ -88,6 +90,12 @@ def test_a_row_that_cannot_be_read_is_named_and_the_rest_goes_on(
     assert len(read.found) == 1
     (problem,) = read.problems
     assert problem.startswith("book.jsonl, row 0: ") and says in problem
+
+
+def test_a_name_is_plain_letters_whatever_stands_in_its_row(tmp_path: Path) -> None:
+    row = {**KERNELBOOK, "entry_point": "../../x\n\x1b[2J", "python_code": PLAIN.replace("[]", "[[], {}]")}
+    (found,) = read_public_set("kernelbook", write(tmp_path / "book.jsonl", {**row, "triton_code": ""})).found
+    assert found.task.name == "00000_______x___2J"
 
 
 def test_cuda_agents_rows_are_tasks_as_they_stand(tmp_path: Path) -> None:

@@ -82,6 +82,16 @@ def test_a_score_that_is_no_number_takes_its_row_out_and_says_so(tmp_path):
     assert [problem.partition(":")[0] for problem in release.problems] == ["line 2", "line 3"]
 
 
+def test_what_is_no_speed_up_is_no_score(tmp_path):
+    release = read(tmp_path, row(score_default=0, score_cudnn=-1.5, score_cuda_graph=0.5))
+    assert release.entries[0].scores == {"cuda_graph": 0.5} and release.problems == ()
+
+
+def test_a_line_that_is_nested_too_deep_is_reported_and_the_rest_goes_on(tmp_path):
+    release = read(tmp_path, "[" * 200_000, row())
+    assert len(release.entries) == 1 and release.problems[0].startswith("line 1: not JSON")
+
+
 def test_separators_of_lines_within_a_string_do_not_cut_a_row(tmp_path):
     path = tmp_path / "release.jsonl"
     path.write_text(json.dumps(row(custom_code="a\u2028b\x85c"), ensure_ascii=False) + "\r\n", encoding="utf-8")

@@ -15,7 +15,7 @@ from cuda_l1.archive import database, variants
 from cuda_l1.archive.exemplars import Exemplars
 from cuda_l1.archive.faults import database_faults
 from cuda_l1.archive.hacks import HackCases
-from cuda_l1.archive.rebuild import batches, fill_log_speedup, parse_record
+from cuda_l1.archive.rebuild import batches, fill_log_speedup, parse, parse_record
 from cuda_l1.archive.replies import Replies
 from cuda_l1.archive.tables import candidates, log_speedup, records, tasks
 from cuda_l1.errors import ArchiveError
@@ -83,6 +83,7 @@ class Archive:
         """Adds what `other` holds and this one lacks, hack cases and replies too; returns how many records were new.
 
         Doing it twice changes nothing. Interrupted, it keeps the batches already added; running it again adds the rest.
+        What `other` says is believed as what was measured here is. Raises ArchiveError also for what cannot be read.
         """
         added = self._append_all([], list(other.tasks()))
         self.hacks.add(other.hacks.all())
@@ -212,7 +213,7 @@ class Archive:
             variants.lock(connection)
             for task in known_tasks:
                 database.insert_new(connection, tasks, tasks.c.sha, _task_row(task))
-            return sum(_insert(connection, record, _record_row(record)) for record in found)
+            return sum(_insert(connection, record, _readable_row(record)) for record in found)
 
     def _ids(self, *conditions: ColumnElement[bool]) -> list[str]:
         with database_faults(self.name), self._engine.connect() as connection:
@@ -239,10 +240,12 @@ class Archive:
         return [parse_record(record_id, found[record_id]) for record_id in ids]
 
     def _tasks(self, *conditions: ColumnElement[bool]) -> Iterator[Task]:
-        query = select(tasks.c.document).where(*conditions).order_by(tasks.c.suite, tasks.c.name, tasks.c.sha)
+        query = (
+            select(tasks.c.sha, tasks.c.document).where(*conditions).order_by(tasks.c.suite, tasks.c.name, tasks.c.sha)
+        )
         with database_faults(self.name), self._engine.connect() as connection:
-            documents = list(connection.scalars(query))
-        return (Task.model_validate_json(document) for document in documents)
+            documents = list(connection.execute(query))
+        return (parse(Task, "task", sha, document) for sha, document in documents)
 
 
 def _insert(connection: Connection, record: Record, row: dict[str, Any]) -> bool:
@@ -265,6 +268,14 @@ def _candidate_row(candidate: Candidate) -> dict[str, Any]:
         "language": candidate.language,
         "document": candidate.model_dump_json(),
     }
+
+
+def _readable_row(record: Record) -> dict[str, Any]:
+    """The row of a record that somebody else's archive held."""
+    try:
+        return _record_row(record)
+    except ValueError as error:
+        raise ArchiveError(str(error)) from error
 
 
 def _record_row(record: Record) -> dict[str, Any]:

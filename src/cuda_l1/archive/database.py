@@ -152,6 +152,7 @@ def _engine(url: URL, timeout_s: float) -> Engine:
 def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA trusted_schema=OFF")  # the file may be somebody else's, and its views, too
     connection.execute("PRAGMA synchronous=FULL")  # with NORMAL a power cut loses the last commits of the log
 
 

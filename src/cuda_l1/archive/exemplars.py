@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Connection, Engine, Table, func, select
 
 from cuda_l1.archive.faults import database_faults
+from cuda_l1.archive.rebuild import parse
 from cuda_l1.archive.sampling import BINS, Bucket, Place, by_buckets, deranged, uniformly
 from cuda_l1.archive.tables import candidates, records, variant_counts, variants
 from cuda_l1.archive.variants import SLOTS
@@ -79,9 +80,8 @@ class Exemplars:
             known = _documents(connection, [row.candidate_id for row in rows])
         rng.shuffle(rows)
         width = _bins(settings)
-        return _labelled(
-            [_exemplar(Candidate.model_validate_json(known[r.candidate_id]), r, width) for r in rows], settings, rng
-        )
+        found = [(parse(Candidate, "candidate", row.candidate_id, known[row.candidate_id]), row) for row in rows]
+        return _labelled([_exemplar(candidate, row, width) for candidate, row in found], settings, rng)
 
     def count(self, task_sha: str, environment_key: str) -> int:
         """How many variants there are to draw from."""

@@ -10,6 +10,7 @@ from sqlalchemy import Engine, delete, select
 
 from cuda_l1.archive import database
 from cuda_l1.archive.faults import database_faults
+from cuda_l1.archive.rebuild import parse
 from cuda_l1.archive.tables import hack_cases
 from cuda_l1.types import HackCase
 
@@ -46,9 +47,9 @@ class HackCases:
 
     def all(self) -> list[HackCase]:
         """Every case, by name."""
-        query = select(hack_cases.c.document).order_by(hack_cases.c.name, hack_cases.c.id)
+        query = select(hack_cases.c.id, hack_cases.c.document).order_by(hack_cases.c.name, hack_cases.c.id)
         with database_faults(self._name), self._engine.connect() as connection:
-            return [HackCase.model_validate_json(document) for document in connection.scalars(query)]
+            return [parse(HackCase, "hack case", case_id, document) for case_id, document in connection.execute(query)]
 
     def similar(self, source: str, count: int = SHOWN) -> list[Similar]:
         """The `count` cases most like `source`, most similar first."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection, select, update
 
 from cuda_l1.archive.tables import log_speedup, records
@@ -14,6 +14,7 @@ from cuda_l1.errors import ArchiveError
 from cuda_l1.types import Record
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 
 BATCH = 100
 """Documents read at a time: a `final` can hold half a megabyte of samples."""
@@ -28,12 +29,17 @@ def batches(items: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
 
 def parse_record(record_id: str, document: str) -> Record:
     """The record in a document; ArchiveError when it is damaged."""
+    return parse(Record, "record", record_id, document)
+
+
+def parse(kind: type[M], what: str, key: str, document: str) -> M:
+    """The object in a document; where it is damaged, ArchiveError with what it is called and the start of its key."""
     try:
-        return Record.model_validate_json(document)
+        return kind.model_validate_json(document)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise ArchiveError(f"record {record_id[:12]} cannot be read: {place}: {first['msg']}") from error
+        raise ArchiveError(f"{what} {key[:12]} cannot be read: {place}: {first['msg']}") from error
 
 
 def fill_log_speedup(connection: Connection) -> int:

@@ -6,14 +6,12 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC
 from typing import Any
 
-from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Engine, select
 
 from cuda_l1.archive import database
 from cuda_l1.archive.faults import database_faults
-from cuda_l1.archive.rebuild import batches
+from cuda_l1.archive.rebuild import batches, parse
 from cuda_l1.archive.tables import replies
-from cuda_l1.errors import ArchiveError
 from cuda_l1.types import Reply
 
 
@@ -58,16 +56,7 @@ class Replies:
         with database_faults(self._name), self._engine.connect() as connection:
             rows = connection.execute(select(replies.c.id, replies.c.document).where(replies.c.id.in_(ids)))
             found = {str(reply_id): str(document) for reply_id, document in rows}
-        return [_parse(reply_id, found[reply_id]) for reply_id in ids]
-
-
-def _parse(reply_id: str, document: str) -> Reply:
-    try:
-        return Reply.model_validate_json(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ArchiveError(f"reply {reply_id[:12]} cannot be read: {place}: {first['msg']}") from error
+        return [parse(Reply, "reply", reply_id, found[reply_id]) for reply_id in ids]
 
 
 def _row(reply: Reply) -> dict[str, Any]:

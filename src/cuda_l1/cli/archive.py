@@ -76,7 +76,7 @@ def show(
         text = (
             latest.candidate.source if source else latest.model_dump_json(indent=2, exclude={"candidate": {"source"}})
         )
-        typer.echo(text.rstrip())
+        output.text(f"{text.rstrip()}\n")
 
 
 @archive_app.command()

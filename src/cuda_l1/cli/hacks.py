@@ -62,9 +62,8 @@ def show(
     output.record("hack-case", found)
     output.summary(case=found.id)
     if not json:
-        typer.echo(
-            found.source.rstrip() if source else f"{found.id}\n{found.name}: {found.why}\n\n{found.source}".rstrip()
-        )
+        text = found.source if source else f"{found.id}\n{found.name}: {found.why}\n\n{found.source}"
+        output.text(f"{text.rstrip()}\n")
 
 
 @hacks_app.command()

@@ -5,13 +5,34 @@ from __future__ import annotations
 import io
 import json
 import sys
-from typing import Any
+from collections.abc import Iterable
+from typing import IO, Any
 
 from pydantic import BaseModel
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 PIPED_COLUMNS = 240
+
+
+def printable(text: str) -> str:
+    """The text without what a terminal obeys: in place of each control character, and of each that turns the direction
+    of writing, stands a replacement character. Line ends and tabs stay."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+class Screen(Console):
+    """Where tables are drawn. They hold texts of candidates, models and files of somebody's: nothing in one is markup,
+    and none speaks to the terminal."""
+
+    def __init__(self, file: IO[str], width: int | None = None) -> None:
+        super().__init__(file=file, highlight=False, markup=False, emoji=False, width=width)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The parts of what is drawn; those that rich itself made for the terminal stay as they are."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else printable(text), style, control)
 
 
 class Output:
@@ -35,8 +56,7 @@ class Output:
         if self.as_json:
             return
         file = sys.stdout if is_terminal() else io.StringIO()
-        # No markup: what is printed holds texts of candidates and of models, whose brackets are their own.
-        console = Console(file=file, highlight=False, markup=False, emoji=False, width=width())
+        console = Screen(file, width())
         for part in parts:
             console.print(part, soft_wrap=isinstance(part, Text))  # a sentence is one line, however long
         if isinstance(console.file, io.StringIO):
@@ -44,14 +64,19 @@ class Output:
             sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
 
     @staticmethod
+    def text(text: str) -> None:
+        """A text that is the result: as it is into a file or a pipe, without what a terminal obeys on a terminal."""
+        sys.stdout.write(printable(text) if is_terminal() else text)
+
+    @staticmethod
     def say(text: str) -> None:
         """A line of talk."""
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{printable(text)}\n")
 
     @staticmethod
     def error(text: str) -> None:
         """The one line that a failed command leaves."""
-        sys.stderr.write(f"cuda-l1: {text}\n")
+        sys.stderr.write(f"cuda-l1: {printable(text)}\n")
 
 
 def is_terminal() -> bool:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from cuda_l1.cli.output import Output, Screen
 from cuda_l1.report.terminal import times
 from cuda_l1.search import events
 from cuda_l1.types import Outcome
@@ -27,7 +27,7 @@ class SearchDisplay:
     """A table that grows with the search on a terminal, a line per event elsewhere."""
 
     def __init__(self) -> None:
-        console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
+        console = Screen(sys.stderr)
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._rows: list[Row] = []
         self._doing = "starting"
@@ -81,21 +81,21 @@ class SearchDisplay:
         else:
             figure = f"  {row[2]}" if row[2] != "-" else ""
             best = f"  best {row[3]}" if row[3] not in ("", "-") else ""
-            sys.stderr.write(f"{row[0]}: {row[1]}{figure}{best}{f'  ({detail})' if detail else ''}\n")
+            Output.say(f"{row[0]}: {row[1]}{figure}{best}{f'  ({detail})' if detail else ''}")
 
     def _note(self, text: str) -> None:
         self._doing = text
         if self._live:
             self._redraw()
         else:
-            sys.stderr.write(f"{text}\n")
+            Output.say(text)
 
     def _say(self, text: str) -> None:
         """A line that stays."""
         if self._live:
             self._live.console.print(text)
         else:
-            sys.stderr.write(f"{text}\n")
+            Output.say(text)
 
     def _redraw(self) -> None:
         if self._live:
@@ -126,6 +126,6 @@ def review_line(event: events.Reviewed, label: str) -> str:
 def say_review(names: Mapping[str, str], event: events.Event) -> None:
     """The lines of `evaluate` about a reviewer; `names` are the candidates' by their ids."""
     if isinstance(event, events.Evaluating):
-        sys.stderr.write(f"asking the reviewer about {names[event.candidate_id]}\n")
+        Output.say(f"asking the reviewer about {names[event.candidate_id]}")
     elif isinstance(event, events.Reviewed):
-        sys.stderr.write(f"{review_line(event, names[event.candidate_id])}\n")
+        Output.say(review_line(event, names[event.candidate_id]))

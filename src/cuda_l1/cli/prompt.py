@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -118,7 +117,7 @@ def prompt(
         )
     size = prompt_tokens(made, counter)
     if not json:
-        sys.stdout.write(f"# system\n\n{made.system}\n# user\n\n{made.user}")
+        output.text(f"# system\n\n{made.system}\n# user\n\n{made.user}")
         output.say(f"{size} tokens ({counter.name}), {made.template}, {len(made.exemplars)} earlier variants")
     for note in notes:
         output.say(note)

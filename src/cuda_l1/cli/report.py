@@ -13,7 +13,7 @@ import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
-from cuda_l1.cli.output import PIPED_COLUMNS, Output, to_json
+from cuda_l1.cli.output import PIPED_COLUMNS, Output, Screen, to_json
 from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _write(made: Report, format: FormatChoice, out: Path | None, table: str | No
         rows = formats.as_csv(made) if table is None else formats.table_as_csv(made, table)
         text = formats.as_markdown(made) if format is FormatChoice.markdown else rows
     if out is None:
-        typer.echo(text, nl=False)
+        Output.text(text)
     else:
         _save(out, text)
 
@@ -222,7 +222,6 @@ def _summary(made: Report) -> dict[str, object]:
 
 
 def _show(made: Report, out: Path | None) -> None:
-    from rich.console import Console
     from rich.text import Text
 
     from cuda_l1.report.terminal import rendered
@@ -235,7 +234,7 @@ def _show(made: Report, out: Path | None) -> None:
     if out is None:
         Output(as_json=False).show(*parts)
         return
-    console = Console(file=io.StringIO(), highlight=False, markup=False, emoji=False, width=PIPED_COLUMNS)
+    console = Screen(io.StringIO(), PIPED_COLUMNS)
     with console.capture() as captured:
         for part in parts:
             console.print(part, soft_wrap=isinstance(part, Text))

@@ -71,7 +71,7 @@ def show(
     task = load_task(spec, device=place, dtype=dtype, inputs=inputs, init=init, weights=weights)
     output.record("task", task)
     if not json:
-        typer.echo(task.source.rstrip())
+        output.text(f"{task.source.rstrip()}\n")
     output.summary(task_id=task.id)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+from collections.abc import Iterator
 
 from cuda_l1.errors import CandidateError
 
@@ -14,10 +15,10 @@ OPTIMISED = "_Optimized"
 
 def rename(source: str, old: str, new: str) -> str:
     """Every identifier `old` becomes `new`; strings and comments stay. `super(ModelNew, self)` must go on working."""
-    lines = source.splitlines(keepends=True)
+    lines = _lines(source)
     spots = [
         token.start
-        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        for token in tokenize.generate_tokens(io.StringIO("".join(lines)).readline)
         if token.type == tokenize.NAME and token.string == old
     ]
     for row, column in reversed(spots):
@@ -56,20 +57,52 @@ def contains(candidate: ast.Module, reference: ast.Module) -> bool:
 
 
 def collide(candidate: ast.Module, reference: ast.Module) -> bool:
-    """Whether a top-level name means one thing in the reference and another in the candidate."""
+    """Whether a top-level name means one thing in the reference and another in the candidate, as far as can be read:
+    `import *` may bind any."""
     theirs, ours = bindings(candidate), bindings(reference)
-    return any(theirs[name] != ours[name] for name in theirs.keys() & ours.keys())
+    return "*" in theirs.keys() | ours.keys() or any(theirs[name] != ours[name] for name in theirs.keys() & ours.keys())
+
+
+def patches(candidate: ast.Module, reference: ast.Module) -> bool:
+    """Whether the candidate's text sets or deletes attributes of what the reference defines, `Model.forward = ...`."""
+    defining = (node for node in reference.body if not isinstance(node, ast.Import | ast.ImportFrom))
+    own = {name for node in defining for name in _bound_by(node)}
+    return any(_root(target) in own for node in ast.walk(candidate) for target in _changed_by(node))
+
+
+def _changed_by(node: ast.AST) -> Iterator[ast.expr]:
+    match node:
+        case ast.Attribute(ctx=ast.Store() | ast.Del()):
+            yield node
+        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[target, *_]):
+            yield target
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def compose(reference: str, candidate: str) -> tuple[str, str | None]:
     """(body of the file, reference to embed as a string or None).
 
     The body defines `_Optimized`, and `Model` as well unless the second value is a string: then the two texts use one
-    name for different things, and the reference must live in a namespace of its own. Raises CandidateError when the
-    candidate's text is not Python.
+    name for different things, or the candidate's changes what the reference defines, and the reference must live in a
+    namespace of its own. Raises CandidateError when the candidate's text is not Python in UTF-8.
     """
+    try:
+        return _composed(reference, candidate)
+    except (RecursionError, MemoryError) as error:
+        raise CandidateError("the candidate's or the task's text is nested too deep to be put into one file") from error
+
+
+def _composed(reference: str, candidate: str) -> tuple[str, str | None]:
+    require_utf8(candidate)
     reference_tree, candidate_tree = ast.parse(reference), _parse(candidate)
     body = rename(candidate, "ModelNew", OPTIMISED).strip("\n") + "\n"
+    if patches(candidate_tree, reference_tree):
+        return body, reference
     if contains(candidate_tree, reference_tree):
         return body, None
     if collide(candidate_tree, reference_tree):
@@ -78,6 +111,17 @@ def compose(reference: str, candidate: str) -> tuple[str, str | None]:
     head = f"from __future__ import {', '.join(futures)}\n\n" if futures else ""
     original = _drop_futures(reference, reference_tree).strip("\n")
     return f"{head}{original}\n\n\n{_drop_futures(body, ast.parse(body)).strip(chr(10))}\n", None
+
+
+def require_utf8(text: str) -> None:
+    """Raises CandidateError for a line that names another encoding: what such a text means would depend on whether that
+    line is among the first two of its file."""
+    try:
+        found, _ = tokenize.detect_encoding(io.BytesIO(text.encode()).readline)
+    except SyntaxError as error:
+        raise CandidateError(f"the candidate is not Python: {error}") from error
+    if found not in ("utf-8", "utf-8-sig"):
+        raise CandidateError(f"the candidate says that it is written in {found}; write it in UTF-8")
 
 
 def _parse(candidate: str) -> ast.Module:
@@ -98,5 +142,10 @@ def _futures(tree: ast.Module) -> list[str]:
 def _drop_futures(source: str, tree: ast.Module) -> str:
     """Without its `from __future__` lines, which must stand first in a file."""
     dropped = {line for node in _future_nodes(tree) for line in range(node.lineno, (node.end_lineno or 0) + 1)}
-    kept = [text for number, text in enumerate(source.splitlines(keepends=True), 1) if number not in dropped]
-    return "".join(kept)
+    return "".join(line for number, line in enumerate(_lines(source), 1) if number not in dropped)
+
+
+def _lines(source: str) -> list[str]:
+    """The lines as Python counts them, each with its end: a form feed or U+2028 within one ends none."""
+    text = source.replace("\r\n", "\n").replace("\r", "\n")
+    return [f"{line}\n" for line in text.split("\n")[:-1]] + [text.rpartition("\n")[2]]

@@ -47,6 +47,8 @@ class TensorSpec(Frozen):
         yield from self.beyond(at)
         if self.dtype.startswith("complex"):
             yield "dtype", f"not ({at}.is_conj() or {at}.is_neg())"
+        elif "float" in self.dtype:
+            yield "dtype", f"not {at}.is_neg()"
 
     def beyond(self, at: str) -> Iterator[Condition]:
         """What `TensorGuards` does not compare."""

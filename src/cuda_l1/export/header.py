@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from cuda_l1 import __version__
+from cuda_l1.export.compose import require_utf8
 from cuda_l1.scoring import towards_one
 from cuda_l1.types import Record, Task, Timing
 
@@ -22,14 +23,21 @@ def add_header(body: str, record: Record, task: Task, *, guard_us: float | None 
     """`body` with a comment block before it; `record` is the `final` of exactly this text.
 
     `guard_us` is the cost of the guard in microseconds, where it was measured. Raises ValueError when the record is
-    of another text.
+    of another text, CandidateError when its first lines say that it is not written in UTF-8: below a header they would
+    say nothing.
     """
+    require_utf8(body)
     if record.candidate.source != body:
         raise ValueError("a header states what was measured of this text, and the record is of another one")
     lines = [f"{_FIRST}{__version__}. Evidence for the text below the line `{_LAST[2:]}`:", "#"]
-    lines += [f"#   {name:<16} {text}" for name, text in _facts(body, record, task, guard_us)]
+    lines += [f"#   {name:<16} {_one_line(text)}" for name, text in _facts(body, record, task, guard_us)]
     lines += ["#", *(_GUARDED if is_dropin(body) else _BARE), _LAST]
     return "\n".join(lines) + "\n" + body
+
+
+def _one_line(text: str) -> str:
+    """Names of tasks, devices and techniques come from files and other people's records: none ends its comment."""
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def is_dropin(body: str) -> bool:
@@ -46,8 +54,12 @@ def split_header(text: str) -> tuple[str, str]:
 
 
 def body_sha256(text: str) -> str:
-    """SHA-256 of the measured text, hex; the header states the same."""
-    return hashlib.sha256(split_header(text)[1].encode()).hexdigest()
+    """SHA-256 of the measured text below a header, hex; the header states the same."""
+    return _sha256(split_header(text)[1])
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _facts(body: str, record: Record, task: Task, guard_us: float | None) -> list[tuple[str, str]]:
@@ -68,7 +80,7 @@ def _facts(body: str, record: Record, task: Task, guard_us: float | None) -> lis
         facts.append(("guard", f"{guard_us:.1f} us a call, contained in the figures above"))
     if task.weights:
         facts.append(("weights", f"sha256 {task.weights.sha256}, not contained: load_state_dict() them"))
-    return [*facts, ("record", record.id), ("date", f"{record.time:%Y-%m-%d}"), ("sha256 of text", body_sha256(body))]
+    return [*facts, ("record", record.id), ("date", f"{record.time:%Y-%m-%d}"), ("sha256 of text", _sha256(body))]
 
 
 def describe(timing: Timing) -> str:

@@ -15,13 +15,13 @@ def table_lines(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]
 
 def escaped(cell: str) -> str:
     """A cell's text without meaning of its own in a table."""
-    return " ".join(cell.replace("|", "\\|").replace("<", "&lt;").splitlines())
+    return " ".join(cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").splitlines())
 
 
 def rendered(table: Table) -> list[str]:
     """A table with its heading and notes; what we did not measure is set in italics."""
     body = [_cells(row) for row in table.rows]
-    notes = [f"- {note}" for note in table.notes]
+    notes = [f"- {escaped(note)}" for note in table.notes]
     return [f"### {escaped(table.title)}", "", *table_lines(table.columns, body), "", *notes, *([""] if notes else [])]
 
 

@@ -62,7 +62,7 @@ def _kernelbook(number: int, row: dict[str, Any]) -> _Text:
     entry = str(row["entry_point"])
     reference = reference_text(str(row["python_code"]), entry)
     variant = variant_text(str(row["triton_code"]), entry) if row["triton_code"] else None
-    return _Text(f"{number:05d}_{entry}", reference, variant, str(row.get("repo_name") or ""))
+    return _Text(f"{number:05d}_{_plain(entry)}", reference, variant, str(row.get("repo_name") or ""))
 
 
 def _cuda_agent(number: int, row: dict[str, Any]) -> _Text:
@@ -78,6 +78,11 @@ def _drkernel(number: int, row: dict[str, Any]) -> _Text:
     return _Text(f"{number:05d}", str(row["original_python_code"]), parsed.source if parsed else None)
 
 
+_UNREADABLE = (
+    TaskError, TypeError, LookupError, ValueError, ArithmeticError, AttributeError, SyntaxError, RecursionError,
+    MemoryError,
+)  # fmt: skip
+"""What a row of another form, or a text that is nested too deep, ends in."""
 UNSTATED = "not stated beside the data; read the set's own card before you publish anything made from it"
 PUBLIC_SETS: dict[str, _Format] = {
     "kernelbook": _Format(("entry_point", "python_code", "triton_code"), _kernelbook, UNSTATED),
@@ -97,7 +102,7 @@ def read_public_set(kind: str, path: Path) -> ImportedSet:
     for number, (place, row) in enumerate(rows(path, form.columns)):
         try:
             found.append(_imported(kind, place, form.texts(number, row)))
-        except (TaskError, TypeError, KeyError, ValueError) as error:
+        except _UNREADABLE as error:
             problems.append(f"{place}: {error}")
     if not found:
         raise TaskError(f"{kind}:{path}: no row of it is a task; {next(iter(problems), 'it is empty')}")

@@ -37,7 +37,8 @@ class ReleaseEntry(Frozen):
     """The published text by column, unchanged; a column that is null or empty in the file is not here."""
     scores: dict[str, float]
     """Published speed-ups of `custom` by what they are against: `default` (eager), `torch_compile_default`,
-    `torch_compile_reduce_overhead`, `cuda_graph`, `cudnn`. What is null in the file is not here."""
+    `torch_compile_reduce_overhead`, `cuda_graph`, `cudnn`. What is null in the file is not here, nor what is no
+    speed-up: 0 or less."""
     place: str
     """Where in the file it stands, for messages, e.g. `line 12`."""
 
@@ -141,14 +142,14 @@ def _rows(path: Path, text: str, problems: list[str]) -> Iterator[_Found]:
     """The rows of either layout; lines that are not JSON go to `problems`."""
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return _lines(path, text, problems, error)
     if isinstance(document, dict) and "ref_code" not in document:
         return _nested(document, problems)
     return iter([_Found("line 1", document)])
 
 
-def _lines(path: Path, text: str, problems: list[str], whole: ValueError) -> Iterator[_Found]:
+def _lines(path: Path, text: str, problems: list[str], whole: Exception) -> Iterator[_Found]:
     """JSON lines. Raises TaskError where no line is JSON: a damaged document of the nested layout, say."""
     found = []
     for number, line in enumerate(text.split("\n"), start=1):  # not splitlines: strings may hold U+2028
@@ -156,7 +157,7 @@ def _lines(path: Path, text: str, problems: list[str], whole: ValueError) -> Ite
             continue
         try:
             found.append(_Found(f"line {number}", json.loads(line)))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             problems.append(f"line {number}: not JSON: {_brief(error)}")
     if not text.strip():
         raise TaskError(f"{path}: is empty; a release has one JSON object a line with `ref_code`")
@@ -182,7 +183,7 @@ def _entry(row: _Row, place: str) -> ReleaseEntry:
         if code and code.strip():
             codes[column] = code
     task = Task(suite="release", name=f"level{row.level_id}/{row.task_id}", level=row.level_id, source=row.ref_code)
-    scores = {against: score for against, score in row.scores.items() if score is not None}
+    scores = {against: score for against, score in row.scores.items() if score is not None and score > 0}
     return ReleaseEntry(level_id=row.level_id, task_id=row.task_id, task=task, codes=codes, scores=scores, place=place)
 
 
@@ -194,6 +195,6 @@ def _first(error: ValidationError) -> str:
     return f"`{field}`: {message}" if field else message
 
 
-def _brief(error: ValueError) -> str:
+def _brief(error: Exception) -> str:
     """json's message with the column only: the line is that of the file."""
     return f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)

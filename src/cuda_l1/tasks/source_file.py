@@ -45,7 +45,7 @@ class SourceFile:
         folders = self._folders_of_own_modules()
         if not folders:
             return self.text
-        lines = self.text.splitlines()
+        lines = self.text.removesuffix("\n").split("\n")  # at no other sign: one may stand within a string
         first = next(i for i, node in enumerate(self.tree.body) if not _stays_on_top(node))
         at = _first_line(self.tree.body[first]) - 1
         paths = [f"sys.path.insert(0, {folder!r})" for folder in folders]

@@ -69,7 +69,7 @@ def _json_lines(file: Path) -> Iterator[dict[str, Any]]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise TaskError(f"{file}:{number}: is not JSON: {error}") from error
             if not isinstance(row, dict):
                 raise TaskError(f"{file}:{number}: is not a JSON object")

@@ -56,8 +56,9 @@ class ContrastiveTrainer(GRPOTrainer):
         began = time.monotonic()
         prompts = self._asked([row["task"] for row in inputs])
         self._replied = self._judged = began
+        tokenizer = self.processing_class
         output: dict[str, Any] = super()._generate_and_score_completions(
-            [{**row, "prompt": messages_of(prompt)} for row, prompt in zip(inputs, prompts, strict=True)]
+            [{**row, "prompt": messages_of(prompt, tokenizer)} for row, prompt in zip(inputs, prompts, strict=True)]
         )
         assert self._worth is not None
         own = self._own(self._worth.advantages, len(inputs))

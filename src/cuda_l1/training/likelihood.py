@@ -52,7 +52,7 @@ def fitting(lessons: Sequence[Lesson], tokenizer: Any, max_length: int) -> Fitti
     """The lessons of at most `max_length` tokens as rows; longer ones are counted, never cut."""
     rows, longest, tokens, too_long = [], 0, 0, 0
     for lesson in lessons:
-        prompt = messages_of(lesson.prompt)
+        prompt = messages_of(lesson.prompt, tokenizer)
         completion = [{"role": ASSISTANT, "content": lesson.completion}]
         length = len(tokenizer.apply_chat_template(prompt + completion, return_dict=True)["input_ids"])
         longest = max(longest, length)

@@ -114,7 +114,7 @@ def _has_chat_template(path: Path) -> bool:
 def _json(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{file}: cannot be read ({' '.join(str(error).split())[:120]})") from error
     if not isinstance(found, dict):
         raise UsageError(f"{file}: holds no JSON object")

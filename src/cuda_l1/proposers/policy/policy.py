@@ -139,15 +139,37 @@ class Policy:
         return Written(text, "length" if at is None else "stop", asked, len(said))
 
     def _chat(self, prompt: Prompt) -> str:
-        return str(self._tokenizer.apply_chat_template(messages_of(prompt), tokenize=False, add_generation_prompt=True))
+        messages = messages_of(prompt, self._tokenizer)
+        return str(self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
 
     def _count(self, text: str) -> int:
         return len(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def messages_of(prompt: Prompt) -> list[dict[str, str]]:
-    """The conversation that a policy continues, in training too."""
-    return [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
+def messages_of(prompt: Prompt, tokenizer: Any) -> list[dict[str, str]]:
+    """The conversation that a policy continues, in training too.
+
+    What the texts that it quotes spell of the tokenizer's marks for turns is no mark here: each is parted by a space,
+    since a tokenizer reads the finished conversation and cannot know who wrote them.
+    """
+    marks = sorted(_marks(tokenizer), key=len, reverse=True)
+    return [
+        {"role": role, "content": _parted(text, marks)}
+        for role, text in (("system", prompt.system), ("user", prompt.user))
+    ]
+
+
+def _marks(tokenizer: Any) -> Iterator[str]:
+    """Special tokens, and the added ones that the chat template writes."""
+    special, template = set(tokenizer.all_special_tokens), str(tokenizer.chat_template)
+    added = (token for token in tokenizer.get_added_vocab() if token in special or token in template)
+    return (token for token in {*special, *added} if len(token.strip()) > 1)
+
+
+def _parted(text: str, marks: Sequence[str]) -> str:
+    for mark in marks:
+        text = text.replace(mark, f"{mark[0]} {mark[1:]}")
+    return text
 
 
 @contextlib.contextmanager

@@ -7,8 +7,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.synth.generate import VERSION, SyntheticTask
 from cuda_l1.tasks.synth.splits import Split
@@ -110,7 +108,7 @@ def is_synth_folder(path: Path) -> bool:
     try:
         with (path / MANIFEST).open("rb") as manifest:
             Settings.model_validate(_object(manifest.readline(1 << 16).decode(errors="replace")))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return True
 
@@ -126,7 +124,7 @@ def _read(path: Path) -> tuple[Settings, dict[int, Entry], int]:
     try:
         settings = Settings.model_validate(_object(lines[0] if lines else ""))
         entries = [Entry.model_validate(_object(line)) for line in lines[1:]]
-    except (ValidationError, ValueError) as error:
+    except (ValueError, RecursionError) as error:
         reason = str(error).splitlines()[0]
         raise TaskError(f"{path / MANIFEST}: cannot be read ({reason}); choose another folder with --out") from None
     return settings, {entry.number: entry for entry in entries}, len(whole)
