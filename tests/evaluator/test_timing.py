@@ -17,6 +17,7 @@ from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator.evaluation import eager_candidate
 from cuda_l1.evaluator.failures import Failure
 from cuda_l1.evaluator.findings import observed
+from cuda_l1.evaluator.findings.clocks import ClockEvidence
 from cuda_l1.evaluator.pairs import PairResult, Side
 from cuda_l1.evaluator.timing import Timer
 from cuda_l1.types import Outcome
@@ -394,6 +395,19 @@ def test_a_reference_that_others_slow_down_is_no_measure(slowed, found):
     made.drift = {pid: slowed if pid % 2 == 0 else 1.0 for pid in range(20)}
     timer = timed(made)
     assert [f.check for f in timer.findings()] == found and len(timer.pairs) == (3 if found else 1)
+
+
+def test_one_quick_call_of_the_reference_shows_that_others_slow_the_rest():
+    def pair(eager: list[float]) -> PairResult:
+        return PairResult([side([100.0] * 6, [140.0] * 6), side(eager, [us + 40.0 for us in eager])])
+
+    def found(*pairs: PairResult) -> list[str]:
+        return [f.check for f in ClockEvidence(pairs, 4096, None).findings("call")]
+
+    slow = [9000.0] * 6
+    assert found(pair(slow)) == [] and found(pair([*slow[1:], 2000.0])) == ["busy-machine"]
+    assert found(pair(slow), pair(slow), pair([2000.0] * 6)) == ["busy-machine"]
+    assert found(pair([2000.0] * 6), pair([2000.0] * 6), pair(slow)) == []
 
 
 PART = {"name": "aten::addmm\n\x1b[31m", "calls": 1, "us": 30.0}
