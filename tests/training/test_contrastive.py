@@ -190,3 +190,21 @@ def test_what_is_logged_is_json(bench: Bench) -> None:
     for file in ("metrics", "samples", "prompts"):
         for line in (bench.stage.path / f"{file}.jsonl").read_text().splitlines():
             json.loads(line, parse_constant=pytest.fail)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "exemplars", "path", "is_named"),
+    [
+        ({"count": 2}, 1, None, True),
+        ({"count": 1}, 1, None, False),
+        ({"count": 2, "kind": "none"}, 0, None, False),
+        ({"count": 2}, 1, "a-model-that-reads-anything", False),
+    ],
+)
+def test_questions_of_a_form_that_was_never_learned_are_named(
+    tmp_path: Path, sampler: dict[str, Any], exemplars: int, path: str | None, is_named: bool
+) -> None:
+    given = recipe(tmp_path, sampler=sampler)
+    sft = given.sft.model_copy(update={"exemplars": exemplars})
+    given = given.model_copy(update={"sft": sft, "model": given.model.model_copy(update={"path": path})})
+    assert bool(contrastive.unseen_form(given)) is is_named

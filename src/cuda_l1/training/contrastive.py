@@ -92,6 +92,10 @@ def train(
     checkpoint = stage.checkpoint()
     rounds = None
     if judge is not None:
+        if checkpoint:
+            on_event(Event(NAME, f"goes on from {checkpoint.name}"))
+        if unseen := unseen_form(recipe):
+            on_event(Event(NAME, unseen, {"alarm": unseen}))
         rounds = Rounds(
             tasks={task.sha: task for task in fitting},
             section=recipe.contrastive,
@@ -134,6 +138,18 @@ def train(
         )
     trainer.accelerator.wait_for_everyone()
     return stage.final
+
+
+def unseen_form(recipe: Recipe) -> str | None:
+    """What is wrong where questions show more variants than stages 1 and 2 ever do: a policy from nothing can make
+    nothing of a form that it has not seen."""
+    sampler, learned = recipe.contrastive.sampler, recipe.sft.exemplars
+    if sampler.kind == "none" or sampler.count <= learned or recipe.model.path is not None:
+        return None
+    return (
+        f"questions show up to {sampler.count} variants (contrastive.sampler.count), those of stages 1 and 2 at most "
+        f"{learned} (sft.exemplars): replies may be nonsense"
+    )
 
 
 def rows(tasks: Sequence[Task], recipe: Recipe) -> Dataset:
