@@ -18,8 +18,11 @@ from safetensors.torch import load_file
 from cuda_l1.archive import Archive
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.training import contrastive
+from cuda_l1.training.contrastive import check_lag
+from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
 from cuda_l1.training.judging import Asked, Judgement, Judging
 from cuda_l1.training.recipe import Recipe, recipe_from
+from cuda_l1.training.rounds import Rounds
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
 from cuda_l1.training.stages import Event
 from small_policy import REPLIES, save_policy
@@ -119,25 +122,25 @@ class Killed(BaseException):
     """As SIGKILL leaves a run: nothing is tidied up."""
 
 
-@pytest.mark.parametrize("iterations", [1, 2])
+@pytest.mark.parametrize(("iterations", "lag"), [(1, 0), (2, 1)])
 def test_a_killed_run_goes_on_to_the_same_weights_and_pays_nothing_twice(
-    tmp_path: Path, policy: Path, iterations: int
+    tmp_path: Path, policy: Path, iterations: int, lag: int
 ) -> None:
     whole, broken = Bench(tmp_path / "whole", policy), Bench(tmp_path / "broken", policy)
     for each in (whole, broken):
         each.folder.mkdir()
-    wanted = whole.train(iterations=iterations, rounds=6, prompts=3, group=8, batch=8)
+    wanted = whole.train(iterations=iterations, lag=lag, rounds=6, prompts=3, group=8, batch=8)
 
     def kill(event: Event) -> None:
         if event.figures.get("step") == 4 * iterations:
             raise Killed
 
     with pytest.raises(Killed):
-        broken.train(kill, iterations=iterations, rounds=6, prompts=3, group=8, batch=8)
+        broken.train(kill, iterations=iterations, lag=lag, rounds=6, prompts=3, group=8, batch=8)
     assert not broken.stage.is_done and broken.stage.checkpoint() == broken.stage.path / f"checkpoint-{2 * iterations}"
     beyond = [row for row in broken.rows("samples") if row["round"] >= 2]
     assert any(row["outcome"] == "ACCEPTED" and not row["known"] for row in beyond)  # not to be shown too soon
-    found = broken.train(iterations=iterations, rounds=6, prompts=3, group=8, batch=8)
+    found = broken.train(iterations=iterations, lag=lag, rounds=6, prompts=3, group=8, batch=8)
     assert found.keys() == wanted.keys()
     assert all(torch.equal(found[name], wanted[name]) for name in wanted)
     assert broken.evaluator.paid == whole.evaluator.paid
@@ -164,8 +167,6 @@ def test_a_machine_that_fails_stops_the_stage_without_a_step(bench: Bench, monke
 def test_a_loss_that_is_no_number_stops_before_the_weights_are_touched(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
-
     right = ContrastiveTrainer.compute_loss
 
     def wrong(self: ContrastiveTrainer, *args: Any, **others: Any) -> Any:
@@ -208,3 +209,70 @@ def test_questions_of_a_form_that_was_never_learned_are_named(
     sft = given.sft.model_copy(update={"exemplars": exemplars})
     given = given.model_copy(update={"sft": sft, "model": given.model.model_copy(update={"path": path})})
     assert bool(contrastive.unseen_form(given)) is is_named
+
+
+def test_with_a_lag_of_one_a_round_is_written_before_the_one_before_is_judged(bench: Bench) -> None:
+    said: list[str] = []
+    ask, collect = Rounds.ask, Rounds.collect
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rounds, "ask", lambda self, number, shas: said.append(f"ask {number}") or ask(self, number, shas))
+        patch.setattr(Rounds, "collect", lambda self, number: said.append(f"judged {number}") or collect(self, number))
+        bench.train(rounds=6, lag=1, checkpoint_every=3)
+    assert said == [
+        *("ask 0", "ask 1", "judged 0", "ask 2", "judged 1", "judged 2"),  # nothing is ahead at a checkpoint
+        *("ask 3", "ask 4", "judged 3", "ask 5", "judged 4", "judged 5"),
+    ]
+    found: dict[int, set[str]] = {}
+    for sample in bench.rows("samples"):
+        found.setdefault(sample["round"], set()).add(sample["candidate"])
+    for row in bench.rows("prompts"):
+        last = row["round"] - (1 if row["round"] % 3 == 0 else 2)  # the last round whose verdicts were known
+        before = set[str]().union(*(found[number] for number in range(last + 1)))
+        assert all(set(group["prompt"]["exemplars"]) <= before for group in row["groups"])
+
+
+def test_with_a_lag_the_ratio_of_probabilities_is_that_to_the_policy_that_wrote(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[float] = []
+    loss = ContrastiveTrainer._compute_loss
+
+    def watched(self: ContrastiveTrainer, model: Any, inputs: dict[str, Any]) -> Any:
+        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
+        mask = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1)
+        with torch.no_grad():
+            now, _, _ = self._get_per_token_logps_and_entropies(model, ids, mask, inputs["completion_ids"].shape[1])
+        difference = (now - inputs["old_per_token_logps"]) * inputs["completion_mask"]
+        seen.append(float(difference.abs().max()))
+        return loss(self, model, inputs)
+
+    monkeypatch.setattr(ContrastiveTrainer, "_compute_loss", watched)
+    bench.train(rounds=4, lag=1, warmup=0.0, checkpoint_every=2, prompts=2, group=8, batch=16)
+    assert [difference > 1e-4 for difference in seen] == [False, True, False, True]  # one update old, or none
+
+
+def test_a_lag_on_the_device_that_is_measured_is_refused(tmp_path: Path) -> None:
+    def lagging(place: str, device: str) -> Recipe:
+        asked = recipe(tmp_path, lag=1)
+        return asked.model_copy(
+            update={
+                "evaluation": asked.evaluation.model_copy(update={"device": place}),
+                "run": asked.run.model_copy(update={"device": device}),
+            }
+        )
+
+    for place, device in (("cpu", "cpu"), ("cuda", "cuda"), ("cuda:0", "cuda")):
+        with pytest.raises(UsageError, match=f"contrastive.lag = 1 would train on {place} while rewards"):
+            check_lag(lagging(place, device))
+    check_lag(lagging("cuda:1", "cuda"))
+    check_lag(lagging("cpu", "cuda"))
+    check_lag(recipe(tmp_path))
+
+
+def test_where_the_time_of_a_step_goes_is_logged(bench: Bench) -> None:
+    bench.train(rounds=2)
+    for row in bench.rows("metrics"):
+        parts = row["generate_s"] + row["wait_s"] + row["train_s"]
+        assert row["step_s"] == pytest.approx(parts) and row["train_s"] > 0 and row["tokens_per_s"] > 0
+        assert row["idle_share"] == pytest.approx(row["wait_s"] / row["step_s"])
+        assert {"build_s", "evaluate_s", "judge_s"} <= row.keys()

@@ -60,3 +60,19 @@ def test_lines_survive_one_that_a_kill_has_torn(tmp_path: Path) -> None:
     stage.append("metrics", {"step": 3})
     assert list(stage.rows("metrics")) == [{"step": 1}, {"step": 3}]
     assert list(stage.rows("samples")) == []
+
+
+def test_a_run_that_was_killed_before_its_recipe_was_whole_is_begun_again(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.partial").write_text("run_d")
+    assert RunDirectory.create(recipe(tmp_path / "run"), resume=False).path == tmp_path / "run"
+    assert [each.name for each in (tmp_path / "run").iterdir()] == ["recipe.toml"]
+
+
+def test_two_commands_do_not_train_in_one_folder(tmp_path: Path) -> None:
+    first, second = (RunDirectory.create(recipe(tmp_path / "run"), resume=False) for _ in range(2))
+    with first.alone(), pytest.raises(UsageError, match="another command trains there"), second.alone():
+        pytest.fail("both have it")
+    with second.alone():
+        pass
+    RunDirectory.create(recipe(tmp_path / "run", sft=SftSection(steps=3)), resume=False)  # nothing was done yet

@@ -89,6 +89,28 @@ def test_what_was_interrupted_ends_with_the_same_weights_and_one_line_a_step(tmp
     assert steps == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.parametrize("model", [{}, {"lora_rank": 2}])
+def test_killed_between_its_last_checkpoint_and_the_end_it_learns_no_further(
+    tmp_path: Path, recipe: Make, model: dict[str, Any]
+) -> None:
+    class Killed(Exception):
+        pass
+
+    def kill(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    asked = {"sft": {"steps": 4, "batch": 3}, "model": model}  # steps that end within an epoch
+    whole = fine_tune(recipe(tmp_path / "whole", **asked))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cuda_l1.training.sft.save_policy", kill)
+        with pytest.raises(Killed):
+            fine_tune(recipe(tmp_path / "cut", **asked))
+    resumed = fine_tune(recipe(tmp_path / "cut", **asked), resume=True)
+    assert same(whole.stage("sft").final, resumed.stage("sft").final)
+    steps = [each["step"] for each in resumed.stage("sft").rows("metrics") if "loss" in each]
+    assert steps == [1, 2, 3, 4]
+
+
 def test_adapters_are_trained_resumed_and_merged(tmp_path: Path, recipe: Make) -> None:
     chosen = recipe(tmp_path / "run", model={"lora_rank": 4}, sft={"steps": 2, "checkpoint_every": 1})
     run = fine_tune(chosen)

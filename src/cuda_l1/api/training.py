@@ -20,6 +20,7 @@ from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.reviewer import Reviewer
 from cuda_l1.training.data import rows_of
 from cuda_l1.training.examples import examples_of
+from cuda_l1.training.processes import joined
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.training.sections import EvaluationSection
@@ -30,27 +31,44 @@ def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Calla
     """Runs these stages of `STAGES` in their order and returns the last one's final checkpoint.
 
     A stage begins from the latest finished one before it in the run, else from the recipe's model. Stages that are
-    done are passed over. Raises UsageError, InfrastructureError, ArchiveError.
+    done are passed over. Started by `torchrun`, all processes call it; the main one alone prepares, judges and tells.
+    Raises UsageError, InfrastructureError, ArchiveError.
     """
     recipe = resolved(recipe)
     stages = {name: STAGES[name].run() for name in names}
     reviewer_of(recipe.evaluation)
     if recipe.model.path:
         read_checkpoint(recipe.model.path)  # before anything is paid for
-    run = RunDirectory.create(recipe, resume=resume, stages=names)
-    with Archive.open(run.archive) as archive:
-        prepare(run, archive, on_event)
-        evaluation = run.recipe.evaluation
-        surroundings = Surroundings(archive, partial(evaluators_of, evaluation), reviewer_of(evaluation))
+    with joined(on_gpu=recipe.run.on_gpu) as processes, ExitStack() as stack:
+        say = on_event if processes.is_main else _silent
+        archive = processes.first(lambda: _prepared(recipe, names, resume, say, stack))
+        run = RunDirectory(Path(recipe.run_dir), recipe)
+        evaluators = partial(evaluators_of, recipe.evaluation)
+        surroundings = Surroundings(archive, evaluators, reviewer_of(recipe.evaluation), processes)
         final = run.path
         for name, stage in stages.items():
-            if run.stage(name).is_done:
-                on_event(Event(name, "is done"))
+            start = processes.share(partial(_beginning, name, run))
+            if start is None:
+                say(Event(name, "is done"))
                 final = run.stage(name).final
             else:
-                start = _start(name, run)
-                final = stage(run.recipe, run, start=start, surroundings=surroundings, on_event=on_event)
+                final = stage(recipe, run, start=start, surroundings=surroundings, on_event=say)
     return final
+
+
+def _prepared(
+    recipe: Recipe, names: Sequence[str], resume: bool, on_event: Callable[[Event], None], stack: ExitStack
+) -> Archive:
+    """The run's folder, which nobody else trains in, and its data; the archive, which `stack` closes."""
+    run = RunDirectory.create(recipe, resume=resume, stages=names)
+    stack.enter_context(run.alone())
+    archive = stack.enter_context(Archive.open(run.archive))
+    prepare(run, archive, on_event)
+    return archive
+
+
+def _silent(event: Event) -> None:
+    """The main process tells."""
 
 
 def resolved(recipe: Recipe) -> Recipe:
@@ -69,6 +87,11 @@ def resolved(recipe: Recipe) -> Recipe:
             "run": recipe.run.model_copy(update={"device": device}),
         }
     )
+
+
+def _beginning(name: str, run: RunDirectory) -> Path | None:
+    """Where a stage begins that is not done."""
+    return None if run.stage(name).is_done else _start(name, run)
 
 
 def _start(name: str, run: RunDirectory) -> Path:

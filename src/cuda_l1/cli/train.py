@@ -12,6 +12,7 @@ from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
 from cuda_l1.cli.output import Output
 from cuda_l1.cli.train_report import train_evaluate, train_report
+from cuda_l1.training.processes import is_main
 from cuda_l1.training.stages import STAGES, Event
 
 KEPT = "checkpoints and verdicts are kept, and the same command with --resume goes on"
@@ -45,8 +46,9 @@ def _command(names: Sequence[str]) -> Callable[..., None]:
             output.record("event", {"stage": event.stage, "text": event.text, **event.figures})
 
         final = train(names, load_recipe(recipe, overrides or ()), resume=resume, on_event=on_event)
-        output.show(f"written: {final}")
-        output.summary(checkpoint=str(final), stages=list(names))
+        if is_main():
+            output.show(f"written: {final}")
+            output.summary(checkpoint=str(final), stages=list(names))
 
     return train_stages
 

@@ -1,4 +1,4 @@
-"""What can go wrong while a checkpoint is written, in one line each."""
+"""What can go wrong with a checkpoint, in one line each."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import errno
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from safetensors import SafetensorError
 
 from cuda_l1.archive.faults import one_line
-from cuda_l1.errors import InfrastructureError
+from cuda_l1.errors import InfrastructureError, UsageError
+from cuda_l1.training.processes import Processes
 from cuda_l1.training.run_directory import StageDirectory
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -33,3 +35,18 @@ def saving_faults(stage: StageDirectory) -> Iterator[None]:
             f"{stage.path}: the disk is full at a checkpoint ({one_line(error)}; {left} MiB are free); free some space "
             f"and go on with --resume from {kept.name if kept else 'the beginning'}"
         ) from error
+
+
+def going_on_from(stage: StageDirectory, processes: Processes) -> Path | None:
+    """The latest whole checkpoint of a stage, the same one in all processes.
+
+    Raises UsageError where other than so many processes wrote it: each has random states of its own, and a part of
+    every batch.
+    """
+    checkpoint = processes.share(stage.checkpoint)
+    if checkpoint is not None and (count := len(list(checkpoint.glob("rng_state*.pth")))) != processes.count:
+        raise UsageError(
+            f"{checkpoint}: written by {count} processes, and {processes.count} are training now; start as many again, "
+            "or begin another run"
+        )
+    return checkpoint

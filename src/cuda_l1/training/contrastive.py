@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -13,14 +15,16 @@ from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.prompts.tokens import TokenCounter
-from cuda_l1.search.interfaces import SupportsReview
-from cuda_l1.training.checkpoints import saving_faults
-from cuda_l1.training.contrastive_trainer import ContrastiveTrainer, Told
-from cuda_l1.training.grpo import arguments, is_main_process
+from cuda_l1.search.interfaces import SupportsEvaluate, SupportsReview
+from cuda_l1.training.checkpoints import going_on_from, saving_faults
+from cuda_l1.training.contrastive_log import Told
+from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
+from cuda_l1.training.grpo import arguments
 from cuda_l1.training.judging import Judge, Judging
 from cuda_l1.training.loading import Loaded, load_policy, save_policy
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.opinions import Opinions
+from cuda_l1.training.processes import ALONE, Processes, lost_processes
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Grader
 from cuda_l1.training.rounds import Rounds
@@ -47,27 +51,47 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
     def beside(folder: Path, figures: dict[str, float]) -> None:
         describe(folder, run, NAME, start=start, figures=figures)
 
-    with _judge(recipe, run, surroundings, on_event) as judge:
+    processes = surroundings.processes
+    check_lag(recipe)
+    with ExitStack() as stack:
+        evaluators = processes.first(lambda: stack.enter_context(surroundings.evaluators()))
+        judge = None if evaluators is None else _judge(evaluators, recipe, run, surroundings, on_event)
         return train(
             run, tasks, start=start, archive=surroundings.archive, judge=judge, reviewer=surroundings.reviewer,
-            on_event=on_event, beside=beside,
+            on_event=on_event, beside=beside, processes=processes,
         )  # fmt: skip
 
 
-@contextmanager
-def _judge(recipe: Recipe, run: RunDirectory, surroundings: Surroundings, on_event: Say) -> Iterator[Judge | None]:
-    """The judge in the main process, which alone opens evaluators; None in the others."""
-    if not is_main_process():
-        yield None
-        return
-    with surroundings.evaluators() as evaluators:
-        yield Judging(
-            evaluators,
-            archive=surroundings.archive,
-            run=run.name,
-            within_s=recipe.evaluation.within_s,
-            on_judgement=lambda done, wanted: on_event(Event(NAME, f"verdict {done} of {wanted}")),
+def check_lag(recipe: Recipe) -> None:
+    """Raises UsageError where a lag would have the policy trained on a device that rewards are measured on."""
+    shared = [place for place in recipe.evaluation.places if not _is_apart(place, recipe)]
+    if recipe.contrastive.lag and shared:
+        raise UsageError(
+            f"contrastive.lag = 1 would train on {shared[0]} while rewards are measured there, and measure the "
+            "training too; set contrastive.lag = 0, or measure on devices that do not train (evaluation.device)"
         )
+
+
+def _is_apart(place: str, recipe: Recipe) -> bool:
+    """Whether a device is none that trains: of this machine's GPUs that are the first ones, one for each process."""
+    kind, _, number = place.partition(":")
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return kind != recipe.run.device or (kind == "cuda" and number.isdigit() and int(number) >= here)
+
+
+def _judge(
+    evaluators: Sequence[SupportsEvaluate], recipe: Recipe, run: RunDirectory, surroundings: Surroundings, on_event: Say
+) -> Judging:
+    assert surroundings.archive is not None, "the main process has it"
+    return Judging(
+        evaluators,
+        archive=surroundings.archive,
+        run=run.name,
+        within_s=recipe.evaluation.within_s,
+        on_judgement=lambda done, wanted: on_event(
+            Event(NAME, f"verdict {done} of {wanted}", {"verdict": done, "verdicts": wanted})
+        ),
+    )
 
 
 def train(
@@ -75,13 +99,14 @@ def train(
     tasks: Sequence[Task],
     *,
     start: Path,
-    archive: Archive,
+    archive: Archive | None,
     judge: Judge | None,
     reviewer: SupportsReview | None = None,
     on_event: Say,
     beside: Callable[[Path, dict[str, float]], None] = lambda folder, figures: None,
+    processes: Processes = ALONE,
 ) -> Path:
-    """The stage with its judge at hand; that is None in all processes but the main one. Raises as `run` does.
+    """The stage with archive and judge at hand; both are None in all processes but the main one. Raises as `run` does.
 
     `beside` is given the folder of the trained policy and the last figures, to write there what it is.
     """
@@ -89,9 +114,9 @@ def train(
     policy = load_policy(start, recipe, longest=recipe.generation.max_new_tokens)
     prompting = _prompting(policy, recipe)
     fitting = askable(tasks, prompting, on_event)
-    checkpoint = stage.checkpoint()
+    checkpoint = going_on_from(stage, processes)
     rounds = None
-    if judge is not None:
+    if judge is not None and archive is not None:
         if checkpoint:
             on_event(Event(NAME, f"goes on from {checkpoint.name}"))
         if unseen := unseen_form(recipe):
@@ -114,9 +139,11 @@ def train(
         )
         rounds.resume(_round_of(checkpoint, recipe.contrastive.iterations))
         stage.rewind("metrics", checkpoint)
-    told = Told(stage, on_event)
+    told = Told(stage, on_event, rounds.best if rounds else {})
     trainer = ContrastiveTrainer(
         rounds=rounds,
+        processes=processes,
+        lag=recipe.contrastive.lag,
         at_a_time=recipe.generation.batch,
         model=policy.model,
         args=arguments(recipe, stage.path),
@@ -125,18 +152,11 @@ def train(
         peft_config=policy.adapters,
         callbacks=[told],
     )
-    with saving_faults(stage):
+    with saving_faults(stage), lost_processes():
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if judge is not None:
-        model = trainer.accelerator.unwrap_model(trainer.model)
-        save_policy(
-            model,
-            policy.tokenizer,
-            stage.final,
-            recipe=recipe,
-            beside=lambda folder: beside(folder, told.latest),
-        )
-    trainer.accelerator.wait_for_everyone()
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe)
+    processes.first(lambda: keep(beside=lambda folder: beside(folder, told.latest)))
     return stage.final
 
 

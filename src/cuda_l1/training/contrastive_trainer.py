@@ -1,50 +1,50 @@
-"""TRL's GRPO trainer with hooks: prompts that are written at the moment of asking, and advantages of our own.
+"""Stage 3's trainer: prompts that are written at the moment of asking, and advantages of our own.
 
-Imports torch and TRL: only a running stage imports it. The methods that are overridden are private to TRL, which is
-why its version is pinned; `tests/training/test_trl_contract.py` holds what is relied on.
+Imports torch and TRL: only a running stage imports it.
 """
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
-from accelerate.utils import broadcast_object_list, gather_object
-from transformers import PrinterCallback, TrainerCallback
-from trl import GRPOConfig, GRPOTrainer
 
-from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.policy import messages_of
-from cuda_l1.training.rounds import Rounds, Worth
-from cuda_l1.training.run_directory import StageDirectory
-from cuda_l1.training.stages import Event
+from cuda_l1.training.processes import Processes
+from cuda_l1.training.replying import Replies, ReplyingTrainer, Row
+from cuda_l1.training.rounds import Rounds
 from cuda_l1.types import Prompt
 
-Row = dict[str, Any]
+
+class Replied(NamedTuple):
+    """A round whose replies are written."""
+
+    number: int
+    replies: Replies
 
 
-class ContrastiveTrainer(GRPOTrainer):
+class ContrastiveTrainer(ReplyingTrainer):
     """GRPO whose groups are asked about tasks (a column `task` with the sha) in place of fixed prompts.
 
-    The main process writes a round's questions and has the replies judged; the others wait and get the result, so that
-    one process alone reads and writes the archive.
+    The main process writes a round's questions and has the replies judged; the others get the result, so that one
+    process alone reads and writes the archive. With a lag of 1 the verdicts on a round are awaited when the next
+    round's replies are written, so that they are given while the policy learns and writes. Nothing is ahead at a
+    checkpoint, so that a resumed run is where an uninterrupted one would be.
     """
 
-    def __init__(self, *, rounds: Rounds | None, at_a_time: int, args: GRPOConfig, **others: Any) -> None:
-        """`rounds` are needed in the main process alone; `at_a_time` is how many replies a process writes together
-        where no server does; `others` are GRPOTrainer's arguments.
+    def __init__(self, *, rounds: Rounds | None, processes: Processes, lag: int, **others: Any) -> None:
+        """`rounds` are needed in the main process alone; `others` are ReplyingTrainer's arguments.
 
         The data set has a column `task` and is as long as the training, in the order in which it is to be asked
         (`shuffle_dataset` is off): TRL's own order begins anew in a resumed run, which is right in its first epoch
         only.
         """
-        self._rounds, self._at_a_time = rounds, at_a_time
-        self._worth: Worth | None = None
-        super().__init__(args=args, reward_funcs=[self.speedup], **others)
-        self.remove_callback(PrinterCallback)
+        self._rounds, self._lag = rounds, lag
+        self._prompts: dict[int, list[Prompt]] = {}
+        self._under_way: Replied | None = None
+        super().__init__(processes=processes, keeps_chances=lag > 0, **others)
+        self._tasks: list[str] = list(self.train_dataset["task"])
 
     @property
     def round(self) -> int:
@@ -52,99 +52,67 @@ class ContrastiveTrainer(GRPOTrainer):
         return int(self.state.global_step) // int(self.num_iterations)
 
     def _generate_and_score_completions(self, inputs: Sequence[Row]) -> dict[str, Any]:
-        """A generation batch: rows in TRL's order, each task `num_generations` times in a row over all processes."""
-        began = time.monotonic()
-        prompts = self._asked([row["task"] for row in inputs])
-        self._replied = self._judged = began
-        tokenizer = self.processing_class
-        output: dict[str, Any] = super()._generate_and_score_completions(
-            [{**row, "prompt": messages_of(prompt, tokenizer)} for row, prompt in zip(inputs, prompts, strict=True)]
-        )
-        assert self._worth is not None
-        own = self._own(self._worth.advantages, len(inputs))
-        output["advantages"] = torch.tensor(own, dtype=torch.float32, device=self.accelerator.device)
-        seconds = {"generate_s": self._replied - began, "judge_s": self._judged - self._replied}
-        for name, value in {**self._worth.figures, **seconds}.items():
-            self._metrics["train"][name].append(value)
+        """What is trained on in the next round; `inputs` are its rows, each task `num_generations` times in a row over
+        all processes."""
+        self._time.begin()
+        number = self.round
+        if [row["task"] for row in inputs] != self._shas(number):
+            raise AssertionError("a round's rows are not those of the data set in order; TRL's order has changed")
+        now = self._under_way or self._judging(self._replied(number))
+        ahead = self._replied(number + 1) if self._is_ahead(number + 1) else None
+        output = self._judged(now)
+        self._under_way = self._judging(ahead) if ahead else None
         return output
 
-    def _generate_single_turn(
-        self, prompt_ids: list[Any], images: Any, multimodal_fields: Any, num_generations: int, **others: Any
-    ) -> tuple[list[Any], list[Any] | None]:
-        """A part of the replies at a time where the trainer's own model writes: memory is finite."""
-        at_a_time = len(prompt_ids) if self.use_vllm else self._at_a_time
-        replies: list[Any] = []
-        chances: list[Any] = []
-        for start in range(0, len(prompt_ids), at_a_time):
-            part = prompt_ids[start : start + at_a_time]
-            written, known = super()._generate_single_turn(part, images, multimodal_fields, num_generations, **others)
-            replies += written
-            chances += known or []
-        return replies, chances or None
+    def _is_ahead(self, number: int) -> bool:
+        """Whether a round's replies are written before there are verdicts on the round before it."""
+        every, end = (int(steps) // int(self.num_iterations) for steps in (self.args.save_steps, self.args.max_steps))
+        return self._lag > 0 and number % every != 0 and number < end
 
-    def _asked(self, shas: Sequence[str]) -> list[Prompt]:
-        """The question of each row of this process. One is written for a group, wherever its rows lie."""
-        everywhere: list[str] = gather_object(list(shas))
-        size = int(self.num_generations)
-        groups = [everywhere[start : start + size] for start in range(0, len(everywhere), size)]
-        if any(len(set(group)) != 1 or len(group) != size for group in groups):
-            raise AssertionError("a group of replies must be about one task; TRL's order of rows has changed")
-        written: list[list[Prompt]] = [[]]
-        if self._rounds is not None:
-            written = [self._rounds.ask(self.round, [group[0] for group in groups])]
-        (prompts,) = broadcast_object_list(written)
-        return self._own([prompt for prompt in prompts for _ in range(size)], len(shas))
-
-    def speedup(
-        self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Sequence[Any], **_: Any
-    ) -> list[float | None]:
-        """The reward function that TRL calls in every process: raw rewards, None for what the machine failed at."""
-        self._replied = time.monotonic()
-        ends = {*self.eos_token_ids, self._tokenizer.pad_token_id}
-        texts = [
-            (str(message["content"]), bool(ids) and ids[-1] in ends, len(ids))
-            for (message,), ids in zip(completions, completion_ids, strict=True)
+    def _replied(self, number: int) -> Replied:
+        """The policy as it is answers a round's questions."""
+        prompts = self._prompts.pop(number, None) or self._asked(number)
+        rows = [
+            {"task": sha, "prompt": messages_of(prompt, self.processing_class)}
+            for sha, prompt in zip(self._shas(number), prompts, strict=True)
         ]
-        everywhere = gather_object(texts)
-        found: list[Worth | None] = [None]
+        return Replied(number, self.written(rows))
+
+    def _judging(self, replied: Replied) -> Replied:
+        """Hands the replies over for verdicts. The questions of a round that is asked ahead are written before: they
+        show what was known then, however fast the verdicts come."""
+        following = replied.number + 1
+        if self._is_ahead(following):
+            self._prompts[following] = self._asked(following)
         if self._rounds is not None:
-            found = [self._rounds.score(self.round, everywhere)]
-        (self._worth,) = broadcast_object_list(found)
-        assert self._worth is not None
-        self._judged = time.monotonic()
-        return self._own(self._worth.rewards, len(texts))
+            self._rounds.submit(replied.number, replied.replies.texts)
+        return replied
 
-    def _own(self, everywhere: list[Any], count: int) -> list[Any]:
-        """This process's part of what all have, in the order of the processes."""
-        start = int(self.accelerator.process_index) * count
-        return everywhere[start : start + count]
+    def _judged(self, replied: Replied) -> dict[str, Any]:
+        """Waits for the verdicts."""
+        with self._time.doing("wait_s"):
+            worth = self._processes.share(lambda: self._main.collect(replied.number))
+        batch, figures, _ = replied.replies
+        for name, values in {**figures, **{key: [value] for key, value in worth.figures.items()}}.items():
+            self._metrics["train"][name] += values
+        own = self._processes.own(worth.advantages)
+        return {**batch, "advantages": torch.tensor(own, dtype=torch.float32, device=self.accelerator.device)}
 
-    def training_step(self, *args: Any, **others: Any) -> torch.Tensor:
-        """TRL's, which must give a number: otherwise the weights would be lost with the next update."""
-        loss: torch.Tensor = super().training_step(*args, **others)
-        if not math.isfinite(loss.item()):
-            raise UsageError(
-                f"the loss is {loss.item()} after step {self.state.global_step}; the checkpoint before it is unharmed: "
-                "begin another run with a lower contrastive.learning_rate"
-            )
-        return loss
+    def _asked(self, number: int) -> list[Prompt]:
+        """The question of each row of this process. One is written for a group, wherever its rows lie."""
+        groups = self._processes.share(lambda: self._main.ask(number, self._groups(number)))
+        return self._processes.own([prompt for prompt in groups for _ in range(int(self.num_generations))])
 
+    def _groups(self, number: int) -> list[str]:
+        """The task of each group of a round."""
+        size = int(self.args.generation_batch_size) // int(self.num_generations)
+        return self._tasks[number * size : (number + 1) * size]
 
-class Told(TrainerCallback):
-    """Writes what the trainer logs to `metrics.jsonl`, a line for each round, and tells of it."""
+    def _shas(self, number: int) -> list[str]:
+        """The task of each row of this process."""
+        return self._processes.own([sha for sha in self._groups(number) for _ in range(int(self.num_generations))])
 
-    def __init__(self, stage: StageDirectory, on_event: Callable[[Event], None]) -> None:
-        self._stage, self._on_event = stage, on_event
-        self.latest: dict[str, float] = {}
-        """The figures of the last round."""
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        """Called in every process."""
-        if not state.is_world_process_zero or logs is None or "reward" not in logs:
-            return
-        self.latest = {name: value for name, value in logs.items() if value is not None}
-        figures = {"step": state.global_step, **self.latest}
-        self._stage.append("metrics", figures)
-        best = f", best {figures['speedup_best']:.2f}x" if "speedup_best" in figures else ""
-        said = f"reward {logs['reward'] or 0.0:.3f}, {logs['pass_rate']:.0%} right{best}"
-        self._on_event(Event(self._stage.path.name, f"step {state.global_step}/{state.max_steps}: {said}", figures))
+    @property
+    def _main(self) -> Rounds:
+        assert self._rounds is not None, "rounds are the main process's"
+        return self._rounds

@@ -32,8 +32,10 @@ class DataFacts(Frozen):
 def write_facts(run: RunDirectory, facts: DataFacts) -> None:
     """Keeps them with the run."""
     path = run.path / "data.json"
+    partial = path.with_suffix(".partial")
     with file_faults(path):
-        path.write_text(facts.model_dump_json(indent=2) + "\n", "utf-8")
+        partial.write_text(facts.model_dump_json(indent=2) + "\n", "utf-8")
+        partial.replace(path)
 
 
 def read_facts(run: RunDirectory) -> DataFacts | None:

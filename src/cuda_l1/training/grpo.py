@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Any
 
 from trl import GRPOConfig
 
 from cuda_l1.errors import UsageError
+from cuda_l1.training import processes
 from cuda_l1.training.loading import trackers
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.sections import GenerationSection
-
-COLLECTIVE_S = 1800
-"""How long processes may wait for each other besides verdicts; torch's own figure."""
 
 
 def arguments(recipe: Recipe, folder: Path) -> GRPOConfig:
@@ -26,7 +23,7 @@ def arguments(recipe: Recipe, folder: Path) -> GRPOConfig:
         output_dir=str(folder),
         max_steps=updates,
         per_device_train_batch_size=section.batch,
-        gradient_accumulation_steps=_batches(recipe, processes()),
+        gradient_accumulation_steps=_batches(recipe, processes.count()),
         num_generations=section.group,
         num_iterations=section.iterations,
         shuffle_dataset=False,
@@ -44,7 +41,6 @@ def arguments(recipe: Recipe, folder: Path) -> GRPOConfig:
         bf16=run.on_gpu,
         gradient_checkpointing=run.on_gpu,
         dataloader_pin_memory=run.on_gpu,
-        ddp_timeout=judging_s(recipe) + COLLECTIVE_S,
         save_steps=section.checkpoint_every * section.iterations,
         save_total_limit=run.keep_checkpoints,
         logging_steps=section.iterations,
@@ -54,21 +50,6 @@ def arguments(recipe: Recipe, folder: Path) -> GRPOConfig:
         seed=run.seed,
         **_engine(generation),
     )
-
-
-def judging_s(recipe: Recipe) -> int:
-    """How long a round's verdicts may take, with second opinions on them where somebody gives any."""
-    return int(recipe.evaluation.within_s) * (2 if recipe.evaluation.reviewer else 1)
-
-
-def processes() -> int:
-    """How many train together, by the launcher: asking torch would open the connections, with its own time-out."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def is_main_process() -> bool:
-    """Whether this one writes what all share."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def _batches(recipe: Recipe, count: int) -> int:

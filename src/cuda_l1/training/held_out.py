@@ -57,7 +57,9 @@ def evaluate_held_out(
     if not chosen:
         raise UsageError("none of the recipe's tasks is held out; give it more tasks")
     writer: Callable[[], Policy] = cache(lambda: policy_of(policy, recipe))
-    sampler = Sampler(recipe, folder, archive, judge.place, lambda text: on_event(Event(NAME, text)))
+    sampler = Sampler(
+        recipe, folder, archive, judge.place, lambda text, **figures: on_event(Event(NAME, text, figures))
+    )
     questions = sampler.questions(NAME, chosen, recipe.evaluation.held_out_samples, writer)
     replies = sampler.replies(NAME, questions, writer)
     scored = Grader(judge, recipe.evaluation, recipe.prompt.kind, policy.name, opinions)(replies)

@@ -16,8 +16,9 @@ from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.policy import messages_of
 from cuda_l1.training.checkpoints import saving_faults
 from cuda_l1.training.loading import Loaded, trackers
+from cuda_l1.training.processes import ALONE, Processes, lost_processes
 from cuda_l1.training.recipe import Recipe
-from cuda_l1.training.run_directory import StageDirectory
+from cuda_l1.training.run_directory import StageDirectory, step_of
 from cuda_l1.training.sections import SftSection
 from cuda_l1.training.watching import Watching
 from cuda_l1.types import Prompt
@@ -48,6 +49,20 @@ class Fitting(NamedTuple):
     """Of all rows."""
 
 
+class LikelihoodTrainer(SFTTrainer):
+    """TRL's, whose checkpoints are whole in all processes."""
+
+    def __init__(self, *, processes: Processes, **others: Any) -> None:
+        """`others` are SFTTrainer's arguments."""
+        self._processes = processes
+        super().__init__(**others)
+
+    def _save_rng_state(self, output_dir: str) -> None:
+        """A checkpoint's last file follows: it says that the random states of all processes are there."""
+        super()._save_rng_state(output_dir)
+        self._processes.gather([0])
+
+
 def fitting(lessons: Sequence[Lesson], tokenizer: Any, max_length: int) -> Fitting:
     """The lessons of at most `max_length` tokens as rows; longer ones are counted, never cut."""
     rows, longest, tokens, too_long = [], 0, 0, 0
@@ -74,6 +89,7 @@ def train_on(
     stage: StageDirectory,
     watching: Watching,
     resume: Path | None,
+    processes: Processes = ALONE,
 ) -> Any:
     """The model after `settings.steps` updates on the answers of `lessons`, going on from the checkpoint `resume`.
 
@@ -91,7 +107,8 @@ def train_on(
             f"no example fits into max_length = {settings.max_length} (the longest has {learnt.longest} tokens); raise "
             f"it, or give data with shorter variants"
         )
-    trainer: Any = SFTTrainer(
+    trainer: Any = LikelihoodTrainer(
+        processes=processes,
         model=policy.model,
         args=arguments(settings, recipe, stage, has_validation=bool(tested.rows), large=policy.parameters >= LARGE),
         train_dataset=Dataset.from_list(learnt.rows),
@@ -102,7 +119,10 @@ def train_on(
     )
     trainer.remove_callback(PrinterCallback)
     trainer.create_model_card = lambda *_, **__: None  # the card that we write says what was trained on
-    with saving_faults(stage):
+    if resume and step_of(resume) >= settings.steps:
+        trainer._load_from_checkpoint(str(resume))  # `train` would go on to the end of the epoch
+        return trainer.model
+    with saving_faults(stage), lost_processes():
         trainer.train(resume_from_checkpoint=str(resume) if resume else None)
     return trainer.model
 

@@ -157,6 +157,15 @@ def figures(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, f
     }
 
 
+def best_rewards(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, float]:
+    """The greatest reward of a right reply, by the id of its task; tasks without one are not in it."""
+    best: dict[str, float] = {}
+    for reply, one in zip(replies, scored, strict=True):
+        if one.is_right and one.reward:
+            best[reply.task.id] = max(one.reward, best.get(reply.task.id, 0.0))
+    return best
+
+
 def _share(found: Iterable[bool]) -> float:
     values = list(found)
     return sum(values) / len(values) if values else 0.0

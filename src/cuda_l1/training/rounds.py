@@ -8,8 +8,11 @@ and the running moments are those of the samples of all rounds before it.
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from cuda_l1 import scoring
@@ -18,9 +21,10 @@ from cuda_l1.errors import UsageError
 from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.scoring import Moments
 from cuda_l1.training.judging import best_speedup
-from cuda_l1.training.replies import Grader, Scored, Written, check_machine, figures, pass_rate
+from cuda_l1.training.replies import Grader, Scored, Written, best_rewards, check_machine, figures, pass_rate
 from cuda_l1.training.run_directory import StageDirectory
 from cuda_l1.training.sections import ContrastiveSection
+from cuda_l1.training.step_time import evaluator_seconds, in_background
 from cuda_l1.types import Prompt, Task
 
 PROMPTS, SAMPLES = "prompts", "samples"
@@ -45,6 +49,16 @@ class Asked(NamedTuple):
     """The task's best speed-up by then."""
 
 
+class Awaited(NamedTuple):
+    """Replies of a round and the verdicts on them, which may be under way."""
+
+    size: int
+    """Replies to one question."""
+    replies: list[Written]
+    verdicts: Callable[[], tuple[list[Scored], float]]
+    """Waits for them; also the seconds that they took."""
+
+
 @dataclass
 class Rounds:
     """Writes the questions of a stage's rounds and says what the replies are worth."""
@@ -59,9 +73,12 @@ class Rounds:
     seed: int
     alarm: Callable[[str], None]
     """Hears what a person should know of."""
+    best: dict[str, float] = field(default_factory=dict, init=False)
+    """The greatest reward so far, by the id of its task."""
     _moments: dict[str, Moments] = field(default_factory=dict, init=False)
     """By the sha of the task."""
-    _asked: list[Asked] = field(default_factory=list, init=False)
+    _asked: dict[int, list[Asked]] = field(default_factory=dict, init=False)
+    _judged: dict[int, Awaited] = field(default_factory=dict, init=False)
     _stored: dict[int, list[dict[str, Any]]] = field(default_factory=dict, init=False)
 
     def resume(self, first: int) -> None:
@@ -69,48 +86,66 @@ class Rounds:
         self._stored = {row["round"]: row["groups"] for row in self.stage.rows(PROMPTS) if row["round"] >= first}
         before = {(row["round"], row["index"]): row for row in self.stage.rows(SAMPLES) if row["round"] < first}
         self._moments = {}
-        self._learn([(row["task"], row["reward"]) for _, row in sorted(before.items(), key=lambda item: item[0])])
+        rows = [row for _, row in sorted(before.items(), key=lambda item: item[0])]
+        self._learn([(row["task"], row["reward"]) for row in rows])
+        for row in rows:
+            if row["reward"] and row["task"] in self.tasks:
+                self._praise({self.tasks[row["task"]].id: row["reward"]})
 
     def ask(self, number: int, shas: Sequence[str]) -> list[Prompt]:
         """The question of each group of round `number`, one for each of `shas`. Raises UsageError, ArchiveError."""
         stored = self._stored.get(number, [])
         if [row["task"] for row in stored] == list(shas):
-            self._asked = [
+            asked = [
                 Asked(self.tasks[row["task"]], Prompt.model_validate(row["prompt"]), row.get("best")) for row in stored
             ]
         else:
-            self._asked = [self._question(number, group, self.tasks[sha]) for group, sha in enumerate(shas)]
+            asked = [self._question(number, group, self.tasks[sha]) for group, sha in enumerate(shas)]
             groups = [
-                {"task": one.task.sha, "prompt": one.prompt.model_dump(mode="json"), "best": one.best}
-                for one in self._asked
+                {"task": one.task.sha, "prompt": one.prompt.model_dump(mode="json"), "best": one.best} for one in asked
             ]
             self.stage.append(PROMPTS, {"round": number, "groups": groups})
-        return [one.prompt for one in self._asked]
+        self._asked[number] = asked
+        return [one.prompt for one in asked]
 
-    def score(self, number: int, texts: Sequence[tuple[str, bool, int]]) -> Worth:
-        """What the replies (text, whether it was ended, tokens) to the round's questions are worth, each question's
-        together and in the order of the questions.
+    def submit(self, number: int, texts: Sequence[tuple[str, bool, int]]) -> None:
+        """Hands over the replies (text, whether it was ended, tokens) to the round's questions, each question's
+        together and in the order of the questions. With `lag` their verdicts are begun at once, beside the training."""
+        asked = self._asked.pop(number)
+        size = len(texts) // len(asked)
+        questions = (one for one in asked for _ in range(size))
+        replies = [
+            Written(one.task, one.prompt, text, ended, tokens, one.best)
+            for one, (text, ended, tokens) in zip(questions, texts, strict=True)
+        ]
+        judge = partial(self._graded, replies)
+        self._judged[number] = Awaited(size, replies, in_background(judge) if self.section.lag else judge)
+
+    def collect(self, number: int) -> Worth:
+        """What the replies of the round that was submitted are worth; waits for their verdicts.
 
         Raises InfrastructureError when the machine failed for every candidate, UsageError where too few of the first
         round are right.
         """
-        size = len(texts) // len(self._asked)
-        asked = (one for one in self._asked for _ in range(size))
-        replies = [
-            Written(one.task, one.prompt, text, ended, tokens, one.best)
-            for one, (text, ended, tokens) in zip(asked, texts, strict=True)
-        ]
-        scored = self.grade(replies)
+        size, replies, verdicts = self._judged.pop(number)
+        scored, judge_s = verdicts()
         self._check(number, scored)
         rewards = [each.reward for each in scored]
         self._learn([(reply.task.sha, reward) for reply, reward in zip(replies, rewards, strict=True)])
+        self._praise(best_rewards(replies, scored))
         groups = [rewards[start : start + size] for start in range(0, len(rewards), size)]
-        found = self._advantages(groups)
+        found = self._advantages(groups, [reply.task.sha for reply in replies[::size]])
         self._log(number, replies, scored, found)
         flat = sum(len({r for r in group if r is not None}) < 2 for group in groups) / len(groups)
         if flat == 1.0:
             self.alarm(f"round {number + 1}: no group has replies of different reward, so nothing is learned from it")
-        return Worth(rewards, found, {**figures(replies, scored), "flat_groups": flat})
+        times = {"judge_s": judge_s, **evaluator_seconds(scored)}
+        return Worth(rewards, found, {**_rewards(rewards), **figures(replies, scored), "flat_groups": flat, **times})
+
+    def _graded(self, replies: Sequence[Written]) -> tuple[list[Scored], float]:
+        """Their verdicts, and the seconds that those took."""
+        began = time.monotonic()
+        return self.grade(replies), time.monotonic() - began
 
     def _question(self, number: int, group: int, task: Task) -> Asked:
         seed = (self.seed << 40) + (number << 16) + group
@@ -135,8 +170,11 @@ class Rounds:
             if reward is not None:
                 self._moments[sha] = self._moments.get(sha, Moments()).after([reward])
 
-    def _advantages(self, groups: Sequence[Sequence[float | None]]) -> list[float]:
-        counted = [self._shaped(raw, asked.task.sha) for raw, asked in zip(groups, self._asked, strict=True)]
+    def _praise(self, rewards: Mapping[str, float]) -> None:
+        self.best |= {task: max(reward, self.best.get(task, 0.0)) for task, reward in rewards.items()}
+
+    def _advantages(self, groups: Sequence[Sequence[float | None]], shas: Sequence[str]) -> list[float]:
+        counted = [self._shaped(raw, sha) for raw, sha in zip(groups, shas, strict=True)]
         return [value for group in scoring.advantages(counted, self.section.scale) for value in group]
 
     def _shaped(self, rewards: Sequence[float | None], task_sha: str) -> list[float | None]:
@@ -162,3 +200,9 @@ class Rounds:
                 "advantage": advantages[index],
             }
             self.stage.append(SAMPLES, row)
+
+
+def _rewards(rewards: Sequence[float | None]) -> dict[str, float]:
+    """Mean and standard deviation of those that there are."""
+    known = [reward for reward in rewards if reward is not None]
+    return {"reward": statistics.fmean(known), "reward_std": statistics.pstdev(known)} if known else {}

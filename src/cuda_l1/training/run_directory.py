@@ -6,6 +6,7 @@ RUN/data/                     the examples of stage 1, where they were collected
 RUN/collected-<digest>/       the log of that collection, by which it goes on
 RUN/data.json                 where they are from, and what they were compared with
 RUN/start/                    the policy of random weights, where the recipe names no other
+RUN/lock                      held by the command that trains
 RUN/<stage>/checkpoint-N      weights, optimiser, random states: what a stage goes on from
 RUN/<stage>/final             model, tokenizer and card, as `save_pretrained` writes them
 RUN/<stage>/metrics.jsonl     one JSON object a line
@@ -14,10 +15,12 @@ RUN/<stage>/samples.jsonl
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,6 +30,7 @@ from cuda_l1.errors import UsageError
 from cuda_l1.training.recipe import Recipe, as_toml, load_recipe
 
 CHECKPOINT = re.compile(r"checkpoint-(\d+)")
+LOCK = "lock"
 COMPLETE = "trainer_state.json"
 """The last file that a trainer writes into a checkpoint: one without it was being written when it was killed."""
 
@@ -77,7 +81,10 @@ class StageDirectory:
 
     def rewind(self, file: str, checkpoint: Path | None) -> None:
         """Takes the lines of steps behind a checkpoint (None: all) out of `metrics` or `samples`: they come again."""
-        step = int(checkpoint.name.rpartition("-")[2]) if checkpoint else -1
+        self.keep(file, step_of(checkpoint) if checkpoint else -1)
+
+    def keep(self, file: str, step: int) -> None:
+        """Takes the lines of later steps out."""
         path = self.path / f"{file}.jsonl"
         if not path.exists():
             return
@@ -136,14 +143,29 @@ class RunDirectory:
             return cls._again(path, recipe, resume=resume, stages=stages)
         if resume:
             raise UsageError(f"{path}: no run there to resume; leave --resume out, or check run_dir")
-        if not file.exists() and path.exists() and (not path.is_dir() or any(path.iterdir())):
+        partial = file.with_suffix(".partial")  # all that is there of a run that was killed here
+        if not file.exists() and path.exists() and (not path.is_dir() or set(path.iterdir()) - {partial}):
             raise UsageError(f"{path}: holds something else; name a new folder, --set run_dir=DIR")
         with file_faults(path):
             path.mkdir(parents=True, exist_ok=True)
-            partial = file.with_suffix(".partial")
             partial.write_text(as_toml(recipe), "utf-8")
             partial.replace(file)
         return cls(path, recipe)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """No other command trains in the folder as long as the block lasts. Raises UsageError where one does."""
+        with file_faults(self.path):
+            file = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR, 0o644)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError as error:
+            raise UsageError(
+                f"{self.path}: another command trains there; wait for it, or give another run_dir"
+            ) from error
+        finally:
+            os.close(file)  # which frees it, as the end of the process does
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -166,6 +188,11 @@ class RunDirectory:
         return cls(path, recipe)
 
 
+def step_of(checkpoint: Path) -> int:
+    """The update that a checkpoint was written after."""
+    return int(checkpoint.name.rpartition("-")[2])
+
+
 def _is_json(path: Path) -> bool:
     try:
         json.loads(path.read_bytes())
@@ -176,4 +203,4 @@ def _is_json(path: Path) -> bool:
 
 def _is_untouched(path: Path) -> bool:
     """Whether nothing was done yet in a run: its recipe may still be changed."""
-    return all(each.name == "recipe.toml" or each.name.startswith("archive.sqlite") for each in path.iterdir())
+    return all(each.name in ("recipe.toml", LOCK) or each.name.startswith("archive.sqlite") for each in path.iterdir())

@@ -65,8 +65,8 @@ class Sampler:
     archive: Archive
     place: str
     """Key of the environment that the variants shown were measured in."""
-    say: Callable[[str], None]
-    """Hears one line at a time."""
+    say: Callable[..., None]
+    """Hears one line at a time, and the same as figures."""
 
     def questions(self, name: str, tasks: Sequence[Task], samples: int, policy: Callable[[], Policy]) -> list[Question]:
         """`samples` questions about each task, those about one task together; `name` is the set's.
@@ -101,7 +101,7 @@ class Sampler:
             for row in self._batch(name, questions, batch, policy()):
                 stored[row["index"]] = row
                 self.stage.append(REPLIES, row)
-            self.say(f"reply {batch.stop} of {len(questions)}")
+            self.say(f"reply {batch.stop} of {len(questions)}", reply=batch.stop, replies=len(questions))
         return [_written(question, stored[index]) for index, question in enumerate(questions)]
 
     def _batch(self, name: str, questions: Sequence[Question], batch: range, policy: Policy) -> list[dict[str, Any]]:

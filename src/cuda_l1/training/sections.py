@@ -137,6 +137,9 @@ class ContrastiveSection(Frozen):
     """Replies to one question, which are compared with each other."""
     iterations: int = Field(1, ge=1)
     """Updates from the replies of one round; with more than one the ratio of probabilities is clipped."""
+    lag: int = Field(0, ge=0, le=1)
+    """1: the next round's replies are written while those of this one are judged, by a policy that is one update older
+    than the one that learns from them; for rewards that are measured on other devices than the policy is trained on."""
     batch: int = Field(8, ge=1)
     """Replies that go through the model at a time on one device while it learns; divides `prompts` x `group`."""
     learning_rate: float = Field(1e-5, gt=0)

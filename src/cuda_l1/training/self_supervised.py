@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 import shutil
-import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -23,17 +23,20 @@ from cuda_l1.archive.faults import file_faults
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.tasks.contamination import normal_text
+from cuda_l1.training.checkpoints import going_on_from
 from cuda_l1.training.judging import Judge, Judging
 from cuda_l1.training.likelihood import train_on
 from cuda_l1.training.loading import load_policy, save_policy
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.opinions import Opinions
+from cuda_l1.training.processes import ALONE, Processes
 from cuda_l1.training.recipe import Recipe
-from cuda_l1.training.replies import Grader, Scored, Written, check_machine, figures, pass_rate
+from cuda_l1.training.replies import Grader, Scored, Written, best_rewards, check_machine, figures, pass_rate
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
 from cuda_l1.training.sampling import ROUND, Sampler, policy_of
 from cuda_l1.training.sections import SelfSupervisedSection, SftSection
 from cuda_l1.training.stages import Event, Surroundings
+from cuda_l1.training.step_time import StepTime, evaluator_seconds
 from cuda_l1.training.task_sets import TaskSets, load_task_sets
 from cuda_l1.training.watching import Watching
 from cuda_l1.types import Prompt, Task
@@ -46,23 +49,32 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
     """Trains the policy in `start` on its own right replies to the recipe's tasks; see `stages.RunStage`.
 
     The final policy is that of the round with the highest success rate on the validation tasks. Goes on in the middle
-    of a round: replies that are written and verdicts that are known are not paid for again. Raises UsageError where no
-    reply is right, InfrastructureError where the machine failed for every candidate.
+    of a round: replies that are written and verdicts that are known are not paid for again. The main process alone
+    writes and judges; all learn. Raises UsageError where no reply is right, InfrastructureError where the machine
+    failed for every candidate.
     """
-    with surroundings.evaluators() as evaluators:
-        judge = Judging(
-            evaluators,
-            archive=surroundings.archive,
-            run=run.name,
-            within_s=recipe.evaluation.within_s,
-            on_judgement=lambda done, wanted: on_event(
-                Event(NAME, f"verdict {done} of {wanted}", {"verdict": done, "verdicts": wanted})
-            ),
-        )
-        sets = load_task_sets(recipe.data, evaluators[0].environment.device)
-        archive, reviewer = surroundings.archive, surroundings.reviewer
-        opinions = Opinions.of(recipe.evaluation, archive, reviewer, lambda text: on_event(Event(NAME, text)))
-        return SelfSupervised(recipe, run, sets, archive, judge, on_event, opinions).train(start)
+    processes, archive = surroundings.processes, surroundings.archive
+    with ExitStack() as stack:
+        evaluators = processes.first(lambda: stack.enter_context(surroundings.evaluators()))
+        judge = opinions = None
+        if evaluators is not None and archive is not None:
+            judge = Judging(
+                evaluators,
+                archive=archive,
+                run=run.name,
+                within_s=recipe.evaluation.within_s,
+                on_judgement=lambda done, wanted: on_event(
+                    Event(NAME, f"verdict {done} of {wanted}", {"verdict": done, "verdicts": wanted})
+                ),
+            )
+            say = partial(_said, on_event)
+            opinions = Opinions.of(recipe.evaluation, archive, surroundings.reviewer, say)
+        sets = load_task_sets(recipe.data, recipe.evaluation.kind)
+        return SelfSupervised(recipe, run, sets, archive, judge, on_event, opinions, processes).train(start)
+
+
+def _said(on_event: Say, text: str) -> None:
+    on_event(Event(NAME, text))
 
 
 class Lesson(NamedTuple):
@@ -86,10 +98,12 @@ class SelfSupervised:
     recipe: Recipe
     run: RunDirectory
     sets: TaskSets
-    archive: Archive
-    judge: Judge
+    archive: Archive | None
+    judge: Judge | None
+    """Both are None in all processes but the main one."""
     on_event: Say
     opinions: Opinions | None = None
+    processes: Processes = ALONE
 
     @property
     def stage(self) -> StageDirectory:
@@ -104,45 +118,53 @@ class SelfSupervised:
     def train(self, start: Path) -> Path:
         """All rounds; the folder of the best policy."""
         policies, rates = [start], list[float]()
-        known = {row["round"]: row for row in self.stage.rows("metrics")}
+        clock = StepTime()
+        clock.begin()
+        known = self.processes.share(lambda: {row["round"]: row for row in self.stage.rows("metrics")})
         for number in range(self.section.rounds + 1):
             if number < max(known, default=0):  # a later round was begun: this one is over
                 rates.append(known[number]["rate"])
                 policies.append(self._folder(number).final)
                 continue
-            asked = self._ask(number, policies[-1])
-            rates.append(self._measure(number, asked, is_known=number in known))
-            if number == self.section.rounds or is_flat(rates, self.section):
-                break
-            right = lessons(asked["train"])
-            if not right and number > 0:
+            sampled = partial(self._sampled, number, policies[-1], clock, is_known=number in known)
+            rate, right = self.processes.share(sampled)
+            rates.append(rate)
+            if number == self.section.rounds or is_flat(rates, self.section) or (not right and number > 0):
                 break
             policies.append(self._learn(number, policies[-1], start, right))
-            self._forget(policies, rates)
+            self.processes.first(partial(self._forget, policies, rates))
         best = best_of(rates)
         self._say(f"ends after {len(rates) - 1} rounds; the best success rate, {rates[best]:.0%}, has round {best}")
-        return self._finish(policies[best], start, {"round": best, "success_rate": rates[best]})
+        figures = {"round": best, "success_rate": rates[best]}
+        self.processes.first(partial(self._finish, policies[best], start, figures))
+        return self.stage.final
 
     # ── A round ───────────────────────────────────────────────────────────────────────────────────
 
-    def _ask(self, number: int, folder: Path) -> dict[str, Asked]:
+    def _sampled(self, number: int, folder: Path, clock: StepTime, *, is_known: bool) -> tuple[float, list[Lesson]]:
+        """The success rate of the policy in `folder`, and its right replies to training tasks. A step of `clock` ends:
+        what was learned before, what is written and judged now."""
+        asked = self._ask(number, folder, clock)
+        rate = self._measure(number, asked, clock.end(), is_known=is_known)
+        clock.begin()
+        return rate, lessons(asked["train"]) if "train" in asked else []
+
+    def _ask(self, number: int, folder: Path, clock: StepTime) -> dict[str, Asked]:
         """The round's sets of questions by the name of their split, answered by the policy in `folder` and judged."""
-        begun = time.monotonic()
+        assert self.archive is not None and self.judge is not None, "the main process has them"
         writer: Callable[[], Policy] = cache(lambda: policy_of(folder, self.recipe))
         sampler = Sampler(self.recipe, self.stage, self.archive, self.judge.place, self._say)
         replies: dict[str, list[Written]] = {}
         for split, tasks in self._tasks(number).items():
             name = f"{number} {split}"
-            questions = sampler.questions(name, tasks, self.section.samples, writer)
-            replies[split] = sampler.replies(name, questions, writer)
-        written_s = time.monotonic() - begun
+            with clock.doing("generate_s"):
+                questions = sampler.questions(name, tasks, self.section.samples, writer)
+                replies[split] = sampler.replies(name, questions, writer)
+            clock.wrote(sum(reply.tokens for reply in replies[split]))
         recipe = self.recipe
         grade = Grader(self.judge, recipe.evaluation, recipe.prompt.kind, folder.name, self.opinions)
-        asked = {split: Asked(each, grade(each)) for split, each in replies.items()}
-        self._say(
-            f"round {number}: {written_s:.0f} s of writing, {time.monotonic() - begun - written_s:.0f} s of judging"
-        )
-        return asked
+        with clock.doing("wait_s"):
+            return {split: Asked(each, grade(each)) for split, each in replies.items()}
 
     def _tasks(self, number: int) -> dict[str, Sequence[Task]]:
         """What a round asks about. The last one only measures, so that training tasks are asked without need."""
@@ -156,24 +178,27 @@ class SelfSupervised:
             {"validation": validation} if number == self.section.rounds else {"train": train, "validation": validation}
         )
 
-    def _measure(self, number: int, asked: dict[str, Asked], *, is_known: bool) -> float:
+    def _measure(self, number: int, asked: dict[str, Asked], times: dict[str, float], *, is_known: bool) -> float:
         """The success rate that counts, on tasks that nothing is learned from where there are some; logs all figures.
 
         Raises InfrastructureError where there is no verdict at all.
         """
-        check_machine([one for part in asked.values() for one in part.scored], f"round {number}")
+        scored = [one for part in asked.values() for one in part.scored]
+        check_machine(scored, f"round {number}")
         rates = {split: pass_rate(part.scored) for split, part in asked.items()}
         rate = rates.get("validation", rates.get("train", 0.0))
-        row: dict[str, Any] = {"step": number, "round": number, "rate": rate}
+        row: dict[str, Any] = {"step": number, "round": number, "rate": rate, **times, **evaluator_seconds(scored)}
         for split, part in asked.items():
             row |= {f"{split}_{name}": value for name, value in figures(part.replies, part.scored).items()}
             row |= {f"{split}_pass_rate_{name}": value for name, value in by_level(part)}
         if not is_known:
-            self.stage.append("metrics", row)
+            self.stage.keep("samples", number - 1)  # of a round that was killed here
             for split, part in asked.items():
                 self._log(number, split, part)
+            self.stage.append("metrics", row)
         said = ", ".join(f"{split} {value:.0%}" for split, value in rates.items())
-        self.on_event(Event(NAME, f"round {number}: right replies: {said}", row))
+        best = best_rewards([each for part in asked.values() for each in part.replies], scored)
+        self.on_event(Event(NAME, f"round {number}: right replies: {said}", {**row, "best": best}))
         return rate
 
     def _log(self, number: int, split: str, part: Asked) -> None:
@@ -185,7 +210,7 @@ class SelfSupervised:
     def _learn(self, number: int, folder: Path, start: Path, right: Sequence[Lesson]) -> Path:
         """The policy after the round. Raises UsageError where there is nothing to learn from."""
         own = self._folder(number)
-        if own.is_done:
+        if self.processes.share(lambda: own.is_done):
             return own.final
         if not right:
             raise UsageError(
@@ -194,23 +219,28 @@ class SelfSupervised:
             )
         settings = self._settings(len(right))
         policy = load_policy(folder, self.recipe, longest=settings.max_length)
+        resume = going_on_from(own, self.processes)
+        self.processes.first(lambda: own.rewind("metrics", resume))
         model = train_on(
             right, [], policy=policy, settings=settings, recipe=self.recipe, stage=own,
-            watching=Watching(NAME, own, self.on_event), resume=own.checkpoint(),
+            watching=Watching(NAME, own, self.on_event), resume=resume, processes=self.processes,
         )  # fmt: skip
-        save_policy(
-            model,
-            policy.tokenizer,
-            own.final,
-            recipe=self.recipe,
-            beside=lambda place: describe(place, self.run, NAME, start=start, figures={}),
-        )
-        for checkpoint in own.path.glob("checkpoint-*"):
-            shutil.rmtree(checkpoint)
+        self.processes.first(lambda: self._keep(model, policy.tokenizer, own, start))
         return own.final
 
+    def _keep(self, model: Any, tokenizer: Any, own: StageDirectory, start: Path) -> None:
+        """The policy of a round, in place of its checkpoints."""
+
+        def beside(place: Path) -> None:
+            describe(place, self.run, NAME, start=start, figures={})
+
+        save_policy(model, tokenizer, own.final, recipe=self.recipe, beside=beside)
+        for checkpoint in own.path.glob("checkpoint-*"):
+            shutil.rmtree(checkpoint)
+
     def _settings(self, count: int) -> SftSection:
-        steps = math.ceil(count * self.section.epochs / self.section.batch)
+        """`count` lessons: as likelihood training is told. A batch is that of each process."""
+        steps = math.ceil(count * self.section.epochs / (self.section.batch * self.processes.count))
         own = {
             "steps": steps,
             "batch": self.section.batch,
@@ -234,7 +264,7 @@ class SelfSupervised:
             if folder not in kept and folder.exists():
                 shutil.rmtree(folder)
 
-    def _finish(self, best: Path, start: Path, found: dict[str, float]) -> Path:
+    def _finish(self, best: Path, start: Path, found: dict[str, float]) -> None:
         final = self.stage.final
         made = final.with_name("final.partial")
         with file_faults(final):
@@ -242,10 +272,9 @@ class SelfSupervised:
             shutil.copytree(best, made)
             describe(made, self.run, NAME, start=start, figures=found)
             made.replace(final)
-        return final
 
-    def _say(self, text: str) -> None:
-        self.on_event(Event(NAME, text))
+    def _say(self, text: str, **figures: Any) -> None:
+        self.on_event(Event(NAME, text, figures))
 
 
 def lessons(asked: Asked) -> list[Lesson]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from cuda_l1.config import GenerationSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.reply import parse_reply
 from cuda_l1.proposers.policy.policy import Policy
+from cuda_l1.training.checkpoints import going_on_from
 from cuda_l1.training.data import rows_of, split
 from cuda_l1.training.examples import Example, Row, examples_of
 from cuda_l1.training.likelihood import train_on
@@ -33,14 +35,14 @@ def run(
     on_event: Callable[[Event], None],
 ) -> Path:
     """Fine-tunes the policy in `start` on the run's rows; see `stages.RunStage`. Raises as `train_on` does."""
-    stage = run.stage(NAME)
+    stage, processes = run.stage(NAME), surroundings.processes
     train, validation = (_examples(rows, recipe) for rows in split(rows_of(recipe, run)))
     if not train:
         raise UsageError("all rows belong to the validation split; give more tasks or examples in [data]")
     policy = load_policy(start, recipe, longest=recipe.sft.max_length)
-    resume = stage.checkpoint()
-    stage.rewind("metrics", resume)
-    stage.rewind("samples", resume)
+    resume = going_on_from(stage, processes)
+    for file in ("metrics", "samples"):
+        processes.first(partial(stage.rewind, file, resume))
     beside = Beside(policy, run, start, validation or train)
     watching = Watching(NAME, stage, on_event, on_checkpoint=beside.checkpoint)
     beside.watching = watching
@@ -48,9 +50,10 @@ def run(
         watching.say(f"goes on from {resume.name}")
     model = train_on(
         train, validation, policy=policy, settings=recipe.sft, recipe=recipe, stage=stage, watching=watching,
-        resume=resume,
+        resume=resume, processes=processes,
     )  # fmt: skip
-    save_policy(model, policy.tokenizer, stage.final, recipe=recipe, beside=beside.describe)
+    keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, beside=beside.describe)
+    processes.first(keep)
     return stage.final
 
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cuda_l1.errors import UsageError
+from cuda_l1.training.processes import ALONE, Processes
 
 if TYPE_CHECKING:
     from cuda_l1.archive import Archive
@@ -34,12 +35,14 @@ class Event(NamedTuple):
 class Surroundings(NamedTuple):
     """What a stage is handed, since training imports neither the evaluator nor a command."""
 
-    archive: Archive
+    archive: Archive | None
+    """None in all processes but the main one."""
     evaluators: Callable[[], AbstractContextManager[Sequence[SupportsEvaluate]]]
     """Opens the evaluators of `[evaluation]`, one a device or lane, each for one thread at a time. Verdicts
     come through `search.verdict` with one of them."""
     reviewer: SupportsReview | None = None
     """Who gives a second opinion on jumps in speed-up; None: nobody."""
+    processes: Processes = ALONE
 
 
 class RunStage(Protocol):

@@ -49,12 +49,14 @@ class Watching:
         """A line for whoever waits."""
         self._on_event(Event(self._name, text, figures))
 
-    def figures(self, step: int, steps: int, values: dict[str, float]) -> None:
-        """Figures of a step. Raises UsageError for a loss or a gradient that is not finite."""
+    def figures(self, step: int, steps: int, values: dict[str, float], *, is_main: bool = True) -> None:
+        """Figures of a step, in all processes. Raises UsageError for a loss or a gradient that is not finite."""
         row = {SHOWN[key]: value for key, value in values.items() if key in SHOWN}
         if not row:
             return
         self._check(step, row)
+        if not is_main:
+            return
         self.latest |= row
         self._stage.append("metrics", {"step": step, "seconds": round(time.monotonic() - self._began, 3), **row})
         if (now := time.monotonic()) >= self._said + SAID_EVERY_S or step == steps:
@@ -90,8 +92,7 @@ class _Callback(TrainerCallback):
         logs: dict[str, float] | None = None,
         **kwargs: Any,
     ) -> None:
-        if state.is_world_process_zero:
-            self._watching.figures(state.global_step, state.max_steps, logs or {})
+        self._watching.figures(state.global_step, state.max_steps, logs or {}, is_main=state.is_world_process_zero)
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any

@@ -1,0 +1,27 @@
+"""What `torchrun` runs in a test: `cuda-l1 train` as it is, with tasks and an evaluator made by hand."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from typing import Any
+
+from judge_fakes import TASKS, FakeEvaluator
+
+from cuda_l1.api import training as api
+from cuda_l1.cli import main
+from cuda_l1.training import contrastive, self_supervised
+from cuda_l1.training.processes import is_main
+from cuda_l1.training.task_sets import TaskSets
+
+
+def main_process_only(*_: Any, **__: Any) -> Any:
+    assert is_main(), "evaluators are the main process's"
+    return nullcontext([FakeEvaluator()])
+
+
+if __name__ == "__main__":
+    sets = TaskSets(tuple(TASKS), (), (), ())
+    contrastive.load_task_sets = self_supervised.load_task_sets = lambda data, device: sets
+    api.evaluators_of = main_process_only
+    sys.exit(main())
