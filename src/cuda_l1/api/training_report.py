@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from cuda_l1.report.learning import Panel, one_after_the_other, panels
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
 from cuda_l1.training.sampling import ROUND
@@ -12,6 +16,19 @@ def stage_panels(run: RunDirectory) -> dict[str, list[Panel]]:
     """The plots of each stage that has logged something, in the order of the stages."""
     shown = {name: panels(run.stage(name).rows("metrics")) + _of_rounds(run.stage(name)) for name in STAGES}
     return {name: found for name, found in shown.items() if found}
+
+
+def time_splits(run: RunDirectory) -> dict[str, dict[str, float]]:
+    """By stage: seconds of a step on average (`generate_s`, `wait_s`, `train_s`, `step_s`, and of all evaluators
+    together `build_s`, `evaluate_s`), and `idle_share`, the share of its time in which the training waits."""
+    found = {name: [row for row in run.stage(name).rows("metrics") if row.get("step_s")] for name in STAGES}
+    return {name: _split(rows) for name, rows in found.items() if rows}
+
+
+def _split(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    names = ("generate_s", "wait_s", "train_s", "step_s", "build_s", "evaluate_s")
+    means = {name: math.fsum(row.get(name, 0.0) for row in rows) / len(rows) for name in names}
+    return {**means, "idle_share": means["wait_s"] / means["step_s"]}
 
 
 def _of_rounds(stage: StageDirectory) -> list[Panel]:

@@ -32,7 +32,7 @@ def train_report(
 
     Example: cuda-l1 train report runs/smoke-cpu
     """
-    from cuda_l1.api.training_report import stage_panels
+    from cuda_l1.api.training_report import stage_panels, time_splits
     from cuda_l1.report.site.learning import write_page
     from cuda_l1.training.held_out import read_result
     from cuda_l1.training.run_directory import RunDirectory
@@ -46,12 +46,15 @@ def train_report(
     for stage, panels in stages.items():
         for curve in (curve for panel in panels for curve in panel.curves):
             output.record("curve", {"stage": stage, "figure": curve.name, "points": curve.points})
+    splits = time_splits(found)
+    for stage, split in splits.items():
+        output.show(_split_line(stage, split))
     held_out = read_result(found)
     if held_out:
         output.show(_held_out_line(held_out))
     page = write_page(run.name, stages, html or run / "report")
     output.show(f"written: {page}")
-    output.summary(path=str(page), stages=list(stages), held_out=held_out)
+    output.summary(path=str(page), stages=list(stages), held_out=held_out, step_time=splits)
 
 
 @command(kept="replies and verdicts are kept, and the same command goes on from there")
@@ -81,6 +84,15 @@ def _held_out_line(found: dict[str, Any]) -> str:
         "best of a task": f"{found['speedup_best_of_task']:.2f}x (screen, geometric mean)",
     }
     return f"held-out, {found['policy']}: " + ", ".join(f"{name} {text}" for name, text in shown.items())
+
+
+def _split_line(stage: str, split: dict[str, float]) -> str:
+    parts = ", ".join(f"{name} {split[f'{name}_s']:.2g} s" for name in ("generate", "wait", "train"))
+    evaluators = ", ".join(f"{name} {split[f'{name}_s']:.2g} s" for name in ("build", "evaluate"))
+    return (
+        f"{stage}: a step takes {split['step_s']:.2g} s on average: {parts}; the training waits "
+        f"{split['idle_share']:.0%} of it; evaluators together: {evaluators}"
+    )
 
 
 def _table(stages: dict[str, list[Panel]]) -> Table:
