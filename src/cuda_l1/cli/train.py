@@ -11,6 +11,7 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
 from cuda_l1.cli.output import Output
+from cuda_l1.cli.train_display import TrainDisplay
 from cuda_l1.cli.train_report import train_evaluate, train_report
 from cuda_l1.training.processes import is_main
 from cuda_l1.training.stages import STAGES, Event
@@ -40,12 +41,13 @@ def _command(names: Sequence[str]) -> Callable[..., None]:
         from cuda_l1.training.recipe import load_recipe
 
         output = Output(as_json=json)
+        with TrainDisplay() as display:
 
-        def on_event(event: Event) -> None:
-            Output.say(f"{event.stage}: {event.text}")
-            output.record("event", {"stage": event.stage, "text": event.text, **event.figures})
+            def on_event(event: Event) -> None:
+                display.on_event(event)
+                output.record("event", {"stage": event.stage, "text": event.text, **event.figures})
 
-        final = train(names, load_recipe(recipe, overrides or ()), resume=resume, on_event=on_event)
+            final = train(names, load_recipe(recipe, overrides or ()), resume=resume, on_event=on_event)
         if is_main():
             output.show(f"written: {final}")
             output.summary(checkpoint=str(final), stages=list(names))
