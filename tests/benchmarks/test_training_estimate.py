@@ -12,7 +12,7 @@ RECIPE = ROOT / "recipes" / "node8-7b.toml"
 
 
 def hours(*overrides: str) -> tuple[float, float]:
-    """One after the other, one step ahead."""
+    """One after the other, and with judging beside the rest."""
     values = [each.value for each in training_estimate.figures(load_recipe(RECIPE, overrides))[-2:]]
     return float(values[0].removesuffix(" h")), float(values[1].removesuffix(" h"))
 

@@ -21,7 +21,7 @@ from cuda_l1.training.contrastive_log import Told
 from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
 from cuda_l1.training.grpo import arguments
 from cuda_l1.training.judging import Judge, Judging
-from cuda_l1.training.loading import Loaded, load_policy, save_policy
+from cuda_l1.training.loading import Loaded, load_policy, save_policy, whole_weights
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.processes import ALONE, Processes, lost_processes
@@ -155,7 +155,8 @@ def train(
     with saving_faults(stage), lost_processes():
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     model = trainer.accelerator.unwrap_model(trainer.model)
-    keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe)
+    weights = whole_weights(model)
+    keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, weights=weights)
     processes.first(lambda: keep(beside=lambda folder: beside(folder, told.latest)))
     return stage.final
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from datasets import disable_progress_bars
 from peft import LoraConfig, PeftModel
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.tensor import DTensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
@@ -96,25 +98,44 @@ def save_policy(
     folder: Path,
     *,
     recipe: Recipe,
+    weights: Mapping[str, torch.Tensor] | None = None,
     beside: Callable[[Path], None] = lambda folder: None,
 ) -> None:
     """Writes a model whole or not at all, adapters merged into its weights, so that anything can load it; `[run]` says
     in which files and precision. Servers that heed `generation_config.json` sample as `[generation]` says.
 
-    The model is not to be trained on afterwards. `beside` writes what else belongs into the folder that it is given.
+    The model is not to be trained on afterwards. `weights` are its own, where it holds a part of them
+    (`whole_weights`); `beside` writes what else belongs into the folder that it is given.
     """
     merged = model.merge_and_unload() if isinstance(model, PeftModel) else model
-    if recipe.run.bf16_weights:
+    if recipe.run.bf16_weights and weights is not None:
+        weights = {name: each.to(torch.bfloat16) for name, each in weights.items()}
+    elif recipe.run.bf16_weights:
         merged = merged.to(torch.bfloat16)
     asked = recipe.generation
     merged.generation_config.update(do_sample=True, temperature=asked.temperature, top_p=asked.top_p, top_k=0)
     partial = folder.with_name(f"{folder.name}.partial")
     with file_faults(folder):
         shutil.rmtree(partial, ignore_errors=True)
-        merged.save_pretrained(partial, max_shard_size=_shard_bytes(recipe.run.shard_mib))
+        merged.save_pretrained(partial, state_dict=weights, max_shard_size=_shard_bytes(recipe.run.shard_mib))
         tokenizer.save_pretrained(partial)
         beside(partial)
         partial.replace(folder)
+
+
+def is_in_parts(model: Any) -> bool:
+    """Whether a model's weights lie in parts on several processes."""
+    return any(isinstance(each, DTensor) for each in model.parameters())
+
+
+def whole_weights(model: Any) -> dict[str, torch.Tensor] | None:
+    """The weights of a model that lie in parts on several processes (FSDP2), on the CPU of the main one, none in the
+    others; None where each process has them all. Called in all processes, before the main one saves."""
+    if not is_in_parts(model):
+        return None
+    options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+    found: dict[str, Any] = get_model_state_dict(model, options=options)
+    return found
 
 
 def _shard_bytes(mib: int | None) -> int:

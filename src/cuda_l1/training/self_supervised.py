@@ -26,7 +26,7 @@ from cuda_l1.tasks.contamination import normal_text
 from cuda_l1.training.checkpoints import going_on_from
 from cuda_l1.training.judging import Judge, Judging
 from cuda_l1.training.likelihood import train_on
-from cuda_l1.training.loading import load_policy, save_policy
+from cuda_l1.training.loading import load_policy, save_policy, whole_weights
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.processes import ALONE, Processes
@@ -225,16 +225,19 @@ class SelfSupervised:
             right, [], policy=policy, settings=settings, recipe=self.recipe, stage=own,
             watching=Watching(NAME, own, self.on_event), resume=resume, processes=self.processes,
         )  # fmt: skip
-        self.processes.first(lambda: self._keep(model, policy.tokenizer, own, start))
+        weights = whole_weights(model)
+        self.processes.first(lambda: self._keep(model, policy.tokenizer, weights, own, start))
         return own.final
 
-    def _keep(self, model: Any, tokenizer: Any, own: StageDirectory, start: Path) -> None:
+    def _keep(
+        self, model: Any, tokenizer: Any, weights: dict[str, Any] | None, own: StageDirectory, start: Path
+    ) -> None:
         """The policy of a round, in place of its checkpoints."""
 
         def beside(place: Path) -> None:
             describe(place, self.run, NAME, start=start, figures={})
 
-        save_policy(model, tokenizer, own.final, recipe=self.recipe, beside=beside)
+        save_policy(model, tokenizer, own.final, recipe=self.recipe, weights=weights, beside=beside)
         for checkpoint in own.path.glob("checkpoint-*"):
             shutil.rmtree(checkpoint)
 

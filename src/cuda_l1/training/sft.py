@@ -16,7 +16,7 @@ from cuda_l1.training.checkpoints import going_on_from
 from cuda_l1.training.data import rows_of, split
 from cuda_l1.training.examples import Example, Row, examples_of
 from cuda_l1.training.likelihood import train_on
-from cuda_l1.training.loading import Loaded, load_policy, save_policy
+from cuda_l1.training.loading import Loaded, is_in_parts, load_policy, save_policy, whole_weights
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
@@ -52,8 +52,8 @@ def run(
         train, validation, policy=policy, settings=recipe.sft, recipe=recipe, stage=stage, watching=watching,
         resume=resume, processes=processes,
     )  # fmt: skip
-    keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, beside=beside.describe)
-    processes.first(keep)
+    keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, weights=whole_weights(model))
+    processes.first(lambda: keep(beside=beside.describe))
     return stage.final
 
 
@@ -83,9 +83,12 @@ class Beside:
         describe(folder, self.run, NAME, start=self.start, figures=self.watching.latest if self.watching else {})
 
     def _sample(self, folder: Path, model: Any) -> None:
-        """The most likely replies to the first questions: no random number is drawn, so training goes on unchanged."""
+        """The most likely replies to the first questions: no random number is drawn, so training goes on unchanged.
+
+        None where the weights lie in parts: the main process, which alone is here, cannot write without the others.
+        """
         chosen = self.asked[: self.run.recipe.run.samples]
-        if not chosen:
+        if not chosen or is_in_parts(model):
             return
         recipe = self.run.recipe
         settings = GenerationSettings(temperature=0.0, max_new_tokens=recipe.generation.max_new_tokens)
