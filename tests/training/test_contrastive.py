@@ -21,7 +21,7 @@ from cuda_l1.training import contrastive
 from cuda_l1.training.contrastive import check_lag
 from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
 from cuda_l1.training.judging import Asked, Judgement, Judging
-from cuda_l1.training.recipe import Recipe, recipe_from
+from cuda_l1.training.recipe import Recipe, load_recipe, recipe_from
 from cuda_l1.training.rounds import Rounds
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
 from cuda_l1.training.stages import Event
@@ -265,6 +265,7 @@ def test_a_lag_on_the_device_that_is_measured_is_refused(tmp_path: Path) -> None
         with pytest.raises(UsageError, match=f"contrastive.lag = 1 would train on {place} while rewards"):
             check_lag(lagging(place, device))
     check_lag(lagging("cuda:1", "cuda"))
+    check_lag(load_recipe(Path(__file__).parents[2] / "recipes" / "node8-7b.toml"))
     check_lag(lagging("cpu", "cuda"))
     check_lag(recipe(tmp_path))
 
