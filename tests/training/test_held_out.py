@@ -11,11 +11,12 @@ from judge_fakes import TASKS, FakeEvaluator
 
 from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
-from cuda_l1.training.held_out import evaluate_held_out, read_result, summarised
+from cuda_l1.training.held_out import evaluate_held_out, parts, read_result, summarised
 from cuda_l1.training.judging import Judging
 from cuda_l1.training.recipe import recipe_from
 from cuda_l1.training.replies import Scored, Written
 from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.sections import EvaluationSection
 from cuda_l1.types import Prompt
 from small_policy import save_policy
 
@@ -86,3 +87,24 @@ def test_a_task_without_a_right_reply_counts_as_the_original() -> None:
     assert found["speedup_best_of_task"] == pytest.approx(4.0 ** (1 / 3))
     assert (found["tasks_solved"], found["tasks_faster"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
     assert (found["pass_rate"], found["pass_rate_shown_0"], found["pass_rate_shown_1"]) == (0.75, 1.0, 0.5)
+
+
+def test_later_parts_show_what_the_policy_wrote_in_earlier_ones(run: RunDirectory) -> None:
+    values = run.recipe.model_dump(mode="json")
+    values["evaluation"] |= {"held_out_rounds": 3}
+    run = RunDirectory(run.path, recipe_from(values, "a test"))
+    evaluated(run, save_policy(run.path / "self" / "final", replies=REPLIES, taught=False), FakeEvaluator())
+    rows = list(run.stage("held-out").rows("samples"))
+    asked = {row["name"]: row["questions"] for row in run.stage("held-out").rows("prompts")}
+    assert list(asked) == ["held-out 0", "held-out 1", "held-out 2"] and len(rows) == 24
+    assert not any(row["shown"] for row in rows[:8]), "nothing is known of a held-out task at first"
+    assert any(row["shown"] for row in rows[8:])
+    assert {row["outcome"] for row in rows if row["right"]} == {"ACCEPTED"}
+
+
+def test_more_parts_than_replies_is_one_line() -> None:
+    assert parts(EvaluationSection(held_out_samples=8, held_out_rounds=3)) == [
+        ("held-out 0", 0, 2), ("held-out 1", 2, 3), ("held-out 2", 5, 3),
+    ]  # fmt: skip
+    with pytest.raises(UsageError, match="held_out_rounds = 9 parts"):
+        parts(EvaluationSection(held_out_samples=8, held_out_rounds=9))

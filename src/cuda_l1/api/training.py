@@ -25,6 +25,7 @@ from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.training.sections import EvaluationSection
 from cuda_l1.training.stages import STAGES, Event, Surroundings
+from cuda_l1.training.table import Table
 
 
 def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Callable[[Event], None]) -> Path:
@@ -41,10 +42,10 @@ def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Calla
         read_checkpoint(recipe.model.path)  # before anything is paid for
     with joined(on_gpu=recipe.run.on_gpu) as processes, ExitStack() as stack:
         say = on_event if processes.is_main else _silent
-        archive = processes.first(lambda: _prepared(recipe, names, resume, say, stack))
+        archive, table = processes.first(lambda: _prepared(recipe, names, resume, say, stack)) or (None, None)
         run = RunDirectory(Path(recipe.run_dir), recipe)
         evaluators = partial(evaluators_of, recipe.evaluation)
-        surroundings = Surroundings(archive, evaluators, reviewer_of(recipe.evaluation), processes)
+        surroundings = Surroundings(archive, evaluators, reviewer_of(recipe.evaluation), processes, table)
         final = run.path
         for name, stage in stages.items():
             start = processes.share(partial(_beginning, name, run))
@@ -58,13 +59,14 @@ def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Calla
 
 def _prepared(
     recipe: Recipe, names: Sequence[str], resume: bool, on_event: Callable[[Event], None], stack: ExitStack
-) -> Archive:
-    """The run's folder, which nobody else trains in, and its data; the archive, which `stack` closes."""
+) -> tuple[Archive, Table | None]:
+    """The run's folder, which nobody else trains in, and its data; archive and table, which `stack` closes."""
     run = RunDirectory.create(recipe, resume=resume, stages=names)
     stack.enter_context(run.alone())
     archive = stack.enter_context(Archive.open(run.archive))
+    table = stack.enter_context(table_of(run))
     prepare(run, archive, on_event)
-    return archive
+    return archive, table
 
 
 def _silent(event: Event) -> None:
@@ -116,6 +118,19 @@ def _from_nothing(run: RunDirectory) -> Path:
     )
     texts = (text for example in asked for text in (example.prompt.system, example.prompt.user, example.completion))
     return make_policy(recipe, texts, run.start)
+
+
+@contextmanager
+def table_of(run: RunDirectory) -> Iterator[Table | None]:
+    """The table that a run shares with others; None where it has none. Raises UsageError, ArchiveError."""
+    path = run.recipe.evaluation.table
+    if path is None:
+        yield None
+        return
+    if Path(path).absolute() == Path(run.archive).absolute():
+        raise UsageError(f"evaluation.table {path}: that is the run's own archive; name another file")
+    with Table.open(path) as table:
+        yield table
 
 
 def reviewer_of(section: EvaluationSection) -> Reviewer | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cuda_l1.api.training import evaluators_of, reviewer_of
+from cuda_l1.api.training import evaluators_of, reviewer_of, table_of
 from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
@@ -31,12 +31,17 @@ def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, 
     stored = read_result(run)
     if stored is not None and stored["policy_sha"] == read_checkpoint(policy).sha:
         return stored
-    with Archive.open(run.archive) as archive, evaluators_of(recipe.evaluation) as evaluators:
+    with (
+        Archive.open(run.archive) as archive,
+        table_of(run) as table,
+        evaluators_of(recipe.evaluation) as evaluators,
+    ):
         judge = Judging(
             evaluators,
             archive=archive,
             run=run.name,
             within_s=recipe.evaluation.within_s,
+            table=table,
             on_judgement=lambda done, wanted: on_event(Event(NAME, f"verdict {done} of {wanted}")),
         )
         tasks = load_task_sets(recipe.data, evaluators[0].environment.device).held_out

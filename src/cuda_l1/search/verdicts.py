@@ -46,6 +46,14 @@ def verdict(
             task, candidate, protocol=protocol, baselines=baselines, best_of=best_of, best_so_far=best_so_far
         )
     )
+    return entered(evaluation, task, candidate, archive=archive, run=run)
+
+
+def entered(evaluation: Evaluation, task: Task, candidate: Candidate, *, archive: Archive, run: str) -> Record:
+    """The record of an evaluation, stored as the next one of `run`; what was REJECTED becomes a hack case.
+
+    Raises ArchiveError.
+    """
     record = Record(run=run, sequence=archive.next_sequence(run), candidate=candidate, evaluation=evaluation)
     archive.append(record, task)
     if evaluation.outcome is Outcome.REJECTED:

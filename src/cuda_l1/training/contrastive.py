@@ -88,6 +88,7 @@ def _judge(
         archive=surroundings.archive,
         run=run.name,
         within_s=recipe.evaluation.within_s,
+        table=surroundings.table,
         on_judgement=lambda done, wanted: on_event(
             Event(NAME, f"verdict {done} of {wanted}", {"verdict": done, "verdicts": wanted})
         ),

@@ -21,11 +21,13 @@ from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Grader, Scored, Written, check_machine, figures, pass_rate
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
 from cuda_l1.training.sampling import Sampler, policy_of
+from cuda_l1.training.sections import EvaluationSection
 from cuda_l1.training.stages import Event
 from cuda_l1.types import Task
 
 NAME = "held-out"
 RESULT = "result.json"
+SAMPLES = "samples"
 
 
 def evaluate_held_out(
@@ -60,10 +62,15 @@ def evaluate_held_out(
     sampler = Sampler(
         recipe, folder, archive, judge.place, lambda text, **figures: on_event(Event(NAME, text, figures))
     )
-    questions = sampler.questions(NAME, chosen, recipe.evaluation.held_out_samples, writer)
-    replies = sampler.replies(NAME, questions, writer)
-    scored = Grader(judge, recipe.evaluation, recipe.prompt.kind, policy.name, opinions)(replies)
+    grade = Grader(judge, recipe.evaluation, recipe.prompt.kind, policy.name, opinions)
+    replies: list[Written] = []
+    scored: list[Scored] = []
+    for name, first, samples in parts(recipe.evaluation):
+        questions = sampler.questions(name, chosen, samples, writer, first=first)
+        asked = sampler.replies(name, questions, writer)
+        replies, scored = replies + asked, scored + grade(asked)
     check_machine(scored, "the held-out tasks")
+    _log(folder, replies, scored)
     result = {
         "policy": str(policy.relative_to(run.path)),
         "policy_sha": sha,
@@ -72,6 +79,32 @@ def evaluate_held_out(
     }
     _write(folder.path / RESULT, result)
     return result
+
+
+def parts(evaluation: EvaluationSection) -> list[tuple[str, int, int]]:
+    """(name, number of the first reply to each task, replies to each) of the parts that are asked for one after the
+    other. Raises UsageError where there are more parts than replies."""
+    samples, rounds = evaluation.held_out_samples, evaluation.held_out_rounds
+    if rounds > samples:
+        raise UsageError(
+            f"evaluation.held_out_rounds = {rounds} parts of evaluation.held_out_samples = {samples} replies: some "
+            "would be empty; ask for more replies, or in fewer parts"
+        )
+    if rounds == 1:
+        return [(NAME, 0, samples)]
+    ends = [samples * number // rounds for number in range(rounds + 1)]
+    return [(f"{NAME} {number}", ends[number], ends[number + 1] - ends[number]) for number in range(rounds)]
+
+
+def _log(folder: StageDirectory, replies: Sequence[Written], scored: Sequence[Scored]) -> None:
+    """What came of each reply, in `samples.jsonl`, anew where an interruption came between it and the result."""
+    path = folder.path / f"{SAMPLES}.jsonl"
+    with file_faults(path):
+        path.unlink(missing_ok=True)
+    for reply, one in zip(replies, scored, strict=True):
+        asked = {"task": reply.task.sha, "shown": len(reply.prompt.exemplars), "reply": reply.text}
+        came = {"outcome": one.outcome, "candidate": one.candidate_id, "right": one.is_right, "reward": one.reward}
+        folder.append(SAMPLES, {**asked, **came})
 
 
 def summarised(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, Any]:

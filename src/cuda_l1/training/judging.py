@@ -1,7 +1,8 @@
 """Verdicts on many replies of a policy at once, through the one verdict function, on every evaluator that there is.
 
 A fault of the machine is no verdict on a reply: such a reply comes back without a record, and so does one whose verdict
-takes too long. Nothing is paid for twice: what the archive knows is looked up, and the same text is judged once.
+takes too long. Nothing is paid for twice: what the archive knows is looked up, then what a table knows that runs share,
+and the same text is judged once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from cuda_l1.config import SCREEN, SamplerSettings
 from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.verdicts import known, verdict
+from cuda_l1.training.table import Table
 from cuda_l1.types import Candidate, Record, Task
 
 _TOP = SamplerSettings(kind="top", count=1)
@@ -34,8 +36,10 @@ class Judgement(NamedTuple):
 
     record: Record | None
     is_known: bool = False
-    """Not paid for here: it was in the archive, or the same text stands earlier among those that were asked about."""
+    """It was in the run's own archive, or the same text stands earlier among those that were asked about."""
     fault: str = ""
+    is_tabulated: bool = False
+    """It is new to the run, and the table had it."""
 
 
 Waiting = queue.SimpleQueue[Asked]
@@ -66,12 +70,14 @@ class Judging:
         archive: Archive,
         run: str,
         within_s: float,
+        table: Table | None = None,
         on_judgement: Callable[[int, int], None] = lambda done, wanted: None,
     ) -> None:
         """`run` is what records carry. `within_s` is for all that are asked about together: what is not judged by then
         is the machine's fault. What is under way ends by the evaluator's own limits, and its verdict is in the archive
-        for the next time. `on_judgement` hears how many of those that must be paid for are done."""
-        self._evaluators, self._archive, self._run = evaluators, archive, run
+        for the next time. `table` is where verdicts that are new to the run are looked up and left. `on_judgement`
+        hears how many of those that must be paid for are done."""
+        self._evaluators, self._archive, self._run, self._table = evaluators, archive, run, table
         self._within_s, self._on_judgement = within_s, on_judgement
         self._free: queue.SimpleQueue[SupportsEvaluate] = queue.SimpleQueue()
         for evaluator in evaluators:
@@ -93,13 +99,18 @@ class Judging:
         for each in asked:
             answer = judged[each.candidate.id]
             is_copy = each.candidate.id in first and answer.record is not None
-            answers.append(answer._replace(is_known=True) if is_copy else answer)
+            answers.append(answer._replace(is_known=True, is_tabulated=False) if is_copy else answer)
             first.add(each.candidate.id)
         return answers
 
     def _known(self, asked: Asked) -> Judgement | None:
-        record = known(asked.candidate, SCREEN, self._archive, self._evaluators[0])
-        return None if record is None else Judgement(record, is_known=True)
+        evaluator = self._evaluators[0]
+        if (own := known(asked.candidate, SCREEN, self._archive, evaluator)) is not None:
+            return Judgement(own, is_known=True)
+        if self._table is None:
+            return None
+        found = self._table.look_up(*asked, evaluator=evaluator, archive=self._archive, run=self._run)
+        return None if found is None else Judgement(found, is_tabulated=True)
 
     def _judged(self, asked: Sequence[Asked]) -> dict[str, Judgement]:
         """By candidate id: verdicts that must be paid for."""
@@ -141,15 +152,15 @@ class Judging:
 
     def _one(self, evaluator: SupportsEvaluate, asked: Asked) -> Judgement:
         task, candidate = asked
+        best, archive, run = best_speedup(self._archive, task.sha, self.place), self._archive, self._run
         try:
+            if self._table is not None:
+                found = self._table.verdict(
+                    task, candidate, evaluator=evaluator, archive=archive, run=run, best_so_far=best
+                )
+                return Judgement(found.record, is_tabulated=found.is_hit)
             record = verdict(
-                task,
-                candidate,
-                protocol=SCREEN,
-                archive=self._archive,
-                evaluator=evaluator,
-                run=self._run,
-                best_so_far=best_speedup(self._archive, task.sha, self.place),
+                task, candidate, protocol=SCREEN, archive=archive, evaluator=evaluator, run=run, best_so_far=best
             )
         except (InfrastructureError, TaskError) as error:
             return Judgement(None, fault=str(error))

@@ -150,6 +150,7 @@ def figures(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, f
         "cut_replies": _share(not reply.ended for reply in replies),
         "unique_replies": len({reply.text for reply in replies}) / len(replies) if replies else 0.0,
         "known_verdicts": _share(each.is_known for each in judged),
+        "table_hits": _share(each.is_tabulated for each in judged),
         "faults": _share(each.record is None for each in judged),
         "suspected": _share(bool(each.record and each.record.evaluation.suspects()) for each in judged),
         **speedups,

@@ -68,8 +68,11 @@ class Sampler:
     say: Callable[..., None]
     """Hears one line at a time, and the same as figures."""
 
-    def questions(self, name: str, tasks: Sequence[Task], samples: int, policy: Callable[[], Policy]) -> list[Question]:
-        """`samples` questions about each task, those about one task together; `name` is the set's.
+    def questions(
+        self, name: str, tasks: Sequence[Task], samples: int, policy: Callable[[], Policy], *, first: int = 0
+    ) -> list[Question]:
+        """`samples` questions about each task, those about one task together; `name` is the set's. They are the task's
+        questions from number `first` on: the counts of variants shown go on from there.
 
         Tasks whose question does not fit into the policy's context are left out, and said. Raises ArchiveError.
         """
@@ -82,7 +85,7 @@ class Sampler:
         for task in tasks:
             try:
                 best = best_speedup(self.archive, task.sha, self.place)
-                asked += [Question(task, self._prompt(prompting, name, task, i), best) for i in range(samples)]
+                asked += [Question(task, self._prompt(prompting, name, task, first + i), best) for i in range(samples)]
             except UsageError as error:
                 self.say(f"{task.name} is left out: {error}")
         rows = [{"task": q.task.sha, "prompt": q.prompt.model_dump(mode="json"), "best": q.best} for q in asked]

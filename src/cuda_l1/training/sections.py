@@ -208,6 +208,9 @@ class EvaluationSection(Frozen):
     """URL of an OpenAI-compatible endpoint that is asked about jumps in speed-up, as `--reviewer`; None: nobody."""
     reviewer_model: str | None = None
     """None: the only one that the endpoint serves."""
+    table: str | None = None
+    """A file of verdicts that several runs look up and add to, so that none is measured twice; each run still draws
+    exemplars from its own archive alone. None: what is new to the run is measured."""
     limits: Limits = Limits()
     within_s: float = Field(1800.0, gt=0)
     """For the verdicts on all replies of a round; what takes longer is the machine's fault, and teaches nothing. As
@@ -219,6 +222,9 @@ class EvaluationSection(Frozen):
     """Tasks that decided nothing, for the one evaluation of a finished run, at most."""
     held_out_samples: int = Field(8, ge=1)
     """Replies to each of them."""
+    held_out_rounds: int = Field(1, ge=1)
+    """Parts that the replies to a task are asked for in, one after the other: questions of a later one can show what
+    the policy wrote in those before it. With 1 no variant of a held-out task is ever shown."""
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -63,6 +63,7 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
                 archive=archive,
                 run=run.name,
                 within_s=recipe.evaluation.within_s,
+                table=surroundings.table,
                 on_judgement=lambda done, wanted: on_event(
                     Event(NAME, f"verdict {done} of {wanted}", {"verdict": done, "verdicts": wanted})
                 ),

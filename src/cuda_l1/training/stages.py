@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cuda_l1.search.interfaces import SupportsEvaluate, SupportsReview
     from cuda_l1.training.recipe import Recipe
     from cuda_l1.training.run_directory import RunDirectory
+    from cuda_l1.training.table import Table
 
 
 INSTALL = "pip install 'cuda-l1[train]'"
@@ -43,6 +44,9 @@ class Surroundings(NamedTuple):
     reviewer: SupportsReview | None = None
     """Who gives a second opinion on jumps in speed-up; None: nobody."""
     processes: Processes = ALONE
+    table: Table | None = None
+    """Where verdicts that are new to the run are looked up and left; None: they are measured, and in all processes but
+    the main one."""
 
 
 class RunStage(Protocol):
