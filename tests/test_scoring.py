@@ -92,6 +92,11 @@ def test_short_calls_may_have_wider_intervals(us: float, half: float) -> None:
     assert scoring.target_half_width(us) == half
 
 
+@pytest.mark.parametrize("value", [1e13, 1e20, 1e308])
+def test_what_nobody_measured_is_printed_too(value: float) -> None:
+    assert scoring.towards_one(value) <= value
+
+
 @given(st.floats(0.01, 1000.0))
 def test_rounding_never_flatters(value: float) -> None:
     rounded = scoring.towards_one(value)

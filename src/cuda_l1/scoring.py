@@ -173,6 +173,8 @@ def slower_elsewhere(evaluation: Evaluation, clock: Clock | None = None) -> bool
 def towards_one(value: float, digits: int = 2) -> float:
     """Round a speed-up towards 1, so that a printed figure never flatters."""
     scale: int = 10**digits
+    if value * scale >= 2**53:  # it has no more digits, and somebody else's may be as large as floats are
+        return value
     scaled = round(value * scale, 6)  # 1.14 * 100 is a little less than 114
     return float((math.floor(scaled) if value >= 1 else math.ceil(scaled)) / scale)
 

@@ -197,7 +197,7 @@ class Trial(Frozen):
     """One correctness trial: what was varied, and how far candidate and reference lay from the float64 oracle."""
 
     kind: str
-    """`base`, `repeat`, `refill`, `touched`, `weights`, `negated`, `scaled`, `shrunk`, `offset`,
+    """`base`, `repeat`, `refill`, `touched`, `outliers`, `weights`, `negated`, `scaled`, `shrunk`, `offset`,
     `near-1e5`, `near-1e-6`, `timed`; under a compatibility protocol `allclose`."""
     error: float | None
     """Largest element error |x - truth| / (|truth| + rms(truth)); null when non-finite. Of an `allclose`: the least

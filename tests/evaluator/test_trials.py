@@ -13,6 +13,8 @@ PLAIN = {
     "normal": lambda: torch.randn(4, 5),
     "uniform": lambda: torch.rand(4, 5),
     "half": lambda: torch.randn(4, 5).half(),
+    "triangle": lambda: torch.randn(40, 40).tril(),
+    "behind-a-relu": lambda: torch.randn(400).relu(),
     "channels": lambda: torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last),
 }
 LEFT_ALONE = {
@@ -20,7 +22,8 @@ LEFT_ALONE = {
     "booleans": lambda: torch.rand(40) > 0.5,
     "mask-0-1": lambda: (torch.rand(40) > 0.1).float(),
     "mask-minus-inf": lambda: torch.full((4, 4), -torch.inf).triu(1),
-    "triangle": lambda: torch.randn(40, 40).tril(),
+    "mask-minus-1e9": lambda: torch.full((4, 4), -1e9).triu(1),
+    "grades": lambda: torch.randint(0, 9, (400,)).float().clamp_min(2).sub(2),
     "one-hot": lambda: torch.eye(7),
     "probabilities": lambda: torch.randn(4, 9).softmax(-1),
     "one-element": lambda: torch.randn(1),
@@ -51,6 +54,31 @@ def test_stressed_inputs_take_no_more_room(make):
     (stressed,), _ = trials.stress([value], 2.0)
     assert torch.equal(stressed, 2 * value) and stressed.stride() == value.stride()
     assert extent(stressed) == extent(value) and nbytes_needed([stressed]) == nbytes_needed([value])
+
+
+def test_outliers_are_few_and_far_out():
+    inputs, other = [torch.full((100,), 2.0), torch.arange(9)], [torch.full((100,), 0.5), torch.arange(9)]
+    (values, integers), found = trials.with_outliers(inputs, other, 64.0)
+    assert found and torch.equal(integers, inputs[1])
+    assert 1 <= int((values == 32.0).sum()) <= trials.TOUCHED and int((values == 2.0).sum()) >= 97
+
+
+MASKS = {
+    "booleans": lambda: torch.rand(4) > 0.5,
+    "triangle": lambda: torch.ones(9, 9, dtype=torch.bool).tril(),
+    "0-1": lambda: (torch.rand(200) > 0.5).float(),
+    "minus-inf": lambda: torch.full((9, 9), -torch.inf).triu(1),
+    "expanded": lambda: torch.full((9, 9), -1e9).triu(1).expand(3, 9, 9),
+}
+
+
+@pytest.mark.parametrize("make", MASKS.values(), ids=MASKS)
+def test_elements_of_masks_change_places(make):
+    torch.manual_seed(1)
+    value = make()
+    (swapped,), found = trials.with_outliers([value], [make()], 64.0)
+    assert found and not torch.equal(swapped, value)
+    assert torch.equal(swapped.flatten().sort().values, value.flatten().sort().values)
 
 
 def test_nested_inputs_and_other_values_stay_in_place():

@@ -119,10 +119,13 @@ class Checker:
     def _touched(self, plan: trials.Plan) -> Case | None:
         if self._last is None:
             return None
-        inputs, found = trials.touched(self._last.inputs, self.reference.draw())
+        last, drawn = self._last.inputs, self.reference.draw()
+        plain = plan.factor == 1.0
+        inputs, found = trials.touched(last, drawn) if plain else trials.with_outliers(last, drawn, plan.factor)
         if not found:
             return None
-        return Case(self.reference, plan, inputs, self._last.weights, trials.secret_seed(), self.facts.jumpy)
+        case = Case(self.reference, plan, inputs, self._last.weights, trials.secret_seed(), self.facts.jumpy)
+        return case if plain or case.sound else None
 
     def _compare_inputs(self, case: Case) -> None:
         """The judge's own copy of the inputs decides whether the candidate changed them."""

@@ -51,6 +51,7 @@ class Runner:
         self._kept: deque[list[tuple[torch.Tensor, int]]] = deque(maxlen=_HELD_CALLS)
         self._watched = Watched()
         self._timed_form: set[str] = set()
+        self._strides: list[Any] = []
         self._last: list[torch.Tensor] = []
 
     def warm(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -178,6 +179,8 @@ class Runner:
         described = [self._describe(t, flat_args) for t in tensors]
         if message["op"] == "block":
             self._note_form(outputs, described[: len(outputs)])
+        else:
+            self._strides = [entry.get("stride") for entry in described[: len(outputs)]]
         if len(tensors) == len(slots):
             for tensor, slot, entry in zip(tensors, slots, described, strict=True):
                 if not entry.get("problem") and entry["dtype"] == slot["$tensor"] and entry["shape"] == slot["shape"]:
@@ -187,8 +190,11 @@ class Runner:
         return {"structure": structure_of(result), "outputs": described}
 
     def _note_form(self, outputs: list[torch.Tensor], described: list[dict[str, Any]]) -> None:
-        """Whose memory timed answers are: that of an input, of each other, or that of an earlier one which is held."""
+        """Whose memory timed answers are: that of an input, of each other, or that of an earlier one which is held; and
+        whether they are laid out as untimed ones."""
         self._timed_form |= {name for name in ("alias", "overlaps") if any(entry.get(name) for entry in described)}
+        if [entry.get("stride") for entry in described] != self._strides:
+            self._timed_form.add("relaid")
         plain = [t for t in outputs if not plain_tensor_problem(t)]
         if start_together(plain):
             self._timed_form.add("shared")

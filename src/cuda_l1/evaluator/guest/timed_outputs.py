@@ -36,7 +36,8 @@ def verify_timed(reference: Reference, facts: Facts, session: Session, precision
     if wrong := _wrong_form(reference, session.timed_form):
         return {"compared": 0, "wrong": wrong, "error": None}
     found = _compared(reference, facts, session, kept, strange, precision_class)
-    return {**found, "reused": "reused" in session.timed_form and not session.reused}
+    reused = "reused" in session.timed_form and not session.reused
+    return {**found, "reused": reused, "relaid": "relaid" in session.timed_form}
 
 
 def _wrong_form(reference: Reference, form: Collection[str]) -> str | None:

@@ -26,7 +26,7 @@ class Plan:
     kind: str
     other_weights: bool = False
     factor: float = 1.0
-    """Floating inputs that may be stressed are multiplied by this."""
+    """Floating inputs that may be stressed are multiplied by this; with `few` the other values only."""
     odd: bool = False
     """Inputs start at an odd storage offset."""
     same_inputs: bool = False
@@ -45,6 +45,7 @@ def standard_plans() -> tuple[Plan, ...]:
         Plan("repeat", same_inputs=True),
         Plan("refill", in_place=True),
         Plan("touched", in_place=True, few=True),
+        Plan("outliers", in_place=True, few=True, factor=64.0),
         Plan("weights", other_weights=True),
         Plan("negated", other_weights=True, factor=-1.0),
         Plan("scaled", other_weights=True, factor=2.0**exponent),
@@ -58,6 +59,10 @@ RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6))
 
 TINY, VISIBLE = 1e-3, 0.1
 """Parameters with a root mean square below the first are brought to the second among other weights."""
+
+
+FEW_VALUES = 16
+"""Beside zero, in a tensor that stands for choices and not for numbers."""
 
 
 def secret_seed() -> int:
@@ -83,13 +88,24 @@ def may_be_stressed(tensor: torch.Tensor) -> bool:
     """Whether scaling or negating keeps the tensor a plausible input: floating, not a mask, a table or structured."""
     if not tensor.is_floating_point() or tensor.numel() < 2 or tensor.dtype.itemsize < 2:
         return False
-    flat = tensor.detach().flatten()
-    flat = flat[:: max(1, flat.numel() // 65536)].float()
-    if float((flat == 0).float().mean()) > 0.2:  # a triangle, a mask, a one-hot table
+    flat = _sample(tensor).float()
+    if float((flat == 0).float().mean()) > 0.2 and _has_few_values(flat):  # a mask, a one-hot table
         return False
     if bool(torch.isinf(flat).any()) or bool(((flat == 0) | (flat == 1)).all()):
         return False
     return not _rows_sum_to_one(tensor)
+
+
+def _sample(tensor: torch.Tensor) -> torch.Tensor:
+    """Elements of a tensor, one after the other, some 65,536 of a large one."""
+    flat = tensor.detach().flatten()
+    return flat[:: max(1, flat.numel() // 65536)]
+
+
+def _has_few_values(flat: torch.Tensor) -> bool:
+    """Activations behind a ReLU and triangles hold as many values as other numbers do."""
+    found = flat[flat != 0][:4096]
+    return bool(torch.unique(found).numel() <= FEW_VALUES)
 
 
 def _rows_sum_to_one(tensor: torch.Tensor) -> bool:
@@ -105,23 +121,53 @@ def stress(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
     return map_leaves(inputs, lambda t: _scaled(t, factor) if may_be_stressed(t) else t), touched
 
 
-TOUCHED = 3
+TOUCHED, SWAPPED = 3, 32
 
 
 def touched(inputs: Inputs, other: Inputs) -> tuple[Inputs, bool]:
     """The inputs with a few elements of every stressable tensor as in `other`, and whether there was one."""
+    return _exchanged(inputs, other, 1.0), any(may_be_stressed(t) for t in leaves(inputs))
+
+
+def with_outliers(inputs: Inputs, other: Inputs, factor: float) -> tuple[Inputs, bool]:
+    """The inputs with a few elements of every stressable tensor as in `other`, times `factor`, and a few elements of
+    every mask in each other's places; and whether there was such a tensor. What is drawn from a distribution has no
+    outliers and a mask is often the same in every draw: what is done to them would never be seen."""
+    exchanged = _exchanged(inputs, other, factor)
+    found = any(may_be_stressed(t) or is_mask(t) for t in leaves(inputs))
+    return map_leaves(exchanged, lambda t: _swapped(t) if is_mask(t) else t), found
+
+
+def is_mask(tensor: torch.Tensor) -> bool:
+    """Whether it chooses: truth values, or a few floating numbers again and again. Integers may be places, whose order
+    matters."""
+    if tensor.dtype is torch.bool:
+        return tensor.numel() > 1
+    if not tensor.is_floating_point() or tensor.numel() < 2 or tensor.dtype.itemsize < 2:
+        return False
+    return tensor.numel() > 4 * FEW_VALUES and _has_few_values(_sample(tensor))
+
+
+def _swapped(tensor: torch.Tensor) -> torch.Tensor:
+    size = extent(tensor)
+    flat = torch.as_strided(tensor, (size,), (1,), tensor.storage_offset()).clone()
+    places = torch.unique(torch.randint(size, (SWAPPED,), device=tensor.device))
+    flat[places] = flat[places[torch.randperm(places.numel(), device=tensor.device)]]
+    return torch.as_strided(flat, tensor.shape, tensor.stride())
+
+
+def _exchanged(inputs: Inputs, other: Inputs, factor: float) -> Inputs:
     others = iter(leaves(other))
-    found = any(may_be_stressed(t) for t in leaves(inputs))
-    return map_leaves(inputs, lambda t: _mixed(t, next(others))), found
+    return list(map_leaves(inputs, lambda t: _mixed(t, next(others), factor)))
 
 
-def _mixed(tensor: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+def _mixed(tensor: torch.Tensor, other: torch.Tensor, factor: float) -> torch.Tensor:
     if not may_be_stressed(tensor):
         return tensor
     size = (extent(tensor),)
     flat = torch.as_strided(tensor, size, (1,), tensor.storage_offset()).clone()
     places = torch.randint(size[0], (TOUCHED,), device=tensor.device)
-    flat[places] = torch.as_strided(other, size, (1,), other.storage_offset())[places]
+    flat[places] = torch.as_strided(other, size, (1,), other.storage_offset())[places] * factor
     return torch.as_strided(flat, tensor.shape, tensor.stride())
 
 
