@@ -72,7 +72,7 @@ class Blocks:
         reply = self.bench.ask(
             side.runner,
             "block",
-            (calls + warm + strange) * (self._call_s(side) + 1.0) + 60.0,
+            (calls + warm + strange) * (self._call_s(side) + 5.0) + 60.0,
             quiet=True,
             clock=clock,
             calls=calls,

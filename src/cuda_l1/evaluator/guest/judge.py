@@ -202,7 +202,8 @@ class Judge:
         """One block of driven calls of one runner on one clock."""
         session = self._sessions[message["name"]]
         assert self._supply is not None
-        options = {"warm": message["warm"], "strange": message["strange"], "patience_s": session.deadlines.call_s}
+        patience_s = session.deadlines.call_s + driving.HELD_UP_S
+        options = {"warm": message["warm"], "strange": message["strange"], "patience_s": patience_s}
         if self._driver:
             block = driving.block_on_cuda(
                 session, self._supply, session.request, message["calls"], clock=message["clock"], **options
