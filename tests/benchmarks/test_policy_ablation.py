@@ -1,0 +1,193 @@
+"""The policy ablation: its list of runs, what each is told, and the arithmetic of its table."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import ablation_rows
+import ablation_table as tables
+import ablation_templates as templates
+import policy_ablation
+from ablation_rows import ROWS, common, own, runs
+from ablation_runs import Ablation, Failed, claimed, copied
+from ablation_table import Reply
+from cuda_l1.errors import UsageError
+from cuda_l1.training.recipe import load_recipe
+from cuda_l1.training.run_directory import StageDirectory
+from cuda_l1.types import Candidate, Origin, Task
+
+RECIPE = Path(__file__).parents[2] / "recipes" / "one-gpu.toml"
+WITH_HELD_OUT = ["run.device=cpu", "evaluation.device=cpu", "data.tasks=['synth:0:6']"]
+
+
+def replies(**rewards: Sequence[float | None]) -> list[Reply]:
+    """The rewards of each task's replies; 0 is a wrong one."""
+    return [Reply(task, bool(reward), reward) for task, found in rewards.items() for reward in found]
+
+
+def test_every_row_is_run_with_every_seed_but_what_draws_nothing() -> None:
+    found = runs(list(ROWS), [3, 4])
+    assert len({run.name for run in found}) == len(found) == 2 * len(ROWS) - 1
+    assert [run.seed for run in found] == sorted(run.seed for run in found), "one seed is finished before the next"
+    assert [run.name for run in runs(["constant", "bucket"], [1, 0])] == ["bucket-1", "constant-1", "bucket-0"]
+    with pytest.raises(UsageError, match="--rows buckets: no such row; known are stage-1, "):
+        runs(["buckets"], [0])
+
+
+def test_runs_differ_in_what_their_rows_say_and_in_nothing_else(tmp_path: Path) -> None:
+    base = load_recipe(RECIPE)
+
+    def told(row: str, seed: int = 0) -> dict[str, object]:
+        values = [*common(base, tmp_path, seed, tmp_path / row), *own(ROWS[row], base)]
+        return load_recipe(RECIPE, values).model_dump(exclude={"run_dir"})
+
+    for row in ROWS:
+        made = load_recipe(RECIPE, [*common(base, tmp_path, 7, tmp_path / row), *own(ROWS[row], base)])
+        assert made.run.seed == 7 and made.evaluation.table == str(tmp_path / "table.sqlite")
+        assert made.evaluation.held_out_rounds == 4, "or nothing could be shown of a held-out task"
+        assert made.contrastive.sampler.kind == ROWS[row].sampler
+        if row != "longer":
+            assert made.self_supervised == base.self_supervised
+        same = {"sampler": base.contrastive.sampler}
+        assert made.contrastive.model_copy(update=same) == base.contrastive, "equal budgets"
+    assert told("grpo") == told("stages-1-2") and told("bucket") == told("inference-only") != told("grpo")
+
+
+def test_the_row_that_learns_longer_asks_for_as_many_replies_as_stage_3() -> None:
+    base = load_recipe(RECIPE)
+    section = base.self_supervised
+    of_a_round = (section.tasks + section.validation_tasks) * section.samples
+    wanted = ablation_rows.replies_of_stage_3(base)
+    assert wanted == 150 * 8 * 16
+    assert 0 <= ablation_rows.more_rounds(base) * of_a_round - wanted < of_a_round
+
+
+def test_a_task_counts_by_its_best_right_reply_and_at_least_as_the_original() -> None:
+    seeds = {0: replies(a=[4.0, 0.0, 2.0, None], b=[0.5, 0.0], c=[0.0])}
+    found = tables.cells(seeds, {})
+    assert found["success"].value == pytest.approx(3 / 6), "what the machine failed at is no reply"
+    assert found["mean"].value == 2.0 and found["geometric"].value == pytest.approx(4 ** (1 / 3))
+    assert found["faster"].value == pytest.approx(1 / 3)
+    assert {cell.over for cell in found.values()} == {"3 tasks"} and "faster_baseline" not in found
+    assert found["mean"].low == 1.0 and found["mean"].high == 4.0, "all of three drawn tasks can be the same one"
+    against = tables.cells(seeds, {"a": 5.0, "b": 0.4})["faster_baseline"]
+    assert against.value == 0.5, "a is slower than its baseline, b's is slower than the reference, c was not measured"
+
+
+def test_with_several_seeds_the_interval_is_students_t_over_them() -> None:
+    seeds = {0: replies(a=[2.0]), 1: replies(a=[4.0]), 2: replies(a=[8.0])}
+    found = tables.cells(seeds, {})
+    half = 4.303 * math.log(2) / math.sqrt(3)
+    assert found["geometric"].value == pytest.approx(4.0) and found["geometric"].over == "3 seeds"
+    assert found["geometric"].high == pytest.approx(4.0 * math.exp(half))
+    assert found["geometric"].low == pytest.approx(4.0 / math.exp(half))
+    assert (found["success"].low, found["success"].value, found["success"].high) == (1.0, 1.0, 1.0)
+    halves = tables.cells({0: replies(a=[0.0]), 1: replies(a=[1.0])}, {})["success"]
+    assert (halves.low, halves.value, halves.high) == (0.0, 0.5, 1.0), "a share stays one"
+
+
+def test_rows_are_compared_seed_by_seed() -> None:
+    easy, hard = replies(a=[8.0], b=[8.0]), replies(a=[2.0], b=[2.0])
+    slower = {0: replies(a=[4.0], b=[4.0]), 1: replies(a=[1.0], b=[1.0])}
+    found = tables.over({0: easy, 1: hard}, slower)
+    assert found and (found.low, found.value, found.high) == pytest.approx((2.0, 2.0, 2.0)), (
+        "the seeds' own noise is out"
+    )
+    one = tables.over({0: easy, 5: hard}, slower)
+    assert one and one.over == "2 tasks" and one.value == pytest.approx(2.0)
+    assert tables.over({5: hard}, slower) is None and tables.over({0: easy}, {0: replies(z=[1.0])}) is None
+
+
+def test_the_table_shows_figures_budgets_and_what_is_not_finished() -> None:
+    cells = tables.cells({0: replies(a=[2.0])}, {})
+    shown = "\n".join(tables.markdown([tables.Line("bucket", "a | b", cells, 1200, 64, "bucket-1 (ended with 2)")]))
+    assert "| bucket | a \\| b | 100% (100% to 100%) | 2.00x (2.00x to 2.00x) |" in shown
+    assert "| 1 tasks | 1,200 | 64 |" in shown and "not finished: bucket-1 (ended with 2)" in shown
+    assert tables.document([tables.Line("x", "y", cells, 1, 2)])[0]["cells"]["mean"]["value"] == 2.0
+
+
+class Offers(templates.Techniques):
+    """Techniques that need no graph."""
+
+    def of(self, task: Task) -> list[Candidate]:
+        names = ["slow", "fast"] if task.name != "bare" else []
+        return [
+            Candidate(task_sha=task.sha, task_id=task.id, source=name,
+                      origins=(Origin(proposer="techniques", techniques=(name,)),))
+            for name in names
+        ]  # fmt: skip
+
+
+def test_random_techniques_are_as_many_as_replies_and_another_seed_draws_others() -> None:
+    offers = Offers(load_recipe(RECIPE))
+    tasks = [Task(suite="s", name=name, source=f"class Model: ...  # {name}") for name in ("a", "bare")]
+    found = templates.at_random(offers, tasks, 16, seed=0)
+    assert len(found) == 32 and {name for task, (name, _) in found if task is tasks[0]} == {"slow", "fast"}
+    assert all(candidate is None for task, (_, candidate) in found if task is tasks[1])
+    assert templates.at_random(offers, tasks, 16, seed=0) == found != templates.at_random(offers, tasks, 16, seed=1)
+    always = templates.always("fast", offers, tasks)
+    assert [written[1] and written[1].source for _, written in always] == ["fast", None]
+
+
+def test_what_failed_is_told_and_the_others_are_done_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    def do(self: Ablation, run: ablation_rows.Run) -> None:
+        if run.row.name == "grpo":
+            raise Failed("train contrastive ended with 2: too few replies are right")
+        done.append(run.name)
+        folder = self.folder(run) / "held-out"
+        folder.mkdir(parents=True)
+        (folder / "samples.jsonl").write_text('{"task": "a", "right": true, "reward": 2.0}\n')
+        (folder / "result.json").write_text("{}")
+
+    monkeypatch.setattr(Ablation, "do", do)
+    ablation = Ablation(RECIPE, WITH_HELD_OUT, tmp_path)
+    asked = runs(["grpo", "bucket"], [0])
+    for _ in range(2):
+        failed = policy_ablation.do_all(ablation, asked, lambda failed: None)
+        assert list(failed) == ["grpo-0"] and done == ["bucket-0"]
+    written = policy_ablation.write(ablation, policy_ablation.lines(ablation, asked, {}, failed))
+    assert written == (tmp_path / "ablation.md").read_text()
+    assert "too few replies are right" in written and "| bucket | " in written and "| grpo | " not in written
+    with claimed(tmp_path, "bucket-1"):
+        assert "another process" in policy_ablation.do_all(ablation, runs(["bucket"], [1]), lambda f: None)["bucket-1"]
+
+
+def test_replies_in_training_are_counted_once_and_where_they_were_written(tmp_path: Path) -> None:
+    ablation = Ablation(RECIPE, WITH_HELD_OUT, tmp_path)
+    bucket, longer = runs(["bucket", "longer"], [0])[::-1]
+    rows = [{"round": number, "index": index} for number in (0, 1, 1) for index in range(4)]  # round 1 was repeated
+    for row in rows:
+        StageDirectory(ablation.folder(bucket) / "contrastive").append("samples", row)
+    for index in range(3):
+        StageDirectory(ablation.shared(0) / "self").append("replies", {"name": "0 train", "index": index})
+    for index in range(5):
+        StageDirectory(ablation.folder(longer) / "self").append("replies", {"name": "0 train", "index": index})
+    assert (ablation.trained_on(bucket), ablation.trained_on(longer)) == (8 + 3, 5)
+
+
+def test_a_base_recipe_that_no_table_can_be_made_of_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="denominator=reference"):
+        Ablation(RECIPE, [*WITH_HELD_OUT, "evaluation.denominator='best-baseline'"], tmp_path)
+    with pytest.raises(UsageError, match="rows would show each other's variants"):
+        Ablation(RECIPE, [*WITH_HELD_OUT, "run.archive='all.sqlite'"], tmp_path)
+    with pytest.raises(UsageError, match="none of the recipe's tasks is held out"):
+        Ablation(RECIPE, [*WITH_HELD_OUT[:2], "data.tasks=['synth:0:6#train/*']"], tmp_path)
+
+
+def test_a_shared_checkpoint_is_there_whole_and_takes_no_room(tmp_path: Path) -> None:
+    source = tmp_path / "seed-0" / "final"
+    source.mkdir(parents=True)
+    (source / "weights").write_text("1")
+    target = tmp_path / "runs" / "bucket-0" / "final"
+    (tmp_path / "runs" / "bucket-0" / "final.partial").mkdir(parents=True)  # a kill in the middle
+    copied(source, target)
+    copied(source, target)
+    assert os.path.samefile(source / "weights", target / "weights")
+    assert not target.with_name("final.partial").exists()
