@@ -81,6 +81,12 @@ def test_elements_of_masks_change_places(make):
     assert torch.equal(swapped.flatten().sort().values, value.flatten().sort().values)
 
 
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float32])
+def test_one_hot_rows_stand_for_integers_and_stay(dtype):
+    rows = torch.nn.functional.one_hot(torch.randint(10, (32,)), 10).to(dtype)
+    assert trials.with_outliers([rows], [rows], 64.0)[1] is False
+
+
 def test_nested_inputs_and_other_values_stay_in_place():
     inputs, touched = trials.stress([{"x": torch.ones(3) * 2, "n": 4}, (torch.arange(3),)], 0.5)
     assert touched and inputs[0]["x"].tolist() == [1, 1, 1] and inputs[0]["n"] == 4

@@ -140,12 +140,18 @@ def with_outliers(inputs: Inputs, other: Inputs, factor: float) -> tuple[Inputs,
 
 def is_mask(tensor: torch.Tensor) -> bool:
     """Whether it chooses: truth values, or a few floating numbers again and again. Integers may be places, whose order
-    matters."""
+    matters, and so are one-hot rows."""
+    if tensor.numel() < 2 or _is_one_hot(tensor):
+        return False
     if tensor.dtype is torch.bool:
-        return tensor.numel() > 1
-    if not tensor.is_floating_point() or tensor.numel() < 2 or tensor.dtype.itemsize < 2:
+        return True
+    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
         return False
     return tensor.numel() > 4 * FEW_VALUES and _has_few_values(_sample(tensor))
+
+
+def _is_one_hot(tensor: torch.Tensor) -> bool:
+    return tensor.dim() > 1 and tensor.shape[-1] > 1 and bool(((tensor != 0).sum(dim=-1) == 1).all())
 
 
 def _swapped(tensor: torch.Tensor) -> torch.Tensor:
