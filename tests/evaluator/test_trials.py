@@ -87,6 +87,13 @@ def test_one_hot_rows_stand_for_integers_and_stay(dtype):
     assert trials.with_outliers([rows], [rows], 64.0)[1] is False
 
 
+@pytest.mark.parametrize(("factor", "is_scaled"), [(0.25, True), (4.0, False), (-1.0, False), (1e-6, False)])
+def test_shares_of_one_are_made_smaller_and_nothing_else(factor, is_scaled):
+    shares = torch.softmax(torch.randn(32, 64), dim=-1)
+    (stressed,), found = trials.stress([shares], factor)
+    assert found is is_scaled and torch.equal(stressed, shares * factor if is_scaled else shares)
+
+
 def test_nested_inputs_and_other_values_stay_in_place():
     inputs, touched = trials.stress([{"x": torch.ones(3) * 2, "n": 4}, (torch.arange(3),)], 0.5)
     assert touched and inputs[0]["x"].tolist() == [1, 1, 1] and inputs[0]["n"] == 4

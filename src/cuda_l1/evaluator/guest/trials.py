@@ -61,6 +61,7 @@ TINY, VISIBLE = 1e-3, 0.1
 """Parameters with a root mean square below the first are brought to the second among other weights."""
 
 
+LEAST_SHARE = 2.0**-7
 FEW_VALUES = 16
 """Beside zero, in a tensor that stands for choices and not for numbers."""
 
@@ -115,10 +116,24 @@ def _rows_sum_to_one(tensor: torch.Tensor) -> bool:
     return bool((rows >= 0).all()) and bool(((rows.sum(-1) - 1).abs() < 1e-2).all())
 
 
+def _are_shares(tensor: torch.Tensor) -> bool:
+    """Rows of many values that sum to one: what they sum to may be taken for granted, unless they are once smaller."""
+    if not tensor.is_floating_point() or tensor.numel() < 2 or tensor.dtype.itemsize < 2:
+        return False
+    return _rows_sum_to_one(tensor) and not _has_few_values(_sample(tensor).float())
+
+
 def stress(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
-    """The inputs with every stressable tensor multiplied, strides kept, and whether there was one."""
-    touched = any(may_be_stressed(t) for t in leaves(inputs))
-    return map_leaves(inputs, lambda t: _scaled(t, factor) if may_be_stressed(t) else t), touched
+    """The inputs with every stressable tensor multiplied, strides kept, and whether there was one.
+
+    Shares of one are made smaller only, and not by far: larger ones can be refused by functions of probabilities.
+    """
+
+    def is_scaled(tensor: torch.Tensor) -> bool:
+        return may_be_stressed(tensor) or (LEAST_SHARE <= factor < 1 and _are_shares(tensor))
+
+    found = any(is_scaled(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: _scaled(t, factor) if is_scaled(t) else t), found
 
 
 TOUCHED, SWAPPED = 3, 32
