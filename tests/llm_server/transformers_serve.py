@@ -12,13 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 LIMIT_S = 120.0
+# An environment that has transformers from outside has no script of its own for it.
+PROGRAM = "import sys; from importlib.metadata import entry_points as e; sys.argv[0] = 'transformers'; "
+PROGRAM += "sys.exit(next(iter(e(group='console_scripts', name='transformers'))).load()())"
 
 
 @contextmanager
 def transformers_serve(model: Path) -> Iterator[str]:
     """The server's URL, to ask for the model `str(model)`, until the block ends. Raises RuntimeError with its log."""
-    program = Path(sys.executable).with_name("transformers")
-    command = [program, "serve", model, "--device", "cpu", "--host", "127.0.0.1", "--port", "0", "--default-seed", "0"]
+    program = [sys.executable, "-c", PROGRAM]
+    command = [*program, "serve", model, "--device", "cpu", "--host", "127.0.0.1", "--port", "0", "--default-seed", "0"]
     alone = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(model / "hub"), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
     environment = {**os.environ, **alone}
     with subprocess.Popen(

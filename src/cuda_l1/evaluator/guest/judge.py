@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import compat_check, driving, preparing
+from . import compat_check, driving, preparing, vector_math
 from .audit import audit
 from .ceilings import ceilings
 from .channel import Channel, ChannelClosed
@@ -63,6 +63,7 @@ class Judge:
         """Threads and, on a GPU, the context; before any task is known."""
         self._device = message["device"]
         self._threads = message["threads"]
+        vector_math.call_once()
         torch.set_num_threads(self._threads)
         if self._device != "cpu":
             from .cuda_driver import Driver

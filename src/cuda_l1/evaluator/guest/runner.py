@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import buffers, compat, profiling, state
+from . import buffers, compat, profiling, state, vector_math
 from .buffers import Buffer
 from .channel import Channel, ChannelClosed
 from .glimpse import Glimpse
@@ -56,6 +56,7 @@ class Runner:
 
     def warm(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Threads and, on a GPU, the context and the harness's own driver handle. Before any candidate exists."""
+        vector_math.call_once()
         torch.set_num_threads(message["threads"])
         self._device = message["device"]
         if self._device != "cpu":
