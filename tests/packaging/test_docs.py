@@ -76,7 +76,7 @@ def test_the_readme_example_calls_what_there_is() -> None:
 @pytest.mark.e2e
 @pytest.mark.timeout(2400)
 def test_the_quickstart_runs_as_it_is_printed(tmp_path: Path) -> None:
-    # Only the budgets are smaller: two candidates show as well as a minute that every command is right.
+    # Only the budgets are smaller: two candidates and few pairs show as well as a minute that every command is right.
     text = re.sub(r'(--budget |budget=")\d+s', r"\g<1>2", (ROOT / "docs" / "quickstart.md").read_text())
     blocks = BLOCK.findall(text)
     assert {kind for kind, _, _ in blocks} == {"file", "run", "test"}
@@ -90,6 +90,8 @@ def test_the_quickstart_runs_as_it_is_printed(tmp_path: Path) -> None:
             [shlex.split(line) for line in body.splitlines()] if kind == "run" else [[sys.executable, "-c", body]]
         )
         for command in commands:
+            if command[1] in ("optimize", "evaluate"):
+                command += ["--final-budget", "2s"]
             for _ in range(2):  # beside others who compute a search may find nothing that holds
                 done = subprocess.run(
                     command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900
