@@ -1,15 +1,28 @@
-"""A small data set on disk and a recipe over it."""
+"""An archive, a small data set on disk and a recipe over it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from training_fakes import row, write_rows
 
+from cuda_l1.archive import Archive
+from cuda_l1.search import verdicts
 from cuda_l1.training.recipe import Recipe, recipe_from
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "RETRY_PAUSE_S", 0.0)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    with Archive.open(tmp_path / "archive.sqlite") as opened:
+        yield opened
 
 
 @pytest.fixture

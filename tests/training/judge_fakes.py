@@ -15,7 +15,6 @@ from cuda_l1.types import (
     Environment,
     Evaluation,
     Finding,
-    HackCase,
     Origin,
     Outcome,
     Task,
@@ -79,32 +78,3 @@ def evaluation(candidate: Candidate) -> Evaluation:
         environment=PLACE,
         protocol="screen",
     )
-
-
-class FakeReviewer:
-    """Suspects what says `cheat`, has no opinion on what says `riddle`; remembers whom it was asked about."""
-
-    name = "fake"
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.jumps: list[str] = []
-        self.within_s: list[float | None] = []
-
-    def review(
-        self,
-        task: Task,
-        candidate: Candidate,
-        evaluation: Evaluation,
-        *,
-        jump: str,
-        cases: Sequence[HackCase],
-        within_s: float | None = None,
-    ) -> Finding:
-        self.asked.append(candidate.source)
-        self.jumps.append(jump)
-        self.within_s.append(within_s)
-        if "riddle" in candidate.source:
-            return Finding(check="no-opinion", severity="note", evidence="cannot be reached")
-        severity = "suspect" if "cheat" in candidate.source else "note"
-        return Finding(check="review", severity=severity, evidence="it says so")

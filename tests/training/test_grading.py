@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from judge_fakes import PLACE, TASKS, FakeEvaluator, FakeReviewer, candidate, evaluation
+from judge_fakes import PLACE, TASKS, FakeEvaluator, candidate, evaluation
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import SamplerSettings
 from cuda_l1.errors import InfrastructureError
-from cuda_l1.search import verdicts
 from cuda_l1.training.judging import Judging
 from cuda_l1.training.opinions import Opinions, roofline_us
 from cuda_l1.training.replies import Grader, Scored, Written, figures
 from cuda_l1.training.sections import EvaluationSection
 from cuda_l1.types import Candidate, Evaluation, Prompt, Task, Work
+from fake_reviewer import FakeReviewer
 
 
 class WithBaselines(FakeEvaluator):
@@ -36,17 +35,6 @@ class WithBaselines(FakeEvaluator):
             raise InfrastructureError("the device is gone")
         found = evaluation(candidate.model_copy(update={"source": fate}))
         return found.model_copy(update={"candidate_id": candidate.id})
-
-
-@pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "RETRY_PAUSE_S", 0.0)
-
-
-@pytest.fixture
-def archive(tmp_path: Path) -> Iterator[Archive]:
-    with Archive.open(tmp_path / "archive.sqlite") as opened:
-        yield opened
 
 
 def grader(archive: Archive, evaluator: FakeEvaluator, opinions: Opinions | None = None, **section: Any) -> Grader:

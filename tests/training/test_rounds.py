@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from judge_fakes import TASKS, FakeEvaluator, FakeReviewer
+from judge_fakes import TASKS, FakeEvaluator
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import PromptSettings
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.prompts.prompting import Prompting
-from cuda_l1.search import verdicts
 from cuda_l1.training.judging import Judging
 from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.replies import Grader
 from cuda_l1.training.rounds import Rounds, Worth
 from cuda_l1.training.run_directory import StageDirectory
 from cuda_l1.training.sections import ContrastiveSection, EvaluationSection
-
-
-@pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "RETRY_PAUSE_S", 0.0)
-
-
-@pytest.fixture
-def archive(tmp_path: Path) -> Iterator[Archive]:
-    with Archive.open(tmp_path / "archive.sqlite") as opened:
-        yield opened
+from fake_reviewer import FakeReviewer
 
 
 @pytest.fixture

@@ -1,19 +1,13 @@
-"""The live display of a search, on stderr.
-
-Nothing refreshes in the background: on a CPU a timed call would share its core with the display.
-"""
+"""The live display of a search, on stderr."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Self
 
-from rich.live import Live
 from rich.table import Table
 
-from cuda_l1.cli.output import Output, Screen
+from cuda_l1.cli.live import Display
+from cuda_l1.cli.output import Output
 from cuda_l1.report.terminal import times
 from cuda_l1.search import events
 from cuda_l1.types import Outcome
@@ -23,23 +17,13 @@ COLUMNS = ("candidate", "outcome", "speed-up", "best so far")
 LAST_ROWS = 12
 
 
-class SearchDisplay:
+class SearchDisplay(Display):
     """A table that grows with the search on a terminal, a line per event elsewhere."""
 
     def __init__(self) -> None:
-        console = Screen(sys.stderr)
-        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        super().__init__()
         self._rows: list[Row] = []
         self._doing = "starting"
-
-    def __enter__(self) -> Self:
-        if self._live:
-            self._live.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if self._live:
-            self._live.stop()
 
     def on_event(self, event: events.Event) -> None:
         """Takes in one event of `search.events`."""

@@ -1,20 +1,15 @@
-"""The live view of a training, on stderr: a table on a terminal, a line for each event elsewhere.
-
-Nothing refreshes in the background: on a CPU a timed call would share its core with the display.
-"""
+"""The live view of a training, on stderr: a table on a terminal, a line for each event elsewhere."""
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from rich.live import Live
 from rich.table import Table
 
-from cuda_l1.cli.output import Output, Screen
+from cuda_l1.cli.live import Display
+from cuda_l1.cli.output import Output
 from cuda_l1.report.terminal import times
 from cuda_l1.training.stages import Event
 
@@ -36,25 +31,15 @@ PROGRESS = frozenset({"step", "task", "reply", "verdict"})
 BEST_ROWS = 8
 
 
-class TrainDisplay:
+class TrainDisplay(Display):
     """Takes the events of stages, from any thread."""
 
     def __init__(self) -> None:
-        console = Screen(sys.stderr)
-        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        super().__init__()
         self._lock = threading.Lock()
         self._stage = self._doing = ""
         self._figures: dict[str, Any] = {}
         self._best: dict[str, float] = {}
-
-    def __enter__(self) -> Self:
-        if self._live:
-            self._live.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if self._live:
-            self._live.stop()
 
     def on_event(self, event: Event) -> None:
         """Shows what is new."""

@@ -93,8 +93,8 @@ class Processes:
             return work()
         found, failure = self._tried(work) if self.is_main else (None, None)
         there, failed = self._broadcast((found if is_shared else None, _portable(failure)))
-        if failure or failed:
-            raise failure or failed  # type: ignore[misc]
+        if (cause := failure or failed) is not None:
+            raise cause
         return there if is_shared else found
 
     def _tried(self, work: Callable[[], T]) -> tuple[T | None, Exception | None]:

@@ -221,16 +221,18 @@ def _loaded(checkpoint: Checkpoint, device: str) -> tuple[Any, Any]:
             tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint.path, **options)
             load: Any = transformers.AutoModelForCausalLM.from_pretrained  # its type knows nothing of `info`
             model, info = load(checkpoint.path, dtype=dtype, use_safetensors=True, output_loading_info=True, **options)
-            model = model.to(device)
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise InfrastructureError(f"{where}: does not fit on {device} ({one_line(error, 120)})") from error
+    except MemoryError as error:
+        raise InfrastructureError(f"{where}: does not fit into memory ({one_line(error, 120)})") from error
     except Exception as error:  # a folder of somebody's: its readers raise kinds of their own, and ask for packages
         raise UsageError(f"{where}: cannot be loaded ({one_line(error, 200)})") from error
     if missing := sorted(info["missing_keys"]):
         raise UsageError(f"{where}: its weights are not those of its configuration; {missing[0]} is missing")
     if tokenizer.chat_template is None:
         raise UsageError(f"{where}: its tokenizer has no chat template (chat_template.jinja)")
-    return model, tokenizer
+    try:
+        return model.to(device), tokenizer
+    except RuntimeError as error:  # torch's kinds for a full device and for a broken one are of this
+        raise InfrastructureError(f"{where}: cannot be put on {device} ({one_line(error, 120)})") from error
 
 
 @contextlib.contextmanager
