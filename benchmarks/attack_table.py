@@ -21,6 +21,7 @@ from itertools import groupby
 
 from csv_table import Row, Table
 from cuda_l1.api.places import resolve_device
+from cuda_l1.api.pool import EvaluatorPool, Job
 from cuda_l1.config import EvaluatorSettings, Limits, Protocol
 from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator import Evaluator
@@ -100,8 +101,8 @@ def main() -> int:
     missing = [item for item in wanted if (item.kind, item.case) not in held]
     for limits, group in groupby(missing, key=lambda item: item.limits):
         settings = EvaluatorSettings(device=device, limits=limits, cache_dir=str(options.out / "cache"))
-        with Evaluator(settings) as evaluator:
-            if not _judge(list(group), evaluator, table, deadline):
+        with EvaluatorPool(settings, size=options.at_once) as pool:
+            if not _judge(list(group), pool, table, deadline):
                 break
     rows = table.rows()
     (options.out / "attacks.md").write_text(report(rows))
@@ -112,22 +113,31 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     made = parser(__doc__)
     made.add_argument("--only", default="", metavar="TEXT", help="those with this in their names, e.g. memory/")
+    made.add_argument(
+        "--at-once", type=int, default=1, metavar="N", help="evaluators side by side; one at a time measures"
+    )
     return made.parse_args()
 
 
-def _judge(todo: Sequence[Item], evaluator: Evaluator, table: Table, deadline: Deadline) -> bool:
+def _judge(todo: Sequence[Item], pool: EvaluatorPool, table: Table, deadline: Deadline) -> bool:
     """A row for each; False when the time was up first. What a fault of the machine kept from a verdict has none."""
-    for number, item in enumerate(todo, 1):
+
+    def verdict(evaluator: Evaluator, item: Item) -> dict[str, object] | str | None:
         if not deadline.allows(EXPECTED_S):
+            return None
+        try:
+            return {**row_of(item, evaluator), **columns_of(evaluator.environment)}
+        except InfrastructureError as fault:
+            return f"no verdict: {fault}"
+
+    for number, (job, found) in enumerate(pool.run([Job(item, item.case) for item in todo], verdict), 1):
+        if found is None:
             say("no time left; the same command goes on from here")
             return False
-        try:
-            row = row_of(item, evaluator)
-        except InfrastructureError as fault:
-            say(f"{item.kind} {item.case}: no verdict: {fault}")
-            continue
-        table.append({**row, **columns_of(evaluator.environment)})
-        say(f"{number}/{len(todo)} {item.kind} {item.case}: {row['wrong'] or row['outcome']}")
+        if not isinstance(found, str):
+            table.append(found)
+        said = found if isinstance(found, str) else found["wrong"] or found["outcome"]
+        say(f"{number}/{len(todo)} {job.work.kind} {job.work.case}: {said}")
     return True
 
 
