@@ -41,7 +41,11 @@ class Judged(NamedTuple):
 def judging(run: RunDirectory, say: Say) -> Iterator[Judging]:
     """A judge with the run's archive and the table of all runs."""
     recipe = run.recipe
-    with Archive.open(run.archive) as archive, table_of(run) as table, evaluators_of(recipe.evaluation) as evaluators:
+    with (
+        Archive.open(run.archive) as archive,
+        table_of(run) as table,
+        evaluators_of(recipe.evaluation, threads=recipe.run.threads) as evaluators,
+    ):
         yield Judging(
             evaluators,
             archive=archive,

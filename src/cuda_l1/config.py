@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from cuda_l1.errors import UsageError
 from cuda_l1.types import Clock, Frozen
@@ -169,13 +169,22 @@ class EvaluatorSettings(Frozen):
 
     device: str = "auto"
     """`auto`, `cpu`, `cuda`, `cuda:N`."""
-    lane: tuple[int, ...] | None = None
+    lane: tuple[int, ...] | None = Field(None, min_length=1)
     """CPU cores that candidates run on; default all that this process may use."""
+    interchangeable: bool = False
+    """The lane stands for every other of as many cores of this machine, which must be of one kind: verdicts carry how
+    many cores it has (`1-core`) in place of which, and are found and compared wherever that is the same."""
     rung: Literal["auto", "R0", "R1", "R2"] = "auto"
     """Sandbox rung; auto takes the highest that the machine allows."""
     limits: Limits = Limits()
     cache_dir: str | None = None
     """Content-addressed build cache; default `$XDG_CACHE_HOME/cuda-l1`."""
+
+    @model_validator(mode="after")
+    def _has_a_lane(self) -> Self:
+        if self.interchangeable and self.lane is None:
+            raise ValueError("`interchangeable` is said of a `lane`: name its cores")
+        return self
 
 
 class ReviewerSettings(Frozen):

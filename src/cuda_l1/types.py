@@ -347,7 +347,8 @@ class Environment(Frozen):
     device: Literal["cpu", "cuda"]
     device_name: str
     lane: str
-    """CPU: the cores, e.g. `0-1`. CUDA: the device index is not part of it, so always `gpu`."""
+    """CPU: the cores, e.g. `0-1`; or how many, `1-core`, where the lane stands for every other of so many. CUDA: always
+    `gpu`, since the device index is not part of it."""
     rung: str
     """Sandbox rung: R0, R1, R2."""
     torch: str

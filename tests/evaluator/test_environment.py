@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 
 import pytest
+from pydantic import ValidationError
 
+from cuda_l1.config import EvaluatorSettings
 from cuda_l1.errors import CudaL1Error, InfrastructureError, UsageError
 from cuda_l1.evaluator import environment, gpus
 from cuda_l1.evaluator.environment import (
@@ -17,6 +19,7 @@ from cuda_l1.evaluator.environment import (
     find_device,
     guest_environment,
     lane_text,
+    stay_on,
     usable_cores,
     work_environment,
 )
@@ -115,6 +118,25 @@ def test_the_environment_of_an_evaluation():
     assert (on_gpu.lane, on_gpu.cuda, on_gpu.driver) == ("gpu", "13.0", "580.1")
     other_lane = device_environment(Device("cpu", "x"), (0,), rung="R1", **versions)
     assert other_lane.key != on_cpu.key
+
+
+def test_lanes_that_stand_for_each_other_are_one_place():
+    versions = {"torch_version": "2.13.0", "cuda_version": None, "python": "3.12.1", "rung": "R1"}
+    places = [device_environment(Device("cpu", "x"), lane, interchangeable=True, **versions) for lane in [(0,), (1,)]]
+    assert places[0].lane == "1-core" and places[0].key == places[1].key
+    two = device_environment(Device("cpu", "x"), (0, 1), interchangeable=True, **versions)
+    by_number = [device_environment(Device("cpu", "x"), lane, **versions) for lane in [(0,), (1,), (0, 1)]]
+    assert len({each.key for each in (places[0], two, *by_number)}) == 5
+    with pytest.raises(ValidationError, match="name its cores"):
+        EvaluatorSettings(interchangeable=True)
+
+
+def test_a_core_that_is_not_there_is_one_clear_line():
+    before = os.sched_getaffinity(0)
+    with pytest.raises(UsageError, match=r"lane 100000-100001: some of these cores are not there"):
+        stay_on((100000, 100001))
+    assert os.sched_getaffinity(0) == before
+    stay_on(before)
 
 
 def test_this_machine():

@@ -64,7 +64,7 @@ def test_a_lease_can_be_taken_again(tmp_path):
     lease = DeviceLease("cpu", tmp_path)
     for _ in range(2):
         with lease:
-            assert lease.path.read_text() == str(os.getpid())
+            assert lease.paths[0].read_text() == str(os.getpid())
 
 
 def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path):
@@ -128,3 +128,102 @@ def test_whether_others_were_there(tmp_path):
     waiting.join(5.0)
     with DeviceLease("cpu", tmp_path) as alone:
         assert not alone.has_company()
+
+
+def test_disjoint_cores_never_meet(tmp_path):
+    with DeviceLease("cpu", tmp_path, cores=(0,)), DeviceLease("cpu", tmp_path, cores=(2, 1)) as second:
+        assert second.waited_s < 0.5 and not second.has_company()
+        assert DeviceLease("cpu", tmp_path, cores=(3, 4)).is_free()
+        assert not DeviceLease("cpu", tmp_path, cores=(1,), shared=True).is_free()
+
+
+def test_who_times_on_all_cores_waits_for_every_lane_and_goes_before_later_work(tmp_path):
+    order, lines = [], []
+    whole = DeviceLease("cpu", tmp_path, lines.append, cores=range(3))
+    first, second = (DeviceLease("cpu", tmp_path, cores=(core,)) for core in (0, 2))
+    first.__enter__()
+    second.__enter__()
+    threads = [threading.Thread(target=take, args=[whole, order, "all"])]
+    threads[0].start()
+    while not lines:
+        time.sleep(0.01)
+    for core in (0, 1, 2):  # core 1 is free, and kept for the one who was there before
+        later = DeviceLease("cpu", tmp_path, lines.append, shared=True, cores=(core,))
+        threads.append(threading.Thread(target=take, args=[later, order, "lane"]))
+        threads[-1].start()
+    while len(lines) < 4:
+        time.sleep(0.01)
+    first.__exit__()
+    threads[0].join(0.2)
+    assert threads[0].is_alive() and order == [], "the other lane is still timing"
+    second.__exit__()
+    for thread in threads:
+        thread.join(5.0)
+    assert order == ["all", "lane", "lane", "lane"]
+    assert lines[0] == f"waiting for cpu core 0: process {os.getpid()} is timing on it"
+
+
+def test_nobody_waits_in_a_circle(tmp_path):
+    """Lanes that overlap each way, named in different orders, some to time and some to check."""
+    lanes = [(0, 1), (1, 2), (2, 0), (2, 1, 0), (1,), (0, 2)]
+    taken = []
+
+    def again_and_again(lane, shared):
+        for _ in range(30):
+            with DeviceLease("cpu", tmp_path, shared=shared, cores=lane):
+                taken.append(lane)
+
+    threads = [
+        threading.Thread(target=again_and_again, args=[lane, shared], daemon=True)
+        for lane in lanes
+        for shared in (False, True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30.0)
+    assert len(taken) == 30 * len(threads)
+
+
+def test_no_two_time_on_one_core_at_a_time(tmp_path):
+    busy, clashes = set(), []
+    guard = threading.Lock()
+
+    def times(lane):
+        for _ in range(20):
+            with DeviceLease("cpu", tmp_path, cores=lane):
+                with guard:
+                    clashes.extend(busy & set(lane))
+                    busy.update(lane)
+                time.sleep(0.001)
+                with guard:
+                    busy.difference_update(lane)
+
+    threads = [threading.Thread(target=times, args=[lane]) for lane in ((0, 1), (1, 2), (0, 1, 2), (2,))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30.0)
+    assert clashes == []
+
+
+def test_one_core_in_company_is_company(tmp_path):
+    with DeviceLease("cpu", tmp_path, shared=True, cores=(0, 1)) as wide:
+        with DeviceLease("cpu", tmp_path, shared=True, cores=(1,)) as narrow:
+            assert narrow.has_company()
+        assert not wide.has_company(), "who came and went is not there at the end"
+    first, second = (DeviceLease("cpu", tmp_path, shared=True, cores=cores) for cores in ((0, 1), (1, 2)))
+    with first, second:
+        assert first.has_company()
+
+
+def test_an_interrupted_wait_for_many_cores_leaves_nothing_open(tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    with DeviceLease("cpu", tmp_path, cores=(7,)):
+        timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
+        timer.start()
+        with pytest.raises(KeyboardInterrupt), DeviceLease("cpu", tmp_path, cores=range(16)):
+            pytest.fail("one of the cores was held")
+        timer.join()
+        assert DeviceLease("cpu", tmp_path, cores=range(7)).is_free()
+    assert len(os.listdir("/proc/self/fd")) == before

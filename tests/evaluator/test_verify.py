@@ -12,6 +12,7 @@ from evaluator_support import LINEAR, candidate_of, task_of
 from cuda_l1.config import EvaluatorSettings, Limits
 from cuda_l1.errors import TaskError
 from cuda_l1.evaluator import Evaluator
+from cuda_l1.evaluator.environment import usable_cores
 from cuda_l1.evaluator.lease import DeviceLease
 from cuda_l1.types import Outcome
 
@@ -43,9 +44,9 @@ def test_it_runs_beside_other_checks_and_waits_for_who_times(cache_dir, evaluato
     own = task_of(LINEAR)
     folder = Path(cache_dir)
     done = []
-    with DeviceLease("cpu", folder, shared=True):
+    with DeviceLease("cpu", folder, shared=True, cores=usable_cores()):
         assert evaluator.verify(own, candidate_of(own, ONLY_16)).outcome is Outcome.ACCEPTED
-    with DeviceLease("cpu", folder):
+    with DeviceLease("cpu", folder, cores=usable_cores()[-1:]):
         asked = threading.Thread(target=lambda: done.append(evaluator.verify(own, candidate_of(own, ONLY_16))))
         asked.start()
         asked.join(1.0)
@@ -79,7 +80,7 @@ def test_a_deadline_that_passed_beside_others_is_tried_alone(cache_dir):
     with Evaluator(EvaluatorSettings(device="cpu", cache_dir=cache_dir, limits=limits)) as other:
         assert other.verify(own, candidate_of(own, SLOW), progress=told.append).outcome is Outcome.TIMED_OUT
         assert not [line for line in told if "once more" in line]
-        neighbour = DeviceLease("cpu", Path(cache_dir), shared=True)
+        neighbour = DeviceLease("cpu", Path(cache_dir), shared=True, cores=usable_cores())
         neighbour.__enter__()
         leaving = threading.Timer(3.0, neighbour.__exit__)
         leaving.start()

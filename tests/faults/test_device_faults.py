@@ -17,6 +17,7 @@ from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator import bench, guests
 from cuda_l1.evaluator.bench import Bench
 from cuda_l1.evaluator.deaths import failure_of
+from cuda_l1.evaluator.environment import usable_cores
 from cuda_l1.evaluator.failures import DeviceMemoryShort, Failure, Late, TaskFault
 from cuda_l1.evaluator.guest import group
 from cuda_l1.evaluator.judge import Judge
@@ -135,7 +136,7 @@ def test_memory_that_others_may_have_taken_is_asked_for_once_more_alone(parent, 
 
     def ask(self: Bench, runner: bench.Runner, op: str, *more: object, **fields: object) -> dict:
         if op == "check":
-            others.append(DeviceLease("cpu", cache, shared=True).is_free())
+            others.append(DeviceLease("cpu", cache, shared=True, cores=usable_cores()).is_free())
             if len(others) == 1:
                 raise Failure(Outcome.OUT_OF_MEMORY, "CUDA out of memory", contested=True)
         return check(self, runner, op, *more, **fields)

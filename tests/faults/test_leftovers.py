@@ -14,6 +14,7 @@ from faults_support import TASK, candidate, eventually, gone, judged, parent_of,
 
 from cuda_l1.evaluator import work_folders
 from cuda_l1.evaluator.build_cache import BuildCache
+from cuda_l1.evaluator.environment import usable_cores
 from cuda_l1.evaluator.guest import group
 from cuda_l1.evaluator.lease import DeviceLease
 from cuda_l1.evaluator.work_folders import PREFIX, WorkFolder
@@ -126,7 +127,7 @@ def said(process: subprocess.Popen[str], text: str) -> None:
 
 @pytest.mark.e2e
 def test_a_killed_client_takes_everything_along_even_from_the_queue_for_the_device(tmp_path, temporary):
-    with DeviceLease("cpu", tmp_path):
+    with DeviceLease("cpu", tmp_path, cores=usable_cores()[:1]):
         process, parent = client(tmp_path)
         said(process, "waiting for cpu")
         everything = [parent, *group.descendants(parent)]

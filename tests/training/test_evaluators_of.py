@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
 
 import cuda_l1.evaluator
+from cuda_l1.api import lanes
 from cuda_l1.api.training import evaluators_of, resolved
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.errors import InfrastructureError, UsageError
@@ -23,7 +26,8 @@ class FakeEvaluator:
         self.settings = settings
         kind: Any = "cuda" if settings.device in NAMES else "cpu"
         name = NAMES.get(settings.device, "test")
-        self.environment = Environment(device=kind, device_name=name, lane="gpu", rung="R2", torch="2.13.0")
+        lane = "1-core" if settings.interchangeable else "gpu"
+        self.environment = Environment(device=kind, device_name=name, lane=lane, rung="R2", torch="2.13.0")
 
     def __enter__(self) -> Self:
         return self
@@ -70,3 +74,65 @@ def test_several_are_resolved_one_by_one(monkeypatch: pytest.MonkeyPatch) -> Non
         assert named("cuda:6, cuda:7") == "cuda:6,cuda:7"
         with pytest.raises(InfrastructureError, match=r"evaluation.device cuda:9"):
             named("cuda:6,cuda:9")
+
+
+CPU = EvaluationSection(device="cpu", cores=2)
+
+
+def lanes_opened(section: EvaluationSection, threads: int) -> list[tuple[int, ...] | None]:
+    with evaluators_of(section, threads=threads) as found:
+        assert all(each.settings.interchangeable for each in found)
+        return [each.settings.lane for each in found]
+
+
+def test_each_evaluator_has_a_lane_of_its_own_beside_the_policys_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "usable_cores", lambda: (0, 1, 2, 4, 5, 6, 7))
+    monkeypatch.setattr(lanes, "_move", lambda cores: None)
+    monkeypatch.setattr(lanes, "available_bytes", lambda: 1 << 50)
+    assert lanes_opened(CPU, threads=1) == [(1, 2), (4, 5), (6, 7)]
+    assert lanes_opened(CPU, threads=2) == [(2, 4), (5, 6)]
+    assert lanes_opened(CPU, threads=0) == [(0, 1), (2, 4), (5, 6)]
+    assert lanes_opened(CPU.model_copy(update={"at_once": 1}), threads=1) == [(1, 2)]
+    assert lanes_opened(CPU.model_copy(update={"cores": 1, "at_once": 99}), threads=5) == [(6,), (7,)]
+    monkeypatch.setattr(lanes, "available_bytes", lambda: 0)
+    assert lanes_opened(CPU, threads=1) == [(1, 2)]
+    with pytest.raises(UsageError, match=r"^evaluation.cores 2: this process may use 7 cores, and run.threads = 6 of"):
+        lanes_opened(CPU, threads=6)
+
+
+def test_meanwhile_this_process_keeps_off_the_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[set[int]] = []
+    monkeypatch.setattr(lanes, "usable_cores", lambda: (0, 1, 2))
+    monkeypatch.setattr(lanes, "_move", asked.append)
+    with pytest.raises(RuntimeError), lanes.kept_off([(1,), (2,)]):
+        raise RuntimeError
+    assert asked == [{0}, {0, 1, 2}]
+    with lanes.kept_off([(0, 1), (2,)]), lanes.kept_off([]):
+        assert len(asked) == 2, "there is no other core, or no lane"
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_every_thread_is_moved_and_comes_back() -> None:
+    first, *others = sorted(os.sched_getaffinity(0))
+    leave, seen, is_ready = threading.Event(), [], threading.Event()
+
+    def wait() -> None:
+        is_ready.set()
+        leave.wait(10.0)
+        seen.append(os.sched_getaffinity(0))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    assert is_ready.wait(10.0)
+    with lanes.kept_off([tuple(others)]):
+        assert os.sched_getaffinity(0) == {first}
+        leave.set()
+        thread.join(10.0)
+    assert seen == [{first}] and os.sched_getaffinity(0) == {first, *others}
+
+
+def test_a_gpu_has_no_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cuda_l1.evaluator.environment.find_device", lambda text, name: SimpleNamespace(kind="cuda"))
+    values = {"run_dir": "x", "evaluation": {"device": "cuda", "cores": 1}, "run": {"device": "cpu"}}
+    with pytest.raises(UsageError, match=r"^evaluation.cores 1: cuda has no lanes of cores; leave it out$"):
+        resolved(recipe_from(values, "test"))

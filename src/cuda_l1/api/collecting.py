@@ -108,6 +108,8 @@ class Collection:
     ) -> None:
         self._settings, self._archive, self._evaluator, self._run = settings, archive, evaluator, run
         self._place = evaluator.environment.key
+        self._faults = 0
+        """Of the machine, in a row."""
         self._done = {
             event["task"]: event
             for event in run.events()
@@ -125,7 +127,6 @@ class Collection:
         A task on which a model could not be asked to the end is not done: the next run asks on. Raises
         InfrastructureError after three faults of the machine in a row, ArchiveError.
         """
-        faults = 0
         for task in tasks:
             if (said := self._done.get(task.sha)) is not None:
                 yield self._remembered(task, said)
@@ -136,12 +137,12 @@ class Collection:
                 self._remember(task, [], skipped=str(error))
                 yield Outcome(task, [], skipped=str(error))
             except InfrastructureError as error:
-                faults += 1
-                if faults >= FAULTS:
+                self._faults += 1
+                if self._faults >= FAULTS:
                     raise
                 yield Outcome(task, [], skipped=str(error))
             else:
-                faults = 0
+                self._faults = 0
                 if unfinished is None:
                     self._remember(task, found, skipped=None)
                 yield Outcome(task, found, unfinished=unfinished)

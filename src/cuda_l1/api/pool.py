@@ -48,15 +48,20 @@ class EvaluatorPool:
         for job, result in pool.run(jobs, lambda evaluator, work: ...):
     """
 
-    def __init__(self, settings: EvaluatorSettings, *, size: int | None = None) -> None:
-        """`size`: how many at most; default: as many as cores and memory allow. Raises InfrastructureError."""
-        self._places = [settings.model_copy(update={"device": device}) for device in devices_like(settings.device)]
+    def __init__(
+        self, settings: EvaluatorSettings, *, size: int | None = None, places: Sequence[EvaluatorSettings] = ()
+    ) -> None:
+        """`size`: how many at most; default: as many as cores and memory allow. `places`: what they are opened with in
+        turn, in place of `settings` on its device and those like it. Raises InfrastructureError."""
+        self._places = list(places) or [
+            settings.model_copy(update={"device": device}) for device in devices_like(settings.device)
+        ]
         self.size = size or default_size(len(self._places), on_gpu=settings.device.startswith("cuda"))
         """How many evaluators there are at most."""
         self._lock = threading.Lock()
         self._is_over = False
         self._begun: set[str] = set()
-        self.first = evaluators.Evaluator(settings)
+        self.first = evaluators.Evaluator(places[0] if places else settings)
         self._evaluators: list[Evaluator | None] = [self.first]
 
     def run(

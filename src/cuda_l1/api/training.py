@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
 from cuda_l1 import evaluator as evaluators
+from cuda_l1.api.lanes import Lane, kept_off, lanes_for, on_lane
 from cuda_l1.api.places import check_clock, resolve_device
 from cuda_l1.api.pool import default_size, devices_like
 from cuda_l1.api.reviewing import parse_reviewer
@@ -44,7 +46,7 @@ def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Calla
         say = on_event if processes.is_main else _silent
         archive, table = processes.first(lambda: _prepared(recipe, names, resume, say, stack)) or (None, None)
         run = RunDirectory(Path(recipe.run_dir), recipe)
-        evaluators = partial(evaluators_of, recipe.evaluation)
+        evaluators = partial(evaluators_of, recipe.evaluation, threads=recipe.run.threads)
         surroundings = Surroundings(archive, evaluators, reviewer_of(recipe.evaluation), processes, table)
         final = run.path
         for name, stage in stages.items():
@@ -81,7 +83,10 @@ def resolved(recipe: Recipe) -> Recipe:
     places = [resolve_device(each, name="evaluation.device") for each in recipe.evaluation.places]
     if len(places) > 1 and not all(each.startswith("cuda:") for each in places):
         raise UsageError(f"evaluation.device {recipe.evaluation.device}: several are named as cuda:6,cuda:7")
+    if recipe.evaluation.cores is not None and places[0] != "cpu":
+        raise UsageError(f"evaluation.cores {recipe.evaluation.cores}: {places[0]} has no lanes of cores; leave it out")
     check_clock(recipe.evaluation.clock, places[0], name="evaluation.clock")
+    lanes_for(recipe.evaluation, recipe.run.threads)
     device = resolve_device(recipe.run.device, name="run.device").partition(":")[0]
     return recipe.model_copy(
         update={
@@ -142,22 +147,31 @@ def reviewer_of(section: EvaluationSection) -> Reviewer | None:
 
 
 @contextmanager
-def evaluators_of(section: EvaluationSection) -> Iterator[list[Evaluator]]:
+def evaluators_of(section: EvaluationSection, *, threads: int = 0) -> Iterator[list[Evaluator]]:
     """As many as the recipe says, or as cores and memory allow, on the GPUs that are named; `cuda` names every one like
-    the first.
+    the first. With `[evaluation] cores` each has a lane of a CPU, and this process keeps off them: the usable cores but
+    for the first `threads`, which a policy has that computes here.
 
-    Raises UsageError where they are not of one kind: their figures cannot be compared.
+    Raises UsageError where they are not of one kind, since their figures cannot be compared, or have no lane.
     """
-    places = list(section.places) if len(section.places) > 1 else devices_like(section.device)
-    count = section.at_once or default_size(len(places), on_gpu=section.kind == "cuda")
+    lanes = lanes_for(section, threads)
+    settings = _on_lanes(section, lanes) if lanes else _on_devices(section)
     with ExitStack() as stack:
-        opened = [
-            stack.enter_context(
-                evaluators.Evaluator(EvaluatorSettings(device=places[index % len(places)], limits=section.limits))
-            )
-            for index in range(count)
-        ]
+        stack.enter_context(kept_off(lanes))
+        with ThreadPoolExecutor(len(settings)) as starting:  # each imports torch
+            opened = list(starting.map(lambda each: stack.enter_context(evaluators.Evaluator(each)), settings))
         if len({each.environment.key for each in opened}) > 1:
             names = ", ".join(sorted({each.environment.device_name for each in opened}))
             raise UsageError(f"evaluation.device {section.device}: these differ ({names}); name some of one kind")
         yield opened
+
+
+def _on_lanes(section: EvaluationSection, lanes: Sequence[Lane]) -> list[EvaluatorSettings]:
+    settings = EvaluatorSettings(device=section.device, limits=section.limits)
+    return [on_lane(settings, lane) for lane in lanes]
+
+
+def _on_devices(section: EvaluationSection) -> list[EvaluatorSettings]:
+    places = list(section.places) if len(section.places) > 1 else devices_like(section.device)
+    count = section.at_once or default_size(len(places), on_gpu=section.kind == "cuda")
+    return [EvaluatorSettings(device=places[index % len(places)], limits=section.limits) for index in range(count)]

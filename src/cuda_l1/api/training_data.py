@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from cuda_l1 import evaluator as evaluators
 from cuda_l1 import scoring
-from cuda_l1.api.collecting import Choice, Collection, Outcome, choose, examples_of, read_source
-from cuda_l1.api.collecting_writers import Writers, search_settings
+from cuda_l1.api.collecting import Choice, Outcome, choose, examples_of, read_source
+from cuda_l1.api.collecting_pool import PooledCollection
+from cuda_l1.api.collecting_writers import search_settings
+from cuda_l1.api.lanes import kept_off, lanes_for, on_lane
 from cuda_l1.api.places import UNCONFINED
-from cuda_l1.api.proposers import Sources, check_proposers
+from cuda_l1.api.pool import EvaluatorPool
+from cuda_l1.api.proposers import check_proposers
 from cuda_l1.archive import Archive
 from cuda_l1.archive import RunDirectory as Log
 from cuda_l1.config import CollectSettings, EvaluatorSettings
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.export.dataset import CardFacts, write_dataset
-from cuda_l1.export.dataset import Example as StoredRow
 from cuda_l1.tasks.contamination import EvaluationTasks
 from cuda_l1.tasks.evaluation_suites import evaluation_tasks
 from cuda_l1.training.data import DataFacts, read_facts, write_facts
@@ -85,19 +86,16 @@ def _collect(run: RunDirectory, chosen: Sequence[Choice], archive: Archive, on_e
     recipe = run.recipe
     settings = _settings(recipe, chosen)
     check_proposers(search_settings(settings))
-    rows: list[StoredRow] = []
-    skipped: list[str] = []
-    with evaluators.Evaluator(EvaluatorSettings(device=settings.device, limits=settings.limits)) as evaluator:
-        if not scoring.is_confined(evaluator.environment):
-            raise InfrastructureError(UNCONFINED)
-        log = Log.create(run.path, settings, name=f"collected-{recipe.digest[:8]}")  # records carry this name
-        collection = Collection(settings, archive=archive, evaluator=evaluator, run=log)
-        writers = Writers(settings, Sources(archive, run.name, evaluator.environment), collection.is_done)
-        for number, (choice, outcome) in enumerate(collection.chosen(chosen, writers.of), start=1):
-            rows += examples_of(choice, outcome)
-            if outcome.skipped:
-                skipped.append(f"{choice.task.suite}/{choice.task.name}: {outcome.skipped}")
-            on_event(_told(number, len(chosen), outcome))
+    outcomes: dict[str, Outcome] = {}
+    for choice, outcome in _outcomes(run, settings, chosen, archive):
+        outcomes[choice.task.sha] = outcome
+        on_event(_told(len(outcomes), len(chosen), outcome))
+    rows = [row for choice in chosen for row in examples_of(choice, outcomes[choice.task.sha])]
+    skipped = [
+        f"{outcome.task.suite}/{outcome.task.name}: {outcome.skipped}"
+        for outcome in (outcomes[choice.task.sha] for choice in chosen)
+        if outcome.skipped
+    ]
     if not rows:
         raise UsageError(f"the techniques found no right variant of {len(chosen)} tasks; name other tasks, or examples")
     facts = CardFacts(
@@ -105,6 +103,21 @@ def _collect(run: RunDirectory, chosen: Sequence[Choice], archive: Archive, on_e
         tasks=len(chosen), excluded=[], skipped=skipped, unread=0, compared=[],
     )  # fmt: skip
     write_dataset(run.data, rows, facts)
+
+
+def _outcomes(
+    run: RunDirectory, settings: CollectSettings, chosen: Sequence[Choice], archive: Archive
+) -> Iterator[tuple[Choice, Outcome]]:
+    """What came of each task, as they finish: by one evaluator, or by one on each lane of `[evaluation] cores`."""
+    recipe = run.recipe
+    lanes = lanes_for(recipe.evaluation, recipe.run.threads)
+    one = EvaluatorSettings(device=settings.device, limits=settings.limits)
+    places = [on_lane(one, lane) for lane in lanes] or [one]
+    with kept_off(lanes), EvaluatorPool(one, size=len(places), places=places) as pool:
+        if not scoring.is_confined(pool.first.environment):
+            raise InfrastructureError(UNCONFINED)
+        log = Log.create(run.path, settings, name=f"collected-{recipe.digest[:8]}")  # records carry this name
+        yield from PooledCollection(settings, archive=archive, pool=pool, run=log, name=run.name).chosen(chosen)
 
 
 def _settings(recipe: Recipe, chosen: Sequence[Choice]) -> CollectSettings:

@@ -34,7 +34,7 @@ def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, 
     with (
         Archive.open(run.archive) as archive,
         table_of(run) as table,
-        evaluators_of(recipe.evaluation) as evaluators,
+        evaluators_of(recipe.evaluation, threads=recipe.run.threads) as evaluators,
     ):
         judge = Judging(
             evaluators,

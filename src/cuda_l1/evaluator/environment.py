@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -33,7 +34,7 @@ class Device:
 
     @property
     def lease_name(self) -> str:
-        """What `DeviceLease` locks: the machine's CPU as a whole, or one GPU."""
+        """What `DeviceLease` and `Quarantine` call it: the machine's CPU, of which a lease takes cores, or one GPU."""
         return self.gpu.uuid if self.gpu else "cpu"
 
 
@@ -83,15 +84,36 @@ def lane_text(cores: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
+def stay_on(lane: Iterable[int]) -> None:
+    """This process, which has one thread, and all that it starts run on these cores from now on.
+
+    Raises UsageError for a core that is not there, or that this process may not use.
+    """
+    wanted = set(lane)
+    with contextlib.suppress(OSError):  # none of them can be had; those that can are taken without a word
+        os.sched_setaffinity(0, wanted)
+        if os.sched_getaffinity(0) == wanted:
+            return
+    raise UsageError(f"lane {lane_text(wanted)}: some of these cores are not there, or not for this process to use")
+
+
 def device_environment(
-    device: Device, lane: Iterable[int], *, torch_version: str, cuda_version: str | None, python: str, rung: str
+    device: Device,
+    lane: Collection[int],
+    *,
+    interchangeable: bool = False,
+    torch_version: str,
+    cuda_version: str | None,
+    python: str,
+    rung: str,
 ) -> Environment:
     """The `Environment` that evaluations carry; versions come from the fork template (`Template.facts`)."""
+    cores = f"{len(lane)}-core" if interchangeable else lane_text(lane)
     on_gpu = device.gpu is not None
     return Environment(
         device=device.kind,
         device_name=device.name,
-        lane=_GPU_LANE if on_gpu else lane_text(lane),
+        lane=_GPU_LANE if on_gpu else cores,
         rung=rung,
         torch=torch_version,
         cuda=cuda_version if on_gpu else None,

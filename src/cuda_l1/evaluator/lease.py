@@ -3,6 +3,8 @@
 Two file locks. The first is the device's: shared while something is checked, exclusive while something is timed. The
 second is a turnstile that everybody passes on the way to the first; one who waits to time stays in it, so that later
 ones cannot keep the device busy for ever.
+
+Of a CPU each core has both, and a lease takes those of its cores: evaluators on disjoint cores never meet.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
@@ -18,20 +21,32 @@ from cuda_l1.errors import InfrastructureError
 
 
 class DeviceLease:
-    """`with DeviceLease("cpu", folder): ...` to time, `shared=True` for other work; processes wait, or say so first.
+    """`with DeviceLease("cpu", folder, cores=(0, 1)): ...` to time, `shared=True` for other work; processes wait, or
+    say so first.
 
-    The kernel gives the locks back when their holder dies, however it dies.
+    The kernel gives the locks back when their holder dies, however it dies. Nobody waits in a circle: turnstiles are
+    passed in the order of the cores, and a device is waited for by the one who stands in its turnstile alone.
     """
 
     def __init__(
-        self, device: str, folder: Path, on_wait: Callable[[str], None] | None = None, *, shared: bool = False
+        self,
+        device: str,
+        folder: Path,
+        on_wait: Callable[[str], None] | None = None,
+        *,
+        shared: bool = False,
+        cores: Sequence[int] = (),
     ) -> None:
-        """`device`: `cpu` or a GPU's uuid. `folder`: the cache directory. `on_wait` gets one line before waiting."""
-        name = device.replace("/", "_")
-        self.path = folder / "leases" / f"{name}.lock"
-        self._turnstile = folder / "leases" / f"{name}.turn"
-        self._device, self._on_wait, self._shared = device, on_wait, shared
-        self._fd = -1
+        """`device`: `cpu` or a GPU's uuid. `folder`: the cache directory. `on_wait` gets one line before waiting.
+        `cores`: those of a CPU that are worked on; none: the device is one thing."""
+        own = sorted(set(cores))
+        self._names = [f"{device} core {core}" for core in own] or [device]
+        stems = [f"{device}-{core}" for core in own] or [device.replace("/", "_")]
+        self.paths = [folder / "leases" / f"{stem}.lock" for stem in stems]
+        self._turnstiles = [folder / "leases" / f"{stem}.turn" for stem in stems]
+        self._on_wait, self._shared = on_wait, shared
+        self._fds: list[int] = []
+        self._held = ExitStack()
         self.waited_s = 0.0
         """Seconds until the lease was there, the last time that it was taken."""
         self._began_in_company = False
@@ -39,36 +54,29 @@ class DeviceLease:
     def __enter__(self) -> Self:
         """Take the lease; waiting can be interrupted. Raises `InfrastructureError` when a file cannot be made."""
         begin = time.monotonic()
-        turnstile = self._opened(self._turnstile)
-        try:
-            fd = self._opened(self.path)
-            try:
-                self._lock(turnstile, fcntl.LOCK_EX, fd)
-                self._began_in_company = not _try(fd, fcntl.LOCK_EX)
-                if self._shared:
-                    self._lock(fd, fcntl.LOCK_SH, fd)
-                elif self._began_in_company:
-                    self._lock(fd, fcntl.LOCK_EX, fd)
-            except BaseException:
-                os.close(fd)
-                raise
-        finally:
-            os.close(turnstile)
-        self._fd = fd
+        with ExitStack() as passed, ExitStack() as held:
+            turns = [_opened(path, passed) for path in self._turnstiles]
+            fds = [_opened(path, held) for path in self.paths]
+            self._wait([(turn, fcntl.LOCK_EX) for turn in turns], fds)
+            self._began_in_company = not all(_try(fd, fcntl.LOCK_EX) for fd in fds)
+            if self._shared or self._began_in_company:
+                how = fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX
+                self._wait([(fd, how) for fd in fds], fds)
+            self._held = held.pop_all()
+        self._fds = fds
         if not self._shared:
-            os.pwrite(fd, str(os.getpid()).encode(), 0)
+            for fd in fds:
+                os.pwrite(fd, str(os.getpid()).encode(), 0)
         self.waited_s = time.monotonic() - begin
         return self
 
     def is_free(self) -> bool:
         """Whether the lease could be had now without waiting."""
-        for path, how in ((self._turnstile, fcntl.LOCK_EX), (self.path, fcntl.LOCK_SH)):
-            fd = self._opened(path)
-            try:
-                if not _try(fd, how):
-                    return False
-            finally:
-                os.close(fd)
+        for paths, how in ((self._turnstiles, fcntl.LOCK_EX), (self.paths, fcntl.LOCK_SH)):
+            for path in paths:
+                with ExitStack() as stack:
+                    if not _try(_opened(path, stack), how):
+                        return False
         return True
 
     def has_company(self) -> bool:
@@ -76,34 +84,40 @@ class DeviceLease:
         the lease may be lost by it."""
         if not self._shared or self._began_in_company:
             return self._shared
-        turnstile = self._opened(self._turnstile)
-        try:
-            return not _try(turnstile, fcntl.LOCK_EX) or not _try(self._fd, fcntl.LOCK_EX)
-        finally:
-            os.close(turnstile)
+        with ExitStack() as stack:
+            turns = [_opened(path, stack) for path in self._turnstiles]
+            return not all(_try(fd, fcntl.LOCK_EX) for fd in (*turns, *self._fds))
 
-    @staticmethod
-    def _opened(path: Path) -> int:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise InfrastructureError(f"{path}: the device lease cannot be taken: {error.strerror}") from error
-
-    def _lock(self, fd: int, how: int, device_fd: int) -> None:
-        if _try(fd, how):
-            return
-        if self._on_wait:
-            holder = os.pread(device_fd, 32, 0).decode(errors="replace")
-            who = f"process {holder} is timing on it" if holder else "other evaluations work on it"
-            self._on_wait(f"waiting for {self._device}: {who}")
-        fcntl.flock(fd, how)
+    def _wait(self, wanted: Sequence[tuple[int, int]], device_fds: Sequence[int]) -> None:
+        """Take the locks, (descriptor, how) each, in order, a line before the first that is not there at once."""
+        has_told = False
+        for name, (fd, how), device_fd in zip(self._names, wanted, device_fds, strict=True):
+            if _try(fd, how):
+                continue
+            if self._on_wait and not has_told:
+                holder = os.pread(device_fd, 32, 0).decode(errors="replace")
+                who = f"process {holder} is timing on it" if holder else "other evaluations work on it"
+                self._on_wait(f"waiting for {name}: {who}")
+                has_told = True
+            fcntl.flock(fd, how)
 
     def __exit__(self, *_: object) -> None:
         if not self._shared:
-            os.ftruncate(self._fd, 0)
-        os.close(self._fd)
-        self._fd = -1
+            for fd in self._fds:
+                os.ftruncate(fd, 0)
+        self._held.close()
+        self._fds = []
+
+
+def _opened(path: Path, stack: ExitStack) -> int:
+    """A descriptor that `stack` closes."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise InfrastructureError(f"{path}: the device lease cannot be taken: {error.strerror}") from error
+    stack.callback(os.close, fd)
+    return fd
 
 
 def _try(fd: int, how: int) -> bool:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from cuda_l1.evaluator.environment import (
     device_variables,
     find_device,
     guest_environment,
+    stay_on,
     usable_cores,
 )
 from cuda_l1.evaluator.evaluation import Verdict
@@ -56,9 +58,15 @@ class Parent:
         InfrastructureError for a cache folder that cannot be written to."""
         self._settings = settings
         self._device = find_device(settings.device)
-        self._lane = settings.lane or usable_cores()
+        on_cpu = self._device.kind == "cpu"
+        if settings.lane and on_cpu:
+            stay_on(settings.lane)  # whatever a lane's processes do, its neighbours are not disturbed
+        self._lane = tuple(sorted(set(settings.lane or usable_cores())))
         self._cache_folder = _writable(cache_folder(settings.cache_dir))
         self._faults = MachineFaults(self, self._device, Quarantine(self._device.lease_name, self._cache_folder))
+        self._lease = partial(
+            DeviceLease, self._device.lease_name, self._cache_folder, cores=self._lane if on_cpu else ()
+        )
         self._cache = BuildCache(self._cache_folder / "build")
         self._templates: Templates | None = None
         self._bench: Bench | None = None
@@ -78,6 +86,7 @@ class Parent:
         self.environment: Environment = device_environment(
             self._device,
             self._lane,
+            interchangeable=self._settings.interchangeable,
             torch_version=found.torch,
             cuda_version=found.cuda,
             python=found.python,
@@ -138,7 +147,7 @@ class Parent:
 
         def judge() -> TaskAudit:
             progress("judge")
-            with self._shared_lease():
+            with self._lease(shared=True):
                 self.bench.open(task, self._settings.limits)
             return _audit_of(task, self.bench.facts, self.bench.work)
 
@@ -170,7 +179,7 @@ class Parent:
         assert self._templates is not None
         task = Task.model_validate(message["task"])
         progress("footprint")
-        with self._shared_lease():
+        with self._lease(shared=True):
             return {"peak_bytes": footprint(self._templates.plain, task, self._settings.limits)}
 
     def _judged(self, judge: Callable[[bool], V], progress: Progress) -> V:
@@ -213,8 +222,7 @@ class Parent:
             "bench": self.bench,
             "environment": self.environment,
             "limits": self._settings.limits,
-            "lease_folder": self._cache_folder,
-            "lease_name": self._device.lease_name,
+            "lease": self._lease,
             "progress": progress,
             "alone": alone,
         }
@@ -225,7 +233,7 @@ class Parent:
 
     def retest(self) -> None:
         """Ask the device whether it still computes, see `Bench.retest`."""
-        with self._shared_lease():
+        with self._lease(shared=True):
             self.bench.retest()
 
     def _blamed(self, candidate: Candidate, protocol: AnyProtocol, fault: RepeatedFault) -> Evaluation:
@@ -241,14 +249,11 @@ class Parent:
 
     def idle(self) -> None:
         """Between requests: keep unused runners warm. What fails here fails again, and aloud, in the next request."""
-        lease = self._shared_lease()
+        lease = self._lease(shared=True)
         with contextlib.suppress(CudaL1Error, Failure, OSError):
             if lease.is_free():  # not while another evaluator times
                 with lease:
                     self.bench.warm_up(WARM_RUNNERS)
-
-    def _shared_lease(self) -> DeviceLease:
-        return DeviceLease(self._device.lease_name, self._cache_folder, shared=True)
 
 
 def _protocol(told: dict[str, Any]) -> AnyProtocol:

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import resource
 import select
 import signal
 import sys
@@ -23,6 +24,10 @@ from cuda_l1.errors import CudaL1Error, TaskError, UsageError
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
 from cuda_l1.evaluator.guests import wait
 from cuda_l1.evaluator.parent import Parent
+
+OPEN_FILES = 4096
+"""At a time, as guests may. The lease of a CPU takes two for each of its cores: on the largest machines more than 1024,
+the usual limit."""
 
 
 class Gone(BaseException):
@@ -95,9 +100,17 @@ def leave_when_gone(channel: Channel) -> None:
     fcntl.fcntl(channel.fileno(), fcntl.F_SETFL, fcntl.fcntl(channel.fileno(), fcntl.F_GETFL) | os.O_ASYNC)
 
 
+def _allow_files(count: int) -> None:
+    """Raise the limit of open files to `count`, or as far as it goes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < count:  # there is -1 for none
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count if hard < 0 else min(count, hard), hard))
+
+
 def main() -> None:
     """Entry point of the exec'd process. Ctrl-C is the client's affair: it hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _allow_files(OPEN_FILES)
     channel = Channel.from_fd(int(sys.argv[1]))
     with contextlib.suppress(ChannelClosed, Gone):
         message, _ = channel.receive()

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from cuda_l1.config import Limits
@@ -44,8 +43,8 @@ class Stages(ABC):
     bench: Bench
     environment: Environment
     limits: Limits
-    lease_folder: Path
-    lease_name: str
+    lease: Callable[..., DeviceLease]
+    """Makes the lease of the device: `on_wait`, and whether it is `shared`, are for each time."""
     progress: Progress
     alone: bool = False
     """Checks, too, have the device to themselves."""
@@ -110,7 +109,7 @@ class Stages(ABC):
     def _lease(self, *, shared: bool, on_wait: Progress | None = None) -> Any:
         """The device, alone or beside others that do not time on it; waiting for it counts as a stage of its own."""
         shared = shared and not self.alone
-        with DeviceLease(self.lease_name, self.lease_folder, on_wait or self.progress, shared=shared) as lease:
+        with self.lease(on_wait=on_wait or self.progress, shared=shared) as lease:
             self.stage_s["wait"] = self.stage_s.get("wait", 0.0) + lease.waited_s
             try:
                 yield

@@ -218,6 +218,10 @@ class EvaluationSection(Frozen):
     at_once: int | None = Field(None, ge=1)
     """Evaluators side by side, each with processes and memory of its own; None: as many as cores and memory allow.
     Fewer where a model lies in the same GPU's memory."""
+    cores: int | None = Field(None, ge=1)
+    """Of a CPU: each evaluator builds, checks and times on a lane of so many cores of its own, at the same time as the
+    others, and verdicts of all lanes count as of one place. The first `run.threads` cores are in no lane. None: all
+    share all cores, and time one after the other."""
     held_out_tasks: int = Field(64, ge=1)
     """Tasks that decided nothing, for the one evaluation of a finished run, at most."""
     held_out_samples: int = Field(8, ge=1)
