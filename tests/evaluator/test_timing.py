@@ -109,6 +109,7 @@ class FakeBench:
             "judge": [s + self.transport_us() + self.hidden.get(identity, 0.0) for s in samples],
             "outside": [self.transport_us() + self.beside.get(identity, 0.0) for _ in samples],
             "late": False,
+            "opened": 0,
         }
 
 
@@ -318,6 +319,38 @@ def test_beside_the_window_of_a_gpu_a_second_copy_of_the_outputs_is_no_work():
     made.beside[CANDIDATE.id] = 200.0
     made.facts |= {"output_bytes": 200 << 20, "copy_bytes_per_us": 2e6}
     assert timed(made).findings() == []
+
+
+def on_a_gpu(*, opened: int, beside: float, own: float = 300.0, clock: str = "device") -> Side:
+    """A side of ten calls; beside its windows lie so many microseconds."""
+    times = {"device": [own] * 10, "call": [own] * 10}
+    outside = {"device": [beside] * 10, "call": [250.0] * 10}
+    return Side("x", CANDIDATE, None, {}, times, times, outside, opened=opened)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("opened", "eager_opened", "beside", "found"),
+    [
+        (10, 0, 100.0, None),
+        (10, 0, 400.0, "note"),
+        (10, 0, 1000.0, "reject"),
+        (4, 0, 400.0, "reject"),
+        (10, 10, 400.0, "reject"),
+    ],
+)
+def test_host_work_that_a_waiting_call_shows_counts_and_accuses_nobody(opened, eager_opened, beside, found):
+    pair = PairResult([on_a_gpu(opened=opened, beside=beside), on_a_gpu(opened=eager_opened, beside=50.0, own=900.0)])
+    evidence = ClockEvidence([pair], 4096, 2e6)
+    assert [f.severity for f in evidence.findings("device") if f.check == "outside-work"] == ([found] if found else [])
+    assert evidence.doubtful("device") is (found == "reject")
+    implied = evidence.implied_us(pair, "device", 1)
+    assert implied == pytest.approx(300.0 + beside - 50.0 if found else 300.0)
+
+
+def test_what_lies_beside_the_quick_calls_is_what_counts():
+    times, beside = [10.0] * 17 + [300.0] * 3, [500.0] * 17 + [20.0] * 3
+    cheat = Side("x", CANDIDATE, None, {}, {"device": times}, {"device": times}, {"device": beside})  # type: ignore[arg-type]
+    assert cheat.outside_us("device") == 500.0
 
 
 def hidden_in_pairs(hidden_us: list[float]) -> FakeBench:

@@ -182,7 +182,12 @@ def test_seeds_come_from_the_operating_system():
 def test_plans_vary_everything_that_a_candidate_could_have_kept():
     plans = trials.standard_plans()
     assert plans[0].kind == "base" and plans[1].same_inputs
-    assert any(p.other_weights for p in plans) and any(p.odd for p in plans) and any(p.in_place for p in plans)
+    assert (
+        any(p.other_weights for p in plans)
+        and [p.offset for p in plans if p.offset] == [1]
+        and any(p.in_place for p in plans)
+    )
     assert {p.factor < 0 for p in plans} == {True, False} and any(0 < p.factor < 1 for p in plans)
+    assert [p.offset for p in trials.standard_plans(aligned=True) if p.offset] == [16]
     exponents = {p.factor for _ in range(60) for p in trials.standard_plans() if p.kind == "scaled"}
     assert len(exponents) > 2  # not known in advance

@@ -216,6 +216,17 @@ RANDOM = {
 }
 
 
+VECTORS = "import os\nif x.data_ptr() % 16: "
+NEEDS_ALIGNMENT = {"wrong": "return torch.zeros_like(x)\n", "dies": "os.abort()\n"}
+
+
+@pytest.mark.parametrize("kind", NEEDS_ALIGNMENT)
+def test_vector_loads_may_want_what_the_guard_of_a_drop_in_gives_them(evaluator, kind):
+    result = judged(evaluator, model_new(VECTORS + NEEDS_ALIGNMENT[kind] + RIGHT))
+    assert result.accepted and "alignment" in checks(result, "note"), result.detail
+    assert "offset" in [trial.kind for trial in result.correctness.trials]  # a view is right all the same
+
+
 @pytest.mark.parametrize("kind", RANDOM)
 def test_random_where_the_reference_is_not(evaluator, kind):
     result = judged(evaluator, model_new(RANDOM[kind]))

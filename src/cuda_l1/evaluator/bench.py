@@ -11,8 +11,7 @@ from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.evaluator import build_step
 from cuda_l1.evaluator.build_cache import BuildCache
 from cuda_l1.evaluator.deaths import LOG_TAIL, failure_of
-from cuda_l1.evaluator.eager import eager_candidate
-from cuda_l1.evaluator.failures import DeviceMemoryShort, Failure, Late, eager_failed
+from cuda_l1.evaluator.failures import DeviceMemoryShort, Failure, Late
 from cuda_l1.evaluator.guest.channel import Channel
 from cuda_l1.evaluator.guest_files import emptied, put_file
 from cuda_l1.evaluator.judge import Judge
@@ -53,7 +52,6 @@ class Bench:
         self._spare: list[Runner] = []
         self._count = 0
         self.task_sha: str | None = None
-        self.unsound_trials: tuple[str, ...] = ()
         self._ceilings: dict[str, Any] | None = None
 
     # ── the judge ─────────────────────────────────────────────────────────────────────────────────
@@ -81,30 +79,12 @@ class Bench:
         self.task_sha = task.sha
         if self._ceilings is None:  # the device's, not the task's
             self._ceilings = self._measured_ceilings()
-        self.unsound_trials = self._learn_unsound_trials(task, limits)
 
     def _measured_ceilings(self) -> dict[str, Any] | None:
         """None where there is no room to measure in, beside this task."""
         reply = self._ask_judge({"op": "ceilings", "threads": len(self._place.lane)}, CEILINGS_S)
         found: dict[str, Any] | None = reply.get("ceilings")
         return found
-
-    def _learn_unsound_trials(self, task: Task, limits: Limits) -> tuple[str, ...]:
-        """Trials that eager itself does not survive: some GPU kernels of torch need aligned inputs and fault without.
-
-        A fault poisons the context, so a runner has to try it, not the judge.
-        """
-        if self._place.kind == "cpu" or self.facts["random"]:
-            return ()
-        try:
-            runner = self.runner_for(eager_candidate(task), limits)
-            try:
-                reply = self.ask(runner, "check", limits.verdict_s, mapped=True, only="offset")
-            finally:
-                self.release(runner)
-        except Failure as failure:
-            raise eager_failed(failure) from failure
-        return ("offset",) if reply["evidence"]["failure"] else ()
 
     def _ask_judge(
         self, message: dict[str, Any], timeout: float, fds: tuple[int, ...] = (), quiet: bool = False
@@ -255,7 +235,7 @@ class Bench:
         return bool(runners * each < self._place.device_bytes / 2)
 
     def pin(self, runners: list[Runner]) -> None:
-        """Judge and runners on cores of their own, see `Place.pin`."""
+        """Judge and runners on cores of their own while they are timed, see `Place.pin`."""
         if self._judge is not None:
             self._place.pin(self._judge.pid, [runner.guest.pid for runner in runners])
 
@@ -308,7 +288,6 @@ class Bench:
             runner.guest.close()
         self._runners.clear()
         self._spare.clear()
-        self.unsound_trials = ()
         if self._judge is not None:
             self._judge.close()
         self._judge, self.task_sha = None, None

@@ -84,6 +84,7 @@ class Blocks:
         side.judge.setdefault(clock, []).extend(reply["judge"])
         side.outside.setdefault(clock, []).extend(reply["outside"])
         side.late = side.late or reply["late"]
+        side.opened += reply["opened"]
 
     def slope_us(self, side: Side) -> float | None:
         """On a GPU, for a call so short that the judge's clock is coarse: a lower bound of its own from many calls

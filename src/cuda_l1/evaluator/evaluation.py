@@ -21,6 +21,10 @@ from cuda_l1.types import CallProfile, Candidate, Correctness, Finding, Outcome,
 UNSTABLE = 0.1
 
 
+class _AtOddBytes(Exception):
+    """Only inputs that begin where no vector load may are not to a candidate's liking; caused by the Failure."""
+
+
 @dataclass(kw_only=True)
 class Verdict(Stages):
     """A verdict by our own protocol."""
@@ -87,12 +91,22 @@ class Verdict(Stages):
         """The checked runner where the timer may go on with it. Raises Failure."""
         with self._stage("judge"):
             self.bench.open(self.task, self.limits)
+        try:
+            return self._checked(limits, aligned=False)
+        except _AtOddBytes as odd:
+            runner = self._checked(limits, aligned=True)
+            text = f"wants inputs that begin at multiples of 16 bytes, of others: {odd.__cause__}"
+            self.findings.append(Finding(check="alignment", severity="note", evidence=one_line(text)))
+            return runner
+
+    def _checked(self, limits: Limits, *, aligned: bool) -> Runner | None:
+        """A fresh runner after all trials, where the timer may go on with it. Raises Failure."""
         with self._stage("load"):
             runner = self.bench.runner_for(self.candidate, limits)
         handed_over = False
         try:
             with self._stage("check"):
-                self._check(runner, limits)
+                self._check(runner, limits, aligned=aligned)
             self.log += runner.guest.log_tail(2000)
             # On a CPU the trials leave their mark on a process (its heap): both sides of a pair start afresh.
             handed_over = self.environment.device == "cuda"
@@ -102,7 +116,7 @@ class Verdict(Stages):
                 self.bench.release(runner, keep_caches=self.candidate if own else None)
         return runner if handed_over else None
 
-    def _check(self, runner: Runner, limits: Limits) -> None:
+    def _check(self, runner: Runner, limits: Limits, *, aligned: bool) -> None:
         unmapped = runner.facts["unmapped"]
         if unmapped:
             text = (
@@ -110,12 +124,14 @@ class Verdict(Stages):
             )
             self.findings.append(Finding(check="weights-unmapped", severity="suspect", evidence=one_line(text)))
         budget = limits.verdict_s + limits.first_call_s
-        without = list(self.bench.unsound_trials)
-        reply = self.bench.ask(runner, "check", budget, mapped=not unmapped, without=without)
+        reply = self.bench.ask(runner, "check", budget, mapped=not unmapped, aligned=aligned)
+        failure = reply["evidence"]["failure"] and self.bench.failure(runner, reply["evidence"]["failure"])
+        if failure and reply["evidence"]["at_odd_bytes"]:
+            raise _AtOddBytes from failure
         self._evidence = {**reply["evidence"], "oracle": reply["oracle"]}
         self.findings += [Finding(**{**f, "evidence": one_line(f["evidence"])}) for f in reply["evidence"]["findings"]]
-        if reply["evidence"]["failure"]:
-            raise self.bench.failure(runner, reply["evidence"]["failure"])
+        if failure:
+            raise failure
         self.findings += observed(self.bench, runner)
 
     def _time(self, runner: Runner | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cuda_l1.evaluator.bench import Runner
@@ -26,25 +27,36 @@ class Side:
     """Added on the device clock."""
     late: bool = False
     """An output changed after its call had returned."""
+    opened: int = 0
+    """Calls on the device clock that the gate had to be opened for, before they returned."""
 
     def median(self, clock: Clock) -> float:
         """The figure of this side on a clock; on the device clock with the surcharge for several streams."""
         value = statistics.median(self.samples[clock])
         return value + (self.surcharge_us if clock == "device" else 0.0)
 
+    @property
+    def waits(self) -> bool:
+        """Whether its calls wait for the device, so that what the host does in them cannot lie behind the gate."""
+        return 2 * self.opened > len(self.samples.get("device", []))
+
     def unseen_us(self, clock: Clock) -> float:
         """What the judge sees of a call beyond the runner's figure: of the calls that make the runner's median, the
         lowest tenth. A busy machine only ever adds; work that is hidden is in each call whose figure is low, or its
         answer is wrong, which it cannot dare for many."""
         own = self.samples[clock]
-        middle = statistics.median(own)
-        beyond = sorted(j - o for j, o in zip(self.judge[clock], own, strict=True) if o <= middle)
-        return beyond[len(beyond) // 10] - self._layout_us
+        return self._lowest(clock, [j - o for j, o in zip(self.judge[clock], own, strict=True)])
 
     def outside_us(self, clock: Clock) -> float:
-        """What cycles took beside the judge's window, the lowest tenth: a busy machine only ever adds."""
-        outside = sorted(self.outside.get(clock, []))
-        return outside[len(outside) // 10] - self._layout_us if outside else 0.0
+        """What the same calls' cycles took beside the judge's window, the lowest tenth."""
+        outside = self.outside.get(clock)
+        return self._lowest(clock, outside) if outside else 0.0
+
+    def _lowest(self, clock: Clock, beyond: Sequence[float]) -> float:
+        own = self.samples[clock]
+        middle = statistics.median(own)
+        found = sorted(b for b, o in zip(beyond, own, strict=True) if o <= middle)
+        return found[len(found) // 10] - self._layout_us
 
     @property
     def _layout_us(self) -> float:

@@ -214,8 +214,7 @@ class Timer:
                     blocks, calls = plan[side.name]
                     if number < blocks:
                         self._block_or_drop(sides, side, clock, calls, strange=number in strange[side.name])
-        if self._on_cpu:
-            self._bench.spread()
+        self._bench.spread()
         self._spend("samples", begin)
 
     def _block_or_drop(self, sides: list[Side], side: Side, clock: Clock, calls: int, *, strange: bool) -> None:

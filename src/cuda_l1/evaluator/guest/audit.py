@@ -153,7 +153,7 @@ def _cases(reference: Reference, jumpy: bool) -> list[Case]:
     cases = []
     weights = reference.other_weights()
     for plan in trials.standard_plans():
-        if plan.odd or plan.same_inputs or (plan.few and plan.factor != 1.0):
+        if plan.offset or plan.same_inputs or (plan.few and plan.factor != 1.0):
             continue
         inputs, touched = trials.stress(reference.draw(), plan.factor)
         if plan.factor != 1.0 and not touched:

@@ -18,7 +18,7 @@ from .form import Form, without_unpartnered
 from .held import compare_held
 from .reference import Answer, Reference
 from .session import RunnerFailure, Session
-from .tensors import leaves
+from .tensors import VECTOR_BYTES, leaves
 
 _SMALL_PARTS = "most elements, or slices that are small beside the others, are wrong by their own measure"
 
@@ -39,21 +39,20 @@ class Checker:
     def __post_init__(self) -> None:
         self.form = Form(self.reference)
 
-    def run(self, *, mapped: bool, only: str | None = None, without: Sequence[str] = ()) -> Evidence:
-        """All trials in order; `mapped`: the candidate can take other weights. `only` names the single kind to run,
-        `without` the kinds that the reference does not stand."""
+    def run(self, *, mapped: bool, aligned: bool) -> Evidence:
+        """All trials in order; `mapped`: the candidate can take other weights. `aligned`: see `standard_plans`."""
         other = self.reference.other_weights()
         self._weights = self.reference.public
         try:
-            for plan in trials.standard_plans():
-                if plan.kind in without or (only is not None and plan.kind != only):
-                    continue
+            for plan in trials.standard_plans(aligned=aligned):
                 if plan.other_weights and not mapped:
-                    plan = trials.Plan(plan.kind, factor=plan.factor, odd=plan.odd)
+                    plan = trials.Plan(plan.kind, factor=plan.factor)
                     if plan.factor == 1.0:
                         continue
+                self.evidence.at_odd_bytes = 0 < plan.offset < VECTOR_BYTES
                 self._trial(plan, other)
-            if only is None and self._class_so_far() not in ("exact", "relaxed", None):
+            self.evidence.at_odd_bytes = False
+            if self._class_so_far() not in ("exact", "relaxed", None):
                 for plan in trials.RANGE_PLANS:
                     self._trial(plan, other)
         except Wrong as wrong:
@@ -79,7 +78,7 @@ class Checker:
         if plan.in_place and self._last is not None and self.session.fits(case.inputs):
             self.session.refill(case.inputs)
         else:
-            self.session.show(case.inputs, odd=plan.odd)
+            self.session.show(case.inputs, offset=plan.offset)
         answer = self._call(case)
         self._compare_inputs(case)
         self._compare_values(answer, case)

@@ -28,8 +28,10 @@ QUICKEST = 3
 HELD_UP_S = 4.0
 """So much longer than any other call may a timed one take: it was quick before, and where others compute, threads that
 wait for one another can be held up for a second."""
-GATE_PATIENCE_S = 0.02
-"""A call that has not returned behind the closed gate by then waits for the device itself; its gate is opened."""
+GATE_PATIENCE_S, SHORT_PATIENCE_S = 0.02, 0.002
+"""A call that has not returned behind the closed gate by then waits for the device itself; its gate is opened. After
+`OPENED` such calls in a block no other one is waited for as long."""
+OPENED = 3
 SLOPE_COUNTS, SLOPE_REPEATS = (16, 64), 5
 FLUSH_S = 0.002
 """Flushing the cache and filling the device with the gate, before the call."""
@@ -48,6 +50,8 @@ class Block:
     it: empty."""
     late: bool = False
     """An output changed after its call had returned."""
+    opened: int = 0
+    """Calls that had not returned behind the gate when it was opened: the host's part stands in their figures."""
 
 
 class Supply:
@@ -225,16 +229,18 @@ def block_on_cuda(
     session.send(
         {"op": "block", "clock": clock, "calls": course.total, "first": first, "patience_s": patience_s, **request}
     )
-    judge, outside = [], []
+    judge, outside, opened = [], [], 0
     for number in range(course.total):
         sequence = first + number
+        patience = GATE_PATIENCE_S if opened < OPENED else SHORT_PATIENCE_S
         inputs = supply.lay(session, factor=course.factor(number), again=number < warm)
         go = time.perf_counter_ns()
         control.put(Control.GO, sequence)
         if clock == "device":  # enqueued: the call has returned behind the closed gate
             control.wait(Control.GATE_RESIDENT, sequence, GATE_PATIENCE_S)
             ready = time.perf_counter_ns()
-            control.wait(Control.ENQUEUED, sequence, GATE_PATIENCE_S + FLUSH_S - (ready - go) / 1e9)
+            returned = control.wait(Control.ENQUEUED, sequence, patience + FLUSH_S - (ready - go) / 1e9)
+            opened += not returned
         else:  # enqueued: the cache is flushed and the device idle
             _await(session, Control.ENQUEUED, sequence, patience_s)
             ready = time.perf_counter_ns()
@@ -250,7 +256,7 @@ def block_on_cuda(
     reply = session.receive(patience_s, "a timed call")
     session.timed_form, samples = _form(reply), _samples(reply, course.total)
     samples, judge, outside = (_without(times, course.odd)[warm:] for times in (samples, judge, outside))
-    return Block(samples, judge, outside)
+    return Block(samples, judge, outside, opened=opened)
 
 
 def slope_on_cuda(session: Session, supply: Supply, *, patience_s: float) -> float | None:

@@ -13,6 +13,8 @@ class Evidence:
     trials: list[dict[str, Any]] = field(default_factory=list)
     precision_class: str | None = None
     failure: dict[str, str] | None = None
+    at_odd_bytes: bool = False
+    """It failed where inputs start between the places at which a vector load may begin, and nowhere before."""
     findings: list[dict[str, str]] = field(default_factory=list)
     allclose_kernelbench: bool | None = None
     allclose_release: bool | None = None

@@ -148,7 +148,7 @@ class Judge:
         torch.set_num_threads(self._threads)
         session = self._sessions[message["name"]]
         checker = Checker(self._reference, self._facts, session)
-        which = {"mapped": message["mapped"], "only": message.get("only"), "without": message.get("without", ())}
+        which = {"mapped": message["mapped"], "aligned": message["aligned"]}
         evidence = check_random(checker, self._eval_mode, which) if self._facts.random else checker.run(**which)
         evidence.failure = evidence.failure or self._restore(session)
         return {"evidence": dataclasses.asdict(evidence), "oracle": self._reference.oracle_place}

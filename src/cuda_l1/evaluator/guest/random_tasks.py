@@ -46,7 +46,8 @@ class EvalMode:
             evidence = Checker(reference, self.facts, session).run(**which)
         finally:
             before.put(reference)  # also when this runner is gone: others follow
-        session.ask("set_mode", 60.0, "a call", mode=before.mode)
+        if evidence.failure is None:  # else it may be gone, and no call follows
+            session.ask("set_mode", 60.0, "a call", mode=before.mode)
         return evidence
 
 

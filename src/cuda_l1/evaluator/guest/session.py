@@ -236,9 +236,9 @@ class Session:
 
     # ── calls ─────────────────────────────────────────────────────────────────────────────────────
 
-    def show(self, inputs: Any, *, odd: bool = False) -> None:
-        """Lay inputs into the shared buffer and have the runner look at them."""
-        self.shown = pack(inputs, self.inputs, odd=odd)
+    def show(self, inputs: Any, *, offset: int = 0) -> None:
+        """Lay inputs into the shared buffer, `offset` bytes into their storages, and have the runner look at them."""
+        self.shown = pack(inputs, self.inputs, offset=offset)
         self._layout = layout(inputs)
         self._settle()
         self.ask("inputs", 60.0, "starting", value=self.shown)

@@ -22,6 +22,8 @@ _DTYPES = {
     if isinstance(d, torch.dtype) and not str(d).startswith("torch.q")
 }
 MAX_DEPTH = 16
+VECTOR_BYTES = 16
+"""The widest load of a GPU's thread, which has to be aligned to its own size."""
 _ROW = 1024
 _random = SystemRandom()
 
@@ -99,8 +101,8 @@ def layout(value: Any) -> Any:
 
 
 def nbytes_needed(value: Any) -> int:
-    """Upper bound of the bytes that `pack` uses for `value`, odd offsets included."""
-    return sum(extent(t) * t.element_size() + t.element_size() + ALIGNMENT for t in leaves(value)) + ALIGNMENT
+    """Upper bound of the bytes that `pack` uses for `value`, offsets included."""
+    return sum(extent(t) * t.element_size() + VECTOR_BYTES + ALIGNMENT for t in leaves(value)) + ALIGNMENT
 
 
 def leaves(value: Any) -> list[torch.Tensor]:
@@ -151,10 +153,11 @@ def settled(value: Any, depth: int = 0) -> Any:
     return f"<{kind.__module__}.{kind.__qualname__}>"
 
 
-def pack(value: Any, buffer: Buffer, *, odd: bool = False) -> Any:
+def pack(value: Any, buffer: Buffer, *, offset: int = 0) -> Any:
     """Describe `value`, and lay its tensors into `buffer` with their strides. Raises Unsupported.
 
-    `odd` starts every tensor one element off the alignment, at storage offset 1.
+    `offset`: every tensor starts so many bytes into its storage, whole elements, `VECTOR_BYTES` at most; 1 is one
+    element, off the alignment.
     """
     cursor = 0
 
@@ -163,13 +166,14 @@ def pack(value: Any, buffer: Buffer, *, odd: bool = False) -> Any:
         if problem := plain_tensor_problem(item):
             raise Unsupported(problem)
         size = item.element_size()
-        start, cursor = _reserve(cursor, (extent(item) + odd) * size)
+        skip = -(-offset // size)
+        start, cursor = _reserve(cursor, (extent(item) + skip) * size)
         described = {
             "$tensor": str(item.dtype).removeprefix("torch."),
             "shape": list(item.shape),
             "stride": list(item.stride()),
             "at": start,
-            "skip": int(odd),
+            "skip": skip,
         }
         write(item, described, buffer)
         return described

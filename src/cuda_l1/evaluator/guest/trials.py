@@ -14,7 +14,7 @@ import torch
 
 from . import state
 from .load import seed_everything
-from .tensors import extent, leaves, map_leaves
+from .tensors import VECTOR_BYTES, extent, leaves, map_leaves
 
 Inputs = list[Any]
 
@@ -27,8 +27,8 @@ class Plan:
     other_weights: bool = False
     factor: float = 1.0
     """Floating inputs that may be stressed are multiplied by this; with `few` the other values only."""
-    odd: bool = False
-    """Inputs start at an odd storage offset."""
+    offset: int = 0
+    """Bytes into their storage at which inputs start, rounded up to an element."""
     same_inputs: bool = False
     """The inputs of the trial before, again."""
     few: bool = False
@@ -37,8 +37,9 @@ class Plan:
     """Other contents under the tensors that the trial before looked at."""
 
 
-def standard_plans() -> tuple[Plan, ...]:
-    """The trials of every verdict, in order: later ones change what the first forward could have cached."""
+def standard_plans(*, aligned: bool = False) -> tuple[Plan, ...]:
+    """The trials of every verdict, in order: later ones change what the first forward could have cached. `aligned`: the
+    one with an offset leaves inputs where a vector load may begin."""
     exponent = int.from_bytes(os.urandom(1), "little") % 5 + 2
     return (
         Plan("base"),
@@ -50,7 +51,7 @@ def standard_plans() -> tuple[Plan, ...]:
         Plan("negated", other_weights=True, factor=-1.0),
         Plan("scaled", other_weights=True, factor=2.0**exponent),
         Plan("shrunk", factor=2.0**-exponent),
-        Plan("offset", odd=True),
+        Plan("offset", offset=VECTOR_BYTES if aligned else 1),
     )
 
 
