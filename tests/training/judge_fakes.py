@@ -1,10 +1,11 @@
 """An evaluator that reads a candidate's fate off its text: `speed=2.0` is accepted with that speed-up, `suspect` adds a
-suspicion, `fault` fails the machine, `slow` takes a second; all else is wrong. Without torch."""
+suspicion, `fault` fails the machine, `slow` waits to be released, or for `slow_s`
+seconds; all else is wrong. Without torch."""
 
 from __future__ import annotations
 
 import re
-import time
+import threading
 from collections.abc import Sequence
 
 from cuda_l1.config import AnyProtocol
@@ -31,11 +32,15 @@ def candidate(text: str, task: Task = TASKS[0]) -> Candidate:
 
 
 class FakeEvaluator:
-    """Remembers what it was asked to pay for."""
+    """Remembers what it was asked to pay for, and what it has answered."""
+
+    slow_s = 1.0
 
     def __init__(self) -> None:
         self.environment = PLACE
         self.paid: list[str] = []
+        self.answered: list[str] = []
+        self.release = threading.Event()
         self.best_so_far: list[float | None] = []
 
     def evaluate(
@@ -53,7 +58,8 @@ class FakeEvaluator:
         if "fault" in candidate.source:
             raise InfrastructureError("the device is gone")
         if "slow" in candidate.source:
-            time.sleep(1.0)
+            self.release.wait(self.slow_s)
+        self.answered.append(candidate.source)
         return evaluation(candidate)
 
 
