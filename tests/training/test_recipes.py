@@ -53,11 +53,11 @@ def test_its_trainers_can_be_told_what_it_says(path: Path, tmp_path: Path) -> No
     from cuda_l1.training.run_directory import StageDirectory
 
     recipe = load_recipe(path, SMALL)
-    asked, section = recipe.contrastive, grpo.arguments(recipe, tmp_path)
+    asked, section = recipe.contrastive, grpo.arguments(recipe, tmp_path, large=False)
     assert section.generation_batch_size == asked.prompts * asked.group and section.num_generations == asked.group
     assert section.max_steps == asked.rounds * asked.iterations and section.learning_rate == asked.learning_rate
     assert (section.beta, section.epsilon, section.epsilon_high) == (asked.kl, asked.clip_low, asked.clip_high)
-    assert section.max_completion_length == recipe.generation.max_new_tokens
+    assert section.max_completion_length == recipe.generation.max_new_tokens and not section.gradient_checkpointing
     stage = StageDirectory(tmp_path)
     first = likelihood.arguments(recipe.sft, recipe, stage, has_validation=True, large=False)
     assert (first.max_length, first.packing) == (recipe.sft.max_length, recipe.sft.packing)
@@ -78,8 +78,9 @@ def test_who_writes_is_what_trl_is_told(name: str, wanted: dict[str, object], tm
     from cuda_l1.training import grpo
 
     engine = load_recipe(ROOT / "recipes" / f"{name}.toml").generation.engine
-    section = grpo.arguments(_with(name, *SMALL, f"generation.engine={engine}"), tmp_path)
+    section = grpo.arguments(_with(name, *SMALL, f"generation.engine={engine}"), tmp_path, large=True)
     assert {key: getattr(section, key) for key in wanted} == wanted
+    assert section.gradient_checkpointing
 
 
 def test_the_policy_from_nothing_has_at_most_25_million_weights() -> None:

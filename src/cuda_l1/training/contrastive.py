@@ -147,7 +147,7 @@ def train(
         lag=recipe.contrastive.lag,
         at_a_time=recipe.generation.batch,
         model=policy.model,
-        args=arguments(recipe, stage.path),
+        args=arguments(recipe, stage.path, large=policy.is_large),
         train_dataset=rows(fitting, recipe),
         processing_class=policy.tokenizer,
         peft_config=policy.adapters,

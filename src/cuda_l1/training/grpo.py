@@ -15,8 +15,9 @@ from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.sections import GenerationSection
 
 
-def arguments(recipe: Recipe, folder: Path) -> GRPOConfig:
-    """TRL's settings for a recipe; nothing is reported to anyone but the tracker of the recipe. Raises UsageError."""
+def arguments(recipe: Recipe, folder: Path, *, large: bool) -> GRPOConfig:
+    """TRL's settings for a recipe and a model that is `large` or not; nothing is reported to anyone but the tracker of
+    the recipe. Raises UsageError."""
     section, generation, run = recipe.contrastive, recipe.generation, recipe.run
     updates = section.rounds * section.iterations
     return GRPOConfig(
@@ -39,7 +40,7 @@ def arguments(recipe: Recipe, folder: Path) -> GRPOConfig:
         max_completion_length=generation.max_new_tokens,
         use_cpu=not run.on_gpu,
         bf16=run.on_gpu,
-        gradient_checkpointing=run.on_gpu,
+        gradient_checkpointing=large,
         dataloader_pin_memory=run.on_gpu,
         save_steps=section.checkpoint_every * section.iterations,
         save_total_limit=run.keep_checkpoints,

@@ -16,6 +16,7 @@ from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.policy import messages_of
 from cuda_l1.training.checkpoints import saving_faults
 from cuda_l1.training.loading import Loaded, trackers
+from cuda_l1.training.order import by_length
 from cuda_l1.training.processes import ALONE, Processes, lost_processes
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import StageDirectory, step_of
@@ -23,8 +24,6 @@ from cuda_l1.training.sections import SftSection
 from cuda_l1.training.watching import Watching
 from cuda_l1.types import Prompt
 
-LARGE = 1_000_000_000
-"""Parameters from which activations are computed again in the backward pass, to save memory."""
 ASSISTANT = "assistant"
 
 
@@ -50,12 +49,19 @@ class Fitting(NamedTuple):
 
 
 class LikelihoodTrainer(SFTTrainer):
-    """TRL's, whose checkpoints are whole in all processes."""
+    """TRL's, in an order of our own, and with checkpoints that are whole in all processes."""
 
     def __init__(self, *, processes: Processes, **others: Any) -> None:
         """`others` are SFTTrainer's arguments."""
         self._processes = processes
         super().__init__(**others)
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> list[int]:
+        """The order of the whole training, as one epoch: a resumed one finds its place in it by the step alone."""
+        rows = self.train_dataset if train_dataset is None else train_dataset
+        size = self.args.train_batch_size * self.args.gradient_accumulation_steps * self._processes.count
+        lengths = [len(ids) for ids in rows["input_ids"]]
+        return by_length(lengths, batch=size, batches=self.args.max_steps, seed=self.args.seed)
 
     def _save_rng_state(self, output_dir: str) -> None:
         """A checkpoint's last file follows: it says that the random states of all processes are there."""
@@ -110,7 +116,7 @@ def train_on(
     trainer: Any = LikelihoodTrainer(
         processes=processes,
         model=policy.model,
-        args=arguments(settings, recipe, stage, has_validation=bool(tested.rows), large=policy.parameters >= LARGE),
+        args=arguments(settings, recipe, stage, has_validation=bool(tested.rows), large=policy.is_large),
         train_dataset=Dataset.from_list(learnt.rows),
         eval_dataset=Dataset.from_list(tested.rows) if tested.rows else None,
         processing_class=policy.tokenizer,

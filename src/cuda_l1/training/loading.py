@@ -22,6 +22,8 @@ from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.training.recipe import Recipe
 
+LARGE = 1_000_000_000
+"""Parameters from which activations are computed again in the backward pass, to save memory."""
 WHOLE = 1 << 50
 """Bytes of a shard where there is to be one."""
 HEADER = 1 << 16
@@ -35,6 +37,11 @@ class Loaded(NamedTuple):
     tokenizer: Any
     adapters: LoraConfig | None
     parameters: int
+
+    @property
+    def is_large(self) -> bool:
+        """Whether memory is worth more than the time to compute activations again."""
+        return self.parameters >= LARGE
 
 
 def load_policy(folder: Path, recipe: Recipe, *, longest: int) -> Loaded:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
+from cuda_l1 import __version__
 from cuda_l1.archive.faults import file_faults
 from cuda_l1.config import PromptFormat
 from cuda_l1.proposers.policy.checkpoint import write_format
 from cuda_l1.training.data import counted, read_facts, rows_of
 from cuda_l1.training.run_directory import RunDirectory
 
-PACKAGES = ("cuda-l1", "torch", "transformers", "trl")
+PACKAGES = ("torch", "transformers", "trl")
 
 
 def describe(folder: Path, run: RunDirectory, stage: str, *, start: Path, figures: Mapping[str, float]) -> None:
@@ -41,7 +42,7 @@ def _write_card(folder: Path, run: RunDirectory, stage: str, *, start: Path, fig
         digest=run.recipe.digest,
         start=_place(start, run),
         seed=run.recipe.run.seed,
-        versions=", ".join(f"{name} {version(name)}" for name in PACKAGES),
+        versions=", ".join([f"cuda-l1 {__version__}", *(f"{name} {version(name)}" for name in PACKAGES)]),
         prompt=run.recipe.prompt.kind,
         facts=read_facts(run),
         rows={

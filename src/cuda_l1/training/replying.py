@@ -16,6 +16,7 @@ from transformers import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cuda_l1.errors import UsageError
+from cuda_l1.proposers.policy.policy import return_memory
 from cuda_l1.training.processes import Processes
 from cuda_l1.training.step_time import StepTime
 
@@ -56,6 +57,7 @@ class ReplyingTrainer(GRPOTrainer):
             batch: dict[str, Any] = super()._generate_and_score_completions(list(rows))
             if self._keeps_chances and "old_per_token_logps" not in batch:
                 batch["old_per_token_logps"] = self._chances(batch)
+        return_memory()
         figures, self._metrics["train"] = self._metrics["train"], before
         self._time.wrote(sum(tokens for *_, tokens in self._texts))
         return Replies(batch, {name: values for name, values in figures.items() if REWARD not in name}, self._texts)
@@ -80,7 +82,10 @@ class ReplyingTrainer(GRPOTrainer):
         chances: list[Any] = []
         for start in range(0, len(prompt_ids), at_a_time):
             part = prompt_ids[start : start + at_a_time]
-            written, known = super()._generate_single_turn(part, images, multimodal_fields, num_generations, **others)
+            with self.accelerator.autocast():  # weights are cast once for all tokens, not for each one anew
+                written, known = super()._generate_single_turn(
+                    part, images, multimodal_fields, num_generations, **others
+                )
             replies += written
             chances += known or []
         return replies, chances or None

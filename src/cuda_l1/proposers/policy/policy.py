@@ -98,11 +98,12 @@ class Policy:
             with torch.inference_mode(), _as_it_is(self._model):
                 return self._generate(prompts, seeds, ends, is_over)
         except torch.OutOfMemoryError as error:
-            torch.cuda.empty_cache()
             raise InfrastructureError(
                 f"the device has no memory for {len(prompts)} replies of {self.max_new_tokens} tokens at a time; "
                 f"give a smaller batch ({one_line(error, 120)})"
             ) from error
+        finally:
+            return_memory()
 
     def _generate(
         self, prompts: Sequence[Prompt], seeds: Sequence[int], ends: list[int], is_over: Callable[[], bool]
@@ -170,6 +171,13 @@ def _parted(text: str, marks: Sequence[str]) -> str:
     for mark in marks:
         text = text.replace(mark, f"{mark[0]} {mark[1:]}")
     return text
+
+
+def return_memory() -> None:
+    """What torch keeps of a GPU's memory for later is free for others again: candidates may be judged there next."""
+    import torch
+
+    torch.cuda.empty_cache()
 
 
 @contextlib.contextmanager

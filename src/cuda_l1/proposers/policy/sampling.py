@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     import torch
 
 
+BLOCK = 8
+"""Tokens that a row's noise is drawn for at once: a call for each row and token is what a GPU waits for."""
+
+
 class OwnDraws:
     """Makes the choice of the most likely token a draw, each row by a generator of its own.
 
@@ -22,15 +26,23 @@ class OwnDraws:
         import torch
 
         self._generators = [torch.Generator(device).manual_seed(seed) for seed in seeds]
+        self._noise: list[torch.Tensor] = []
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """`scores`: (rows, vocabulary), logits; returns the same in float32 with noise."""
+        if not self._noise:
+            self._noise = self._drawn(scores)
+        return scores.float() + self._noise.pop(0)
+
+    def _drawn(self, scores: torch.Tensor) -> list[torch.Tensor]:
+        """`BLOCK` tensors like `scores` of noise, in float32."""
         import torch
 
-        exponential = torch.empty_like(scores, dtype=torch.float32)
+        rows, vocabulary = scores.shape
+        exponential = torch.empty((rows, BLOCK, vocabulary), dtype=torch.float32, device=scores.device)
         for row, generator in zip(exponential, self._generators, strict=True):
             row.exponential_(generator=generator)
-        return scores.float() - exponential.clamp_min(torch.finfo(torch.float32).tiny).log()
+        return list(exponential.clamp_min_(torch.finfo(torch.float32).tiny).log_().neg_().unbind(1))
 
 
 def draws(seeds: Sequence[int], temperature: float, top_p: float, device: torch.device) -> list[Any]:
