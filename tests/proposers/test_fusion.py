@@ -8,7 +8,7 @@ import pytest
 import torch
 from graphs import Twins, applies, candidate, check, make_task
 
-from cuda_l1.proposers.techniques.codegen.cpp_runtime import header
+from cuda_l1.prelude.cpp_vectors import header
 from cuda_l1.proposers.techniques.draft import open_draft, render
 from cuda_l1.proposers.techniques.fusion import TECHNIQUE
 

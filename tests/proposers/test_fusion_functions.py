@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from cuda_l1.proposers.techniques.codegen.cpp import LOADER
-from cuda_l1.proposers.techniques.codegen.cpp_runtime import header
+from cuda_l1.prelude.cpp_loader import LOADER
+from cuda_l1.prelude.cpp_vectors import header
 
 FUNCTIONS = {
     "exp": torch.exp, "exp2": torch.exp2, "expm1": torch.expm1, "log": torch.log, "log1p": torch.log1p,

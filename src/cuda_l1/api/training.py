@@ -80,6 +80,7 @@ def resolved(recipe: Recipe) -> Recipe:
 
     Raises InfrastructureError: no such device; UsageError: what is named is none, or it has no such clock.
     """
+    device = resolve_device(recipe.run.device, name="run.device").partition(":")[0]
     places = [resolve_device(each, name="evaluation.device") for each in recipe.evaluation.places]
     if len(places) > 1 and not all(each.startswith("cuda:") for each in places):
         raise UsageError(f"evaluation.device {recipe.evaluation.device}: several are named as cuda:6,cuda:7")
@@ -87,7 +88,6 @@ def resolved(recipe: Recipe) -> Recipe:
         raise UsageError(f"evaluation.cores {recipe.evaluation.cores}: {places[0]} has no lanes of cores; leave it out")
     check_clock(recipe.evaluation.clock, places[0], name="evaluation.clock")
     lanes_for(recipe.evaluation, recipe.run.threads)
-    device = resolve_device(recipe.run.device, name="run.device").partition(":")[0]
     return recipe.model_copy(
         update={
             "evaluation": recipe.evaluation.model_copy(update={"device": ",".join(places)}),

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from cuda_l1.prelude.derived_tensors import DERIVED_TENSORS
 from cuda_l1.proposers.techniques.matching import (
     FROZEN,
     GENERATED,
@@ -42,34 +43,6 @@ SCRATCH = "scratch"
 
 MOST_KEPT_ELEMENTS = 1 << 28
 """Nothing larger is kept alive between calls."""
-
-HELPER = '''
-class DerivedTensors:
-    """Tensors computed from weights, computed anew when a weight was written to, moved, cast or replaced.
-
-    A source's memory cannot be reused while it is held here, so an equal address means the same memory.
-    """
-
-    def __init__(self, compute):
-        self.compute, self.key, self.held, self.tensors = compute, None, None, None
-
-    def __call__(self, like, *sources):
-        if any(source.is_inference() for source in sources):  # such tensors count no versions
-            return self.compute(like, *sources)
-        key = [(source._version, source.data_ptr()) for source in sources]
-        key.append(like.device)
-        if key != self.key:
-            with torch.inference_mode(False), torch.no_grad(), torch.autocast(like.device.type, enabled=False):
-                self.tensors = self.compute(like, *sources)
-            self.key, self.held = key, [source.detach() for source in sources]
-        return self.tensors
-
-    def __deepcopy__(self, memo):
-        return DerivedTensors(self.compute)
-
-    def __reduce__(self):
-        return DerivedTensors, (self.compute,)
-'''
 
 
 def mark(nodes: Iterable[Node]) -> None:
@@ -119,7 +92,7 @@ def hoist(draft: Draft) -> None:
     leaving = [node for node in moved if any(user not in moved for user in node.users)]
     number = sum("DerivedTensors(" in statement for statement in draft.init)
     like = anchors[0]  # in the order of the graph: an argument where forward takes a tensor, else a weight
-    draft.use(HELPER)
+    draft.use(DERIVED_TENSORS)
     draft.use(_function(f"derive_{number}", like, sources, moved, leaving))
     draft.set_up(f"self.derived_{number} = DerivedTensors(derive_{number})")
     draft.derived_from = tuple(dict.fromkeys((*draft.derived_from, *(str(source.target) for source in sources))))

@@ -7,7 +7,7 @@ register.
 
 from __future__ import annotations
 
-from cuda_l1.proposers.techniques.codegen.cpp_functions import FUNCTIONS
+from cuda_l1.prelude.cpp_functions import FUNCTIONS
 
 VECTORS = r"""
 #define INL static inline __attribute__((always_inline))
