@@ -237,7 +237,7 @@ def made_cases(reference: Reference, facts: Facts) -> list[Case]:
     other, cases = reference.other_weights(), []
     for plan in (*trials.standard_plans(), *trials.RANGE_PLANS):
         inputs, touched = trials.stress(reference.draw(), plan.factor)
-        if plan.odd or plan.same_inputs or (plan.factor != 1.0 and not touched):
+        if plan.offset or plan.same_inputs or (plan.factor != 1.0 and not touched):
             continue
         weights = other if plan.other_weights else reference.public
         case = Case(reference, plan, inputs, weights, trials.secret_seed(), facts.jumpy)
