@@ -15,8 +15,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # One thread: what is timed runs in processes of its own, and the tests themselves would only fight for the cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
-# What judges nothing runs beside itself; a test that judges has the cores to itself.
-UNITS := $(PYTEST) tests -n auto --maxprocesses=4 --dist loadfile -m "not e2e and not gpu and not slow"
+# Tests run side by side, each on cores of its own, since a judge's threads suffer from whoever else works on theirs.
+BESIDE := $(PYTEST) tests -n auto --dist worksteal --own-cores
 MARK := $(shell date +%s)
 
 .PHONY: venv demo test attacks static check format clean
@@ -40,8 +40,8 @@ demo: venv
 		$(BIN)/cuda-l1 optimize $(DEMO_TASK) --budget $(DEMO_BUDGET) --out build/demo/$(DEMO_TASK)_optimized.py
 
 test: $(VENV)/.ready-dev
-	@$(UNITS)
-	@$(PYTEST) tests -m "(e2e or gpu) and not slow"
+	@$(BESIDE) -m "not alone and not gpu and not slow"
+	@$(PYTEST) tests -m "(alone or gpu) and not slow"
 	@echo "make test: everything passed in $$(( $$(date +%s) - $(MARK) )) s"
 
 attacks: $(VENV)/.ready-dev
@@ -53,7 +53,7 @@ static: $(VENV)/.ready-dev
 	@$(BIN)/python -m mypy
 
 check: static
-	@$(UNITS)
+	@$(BESIDE) -m "not e2e and not alone and not gpu and not slow"
 	@$(BIN)/python benchmarks/gpu_ledger.py show
 	@echo "make check: everything passed in $$(( $$(date +%s) - $(MARK) )) s"
 

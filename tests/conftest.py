@@ -20,12 +20,43 @@ PROVIDED = (
     "needs transformers",
     "needs datasets",
     "is parquet",
+    "two cores",
 )
 """Words in the reasons for skipping what `.ci/run` provides. GPUs, sandbox rungs and database servers it does not."""
 
 
 # A shell starts what runs in the background with SIGINT ignored, and commands under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "each process of pytest-xdist, with all that it starts, keeps to cores of its own"
+    parser.addoption("--own-cores", action="store_true", help=text)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """`-n auto`: one process for each core that may be used, hyper-threads included, and no more than four."""
+    return min(4, len(os.sched_getaffinity(0)))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    worker = getattr(config, "workerinput", None)
+    if worker and config.getoption("--own-cores"):
+        os.sched_setaffinity(0, own_cores(int(worker["workerid"].removeprefix("gw")), worker["workercount"]))
+
+
+def own_cores(index: int, count: int) -> set[int]:
+    """The cores of one of `count` processes. One that replaces a dead one has a later number, and the dead one's or
+    another's cores."""
+    cores = sorted(os.sched_getaffinity(0))
+    return set(cores[index % count :: count]) or {cores[index % len(cores)]}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What may take longest is begun first, so that nobody waits for it in the end."""
+    usual = float(config.getini("timeout"))
+    items.sort(key=lambda item: -max((mark.args[0] for mark in item.iter_markers("timeout")), default=usual))
 
 
 @pytest.hookimpl(wrapper=True)

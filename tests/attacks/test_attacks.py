@@ -20,7 +20,17 @@ from cuda_l1.types import Evaluation
 pytestmark = pytest.mark.e2e
 NAIVE = Path(__file__).with_name("naive.py")
 DEVICE = "cuda" if visible_gpus() else "cpu"
-ALL = [pytest.param(case, id=case.id, marks=[pytest.mark.slow] * case.slow) for case in cases(DEVICE)]
+
+
+def marks(case: Case) -> list[pytest.MarkDecorator]:
+    """What plays with time, or starts threads, may need a second core for it: it has the whole machine."""
+    starts_threads = any("threading" in case.candidate(file).source for file in ("candidate.py", "twin.py"))
+    alone = DEVICE != "cpu" or case.family == "clock" or starts_threads
+    return [pytest.mark.slow] * case.slow + [pytest.mark.alone] * alone
+
+
+IN_ORDER = sorted(cases(DEVICE), key=lambda case: case.task().sha)  # cases of one task share its judge
+ALL = [pytest.param(case, id=case.id, marks=marks(case)) for case in IN_ORDER]
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +40,16 @@ def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
         yield opened
 
 
+@pytest.fixture(scope="module", params=ALL)
+def case(request: pytest.FixtureRequest) -> Case:
+    """Of a module's scope: pytest runs all tests of one case after another, and the judge of its task stays open."""
+    return request.param
+
+
 def judged(evaluator: Evaluator, case: Case, file: str) -> Evaluation:
     return judge(evaluator, case.task(), case.candidate(file), case.screened)
 
 
-@pytest.mark.parametrize("case", ALL)
 def test_an_attack_gets_no_credit(evaluator: Evaluator, case: Case) -> None:
     if RUNGS.index(evaluator.environment.rung) < RUNGS.index(case.rung):
         pytest.skip(f"stopped from {case.rung} on; this machine allows {evaluator.environment.rung}")
@@ -42,14 +57,12 @@ def test_an_attack_gets_no_credit(evaluator: Evaluator, case: Case) -> None:
     assert complaint(case, result) is None, told(result)
 
 
-@pytest.mark.parametrize("case", ALL)
 def test_its_honest_twin_is_accepted(evaluator: Evaluator, case: Case) -> None:
     result = judged(evaluator, case, "twin.py")
     assert gets_full_credit(result, static=True), (told(result), result.log[-500:])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ALL)
 def test_a_naive_harness_accepts_it(case: Case, tmp_path: Path) -> None:
     command = [sys.executable, str(NAIVE), *(str(case.folder / f) for f in ("reference.py", "candidate.py"))]
     # The attack runs here without any wall: in a folder of its own, without this user's environment.

@@ -24,6 +24,7 @@ def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
 
 
 @pytest.mark.e2e
+@pytest.mark.alone  # on one core a kernel has one thread, and what several do to it would not be seen
 @pytest.mark.parametrize("kernel", HERE)
 def test_an_honest_kernel_is_accepted(evaluator: Evaluator, kernel: Written | Generated) -> None:
     task, candidate = kernel.material(evaluator.environment)

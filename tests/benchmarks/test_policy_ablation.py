@@ -135,6 +135,7 @@ def test_random_techniques_are_as_many_as_replies_and_another_seed_draws_others(
     assert [written[1] and written[1].source for _, written in always] == ["fast", None]
 
 
+@pytest.mark.alone  # the recipe has a core for the policy and one for each lane
 def test_what_failed_is_told_and_the_others_are_done_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
 
@@ -160,6 +161,7 @@ def test_what_failed_is_told_and_the_others_are_done_once(tmp_path: Path, monkey
         assert "another process" in policy_ablation.do_all(ablation, runs(["bucket"], [1]), lambda f: None)["bucket-1"]
 
 
+@pytest.mark.alone  # the recipe has a core for the policy and one for each lane
 def test_replies_in_training_are_counted_once_and_where_they_were_written(tmp_path: Path) -> None:
     ablation = Ablation(RECIPE, WITH_HELD_OUT, tmp_path)
     bucket, longer = runs(["bucket", "longer"], [0])[::-1]
@@ -173,6 +175,7 @@ def test_replies_in_training_are_counted_once_and_where_they_were_written(tmp_pa
     assert (ablation.trained_on(bucket), ablation.trained_on(longer)) == (8 + 3, 5)
 
 
+@pytest.mark.alone  # the recipe has a core for the policy and one for each lane
 def test_a_base_recipe_that_no_table_can_be_made_of_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="denominator=reference"):
         Ablation(RECIPE, [*WITH_HELD_OUT, "evaluation.denominator='best-baseline'"], tmp_path)
