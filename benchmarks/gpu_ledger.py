@@ -27,8 +27,8 @@ def read_ledger(path: Path = LEDGER) -> Ledger:
 
 
 def passed(report: Path) -> list[str]:
-    """The ids of the tests that passed, from a JUnit file that pytest wrote."""
-    cases = ElementTree.parse(report).getroot().iter("testcase")
+    """The ids of the tests that passed, from a JUnit file that pytest wrote, also of a run that was interrupted."""
+    cases = [case for case in ElementTree.parse(report).getroot().iter("testcase") if "classname" in case.attrib]
     bad = {"failure", "error", "skipped"}
     return [test_id(case) for case in cases if not bad & {child.tag for child in case}]
 

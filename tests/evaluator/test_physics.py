@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from evaluator_support import reference_of
 
 from cuda_l1.evaluator.findings.physics import physics
-from cuda_l1.evaluator.guest.traffic import least_us, needed_bytes, read_bytes
+from cuda_l1.evaluator.guest.audit import audit
+from cuda_l1.evaluator.guest.judge import Judge
+from cuda_l1.evaluator.guest.traffic import least_us, needed_bytes, read_bytes, traffic_of
 
 MIB = 1 << 20
 TASK = """
@@ -64,6 +68,20 @@ def test_outputs_that_are_views_of_inputs_need_not_be_written(tmp_path):
     drawn = reference.draw()
     reference.learn_changes(drawn)
     assert needed_bytes(reference, drawn, ALL) == ALL
+
+
+@pytest.mark.parametrize("forward", ["return x.exp()", "return torch.diagonal(x).exp()", "return x.t()"])
+def test_what_is_needed_takes_no_longer_than_moving_everything(tmp_path, forward):
+    gpu = SimpleNamespace(attributes=SimpleNamespace(l2_bytes=4096))
+    judge = Judge()
+    judge._device, judge._driver = "cpu", gpu
+    judge._reference = reference_of(tmp_path, TASK.format(forward, "torch.randn(64, 64)"))
+    judge._facts = audit(judge._reference)
+    judge._traffic = traffic_of(judge._facts, gpu, lambda: 1000.0)
+    needed = judge.needed({}, [])["us"]
+    assert 0 < needed <= judge._traffic["whole_us"] or ("diagonal" in forward and needed == 0)
+    gpu.attributes.l2_bytes = 1 << 20
+    assert traffic_of(judge._facts, gpu, lambda: 1000.0)["whole_us"] is None
 
 
 @pytest.mark.parametrize(

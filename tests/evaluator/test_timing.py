@@ -347,6 +347,15 @@ def test_host_work_that_a_waiting_call_shows_counts_and_accuses_nobody(opened, e
     assert implied == pytest.approx(300.0 + beside - 50.0 if found else 300.0)
 
 
+@pytest.mark.parametrize(("jitter", "severity"), [(0.0, "reject"), (4000.0, "suspect")])
+def test_a_host_without_a_free_core_is_no_attack(jitter, severity):
+    """Half a dozen processes on two cores: what the runner waits for lies beside a short call, and in a long one."""
+    quick = on_a_gpu(opened=0, beside=0.0, own=60.0)
+    quick.outside["device"] = [2000.0 + jitter * number / 10 for number in range(10)]
+    evidence = ClockEvidence([PairResult([quick, on_a_gpu(opened=0, beside=50.0, own=2600.0)])], 4096, 2e6)
+    assert [f.severity for f in evidence.findings("device") if f.check == "outside-work"] == [severity]
+
+
 def test_what_lies_beside_the_quick_calls_is_what_counts():
     times, beside = [10.0] * 17 + [300.0] * 3, [500.0] * 17 + [20.0] * 3
     cheat = Side("x", CANDIDATE, None, {}, {"device": times}, {"device": times}, {"device": beside})  # type: ignore[arg-type]
@@ -403,9 +412,12 @@ def test_the_device_clock_is_held_against_what_memory_allows():
         for us in (10.0, 50.0)
     )
     timer.pairs = [PairResult([quick, eager])]
-    timer._bench.facts |= {"copy_bytes_per_us": 2.9e6, "least_us": 12.0}
-    assert [f.check for f in timer.findings()] == ["physics"]
-    timer._bench.facts["least_us"] = 9.0
+    timer._bench.facts |= {"copy_bytes_per_us": 2.9e6, "whole_us": 14.0}
+    for needed_us, found in ((12.0, ["physics"]), (9.0, []), (None, [])):
+        timer._bench.needed_us = lambda needed_us=needed_us: needed_us
+        assert [f.check for f in timer.findings()] == found
+    timer._bench.facts["whole_us"] = 10.0  # not faster than moving everything
+    timer._bench.needed_us = lambda: pytest.fail("a gradient takes seconds")
     assert timer.findings() == []
 
 

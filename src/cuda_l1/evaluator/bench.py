@@ -23,6 +23,7 @@ from cuda_l1.types import Candidate, Outcome, Task, Work
 CORES_FOR_PARALLEL = 8
 RETEST_S = 5.0
 CEILINGS_S = 60.0
+NEEDED_S = 120.0
 """A device that is well answers a small question within milliseconds."""
 CONTEXT_BYTES = 700 << 20
 """What a CUDA context with torch's kernels takes of a GPU's memory, generously."""
@@ -53,6 +54,7 @@ class Bench:
         self._count = 0
         self.task_sha: str | None = None
         self._ceilings: dict[str, Any] | None = None
+        self._needed_us: float | None = None
 
     # ── the judge ─────────────────────────────────────────────────────────────────────────────────
 
@@ -85,6 +87,14 @@ class Bench:
         reply = self._ask_judge({"op": "ceilings", "threads": len(self._place.lane)}, CEILINGS_S)
         found: dict[str, Any] | None = reply.get("ceilings")
         return found
+
+    def needed_us(self) -> float | None:
+        """Microseconds that any right candidate needs for memory, on a GPU; None where the judge cannot say."""
+        if self._judge is None:
+            return None
+        if self._needed_us is None:
+            self._needed_us = self._ask_judge({"op": "needed"}, NEEDED_S).get("us")
+        return self._needed_us
 
     def _ask_judge(
         self, message: dict[str, Any], timeout: float, fds: tuple[int, ...] = (), quiet: bool = False
@@ -290,4 +300,4 @@ class Bench:
         self._spare.clear()
         if self._judge is not None:
             self._judge.close()
-        self._judge, self.task_sha = None, None
+        self._judge, self.task_sha, self._needed_us = None, None, None

@@ -18,12 +18,13 @@ from .ceilings import ceilings
 from .channel import Channel, ChannelClosed
 from .check import Checker
 from .control import Control
+from .copying import copy_bytes_per_us
 from .profiling import believable
 from .random_tasks import EvalMode, check_random
 from .reference import BadTask, Reference, first_line
 from .session import Deadlines, RunnerFailure, Session, total_bytes
 from .timed_outputs import verify_timed
-from .traffic import traffic_of
+from .traffic import needed_us, traffic_of
 from .work import work_of
 
 SMALL_BYTES = 4 << 20
@@ -40,6 +41,7 @@ OPERATIONS = (
     "prepare",
     "profile",
     "slope",
+    "needed",
     "block",
     "verify_timed",
     "observe",
@@ -96,9 +98,10 @@ class Judge:
         self._facts = audit(self._reference)
         if self._facts.random:
             self._eval_mode = EvalMode.learn(self._reference)
+        self._traffic = traffic_of(self._facts, self._driver, lambda: copy_bytes_per_us(self._device))
         facts = {
             **dataclasses.asdict(self._facts),
-            **traffic_of(self._reference, self._facts, self._driver),
+            **self._traffic,
             "work": work_of(self._reference, self._facts),
         }
         return {"facts": facts, "oracle": self._reference.oracle_place}
@@ -192,6 +195,12 @@ class Judge:
         told = session.ask("profile", 60.0 + session.deadlines.call_s, "a call under the profiler")
         streams = told.get("streams")
         return {"streams": streams if isinstance(streams, int) else 1, "profile": believable(told.get("profile"))}
+
+    def needed(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """What moving the bytes takes at the least that any right candidate must move, on a GPU."""
+        bandwidth = self._traffic["copy_bytes_per_us"]
+        assert bandwidth
+        return {"us": needed_us(self._reference, self._facts, self._driver, bandwidth)}
 
     def slope(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """The judge's own figure for a short call on a GPU, without the runner's clock."""

@@ -7,14 +7,13 @@ the largest of a window and references without a gradient count nothing, and nei
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from . import state
 from .audit import Facts
-from .copying import copy_bytes_per_us
 from .reference import Reference
 from .tensors import leaves, map_leaves
 from .trials import Inputs
@@ -25,17 +24,24 @@ MATTERS = 1e-6
 """Of the largest gradient: below it a kernel may leave an element out and still be right."""
 
 
-def traffic_of(reference: Reference, facts: Facts, driver: Any | None) -> dict[str, float | None]:
-    """The bandwidth of a GPU's memory, and what it means for a call of this task; nothing on a CPU, whose caches hold
-    the inputs. `least_us` is None where all that is moved fits into the cache, and for random tasks."""
+def traffic_of(facts: Facts, driver: Any | None, bandwidth: Callable[[], float]) -> dict[str, float | None]:
+    """The `bandwidth` of a GPU's memory, bytes in a microsecond, and what it means for a call of this task; nothing on
+    a CPU, whose caches hold the inputs. `whole_us`: for all that comes in and goes out; None where that fits into the
+    cache, and for random tasks."""
     if driver is None:
         return {}
-    cache, bandwidth = driver.attributes.l2_bytes, copy_bytes_per_us(reference.device)
-    if facts.random or facts.input_bytes + facts.output_bytes <= cache:
-        return {"copy_bytes_per_us": bandwidth, "least_us": None}
+    cache, measured = driver.attributes.l2_bytes, bandwidth()
+    moved = facts.input_bytes + facts.output_bytes
+    is_bound = not facts.random and moved > cache
+    return {"copy_bytes_per_us": measured, "whole_us": least_us(moved, cache, measured) if is_bound else None}
+
+
+def needed_us(reference: Reference, facts: Facts, driver: Any, bandwidth: float) -> float:
+    """Microseconds for what any right candidate must move: at most `whole_us`. The first gradient of a process takes
+    seconds on a GPU, so that this is for candidates that are faster than moving everything."""
     needed = needed_bytes(reference, reference.draw(), facts.output_bytes)
     torch.cuda.empty_cache()  # what a gradient took is better left to the runners
-    return {"copy_bytes_per_us": bandwidth, "least_us": least_us(needed, cache, bandwidth)}
+    return least_us(needed, driver.attributes.l2_bytes, bandwidth)
 
 
 def least_us(needed: int, cache_bytes: int, bytes_per_us: float) -> float:
