@@ -217,11 +217,22 @@ def test_a_terminal_that_knows_no_umlaut(tmp_path: Path) -> None:
     assert done.returncode == 0 and not done.stderr and "gr??e" in done.stdout
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-", "| true", ">/dev/full"])
-def test_streams_that_nobody_holds_open(tmp_path: Path, closed: str) -> None:
+def test_streams_that_nobody_holds_open(tmp_path: Path, closed: str, unbuffered: str) -> None:
     done = subprocess.run(
         f"set -o pipefail; {sys.executable} -m cuda_l1.cli tasks show pooling_chain {closed}",
         shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, text=True, timeout=100,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
     )  # fmt: skip
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
     assert done.returncode == (3 if closed == ">/dev/full" else 0), done.stderr
+
+
+def test_help_that_nobody_reads_to_the_end(tmp_path: Path) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m cuda_l1.cli optimize --help | true",
+        shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, text=True, timeout=100,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+    )  # fmt: skip
+    assert not done.stderr

@@ -12,8 +12,12 @@ def main() -> None:
     _make_writable()
     try:
         from cuda_l1.cli.app import app
+        from cuda_l1.cli.boundary import let_go_of_stdout
 
-        app()
+        try:
+            app()
+        finally:
+            let_go_of_stdout()  # also behind --help
     except KeyboardInterrupt:
         sys.stderr.write("cuda-l1: interrupted; nothing was begun\n")
         sys.exit(130)

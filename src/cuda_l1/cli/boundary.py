@@ -35,10 +35,20 @@ def command(kept: str) -> Callable[[Callable[P, int | None]], Callable[P, None]]
     return decorate
 
 
+def let_go_of_stdout() -> None:
+    """Where stdout takes nothing more: what Python still holds for it must not raise again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def exit_code(function: Callable[[], int | None], kept: str) -> int:
     """What `function` returns, or the exit code of what it raises, after one line about it."""
     try:
-        return function() or 0
+        code = function() or 0
+        sys.stdout.flush()  # what cannot be written shall not come up at exit only
+        return code
     except CudaL1Error as error:
         Output.error(" ".join(str(error).split()))
         return error.exit_code
@@ -46,9 +56,7 @@ def exit_code(function: Callable[[], int | None], kept: str) -> int:
         Output.error(f"interrupted; {kept}")
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read stdout has left; what Python still holds must not raise again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 0  # whoever read stdout has left
     except ImportError as error:
         if "torch" not in str(error):
             raise
@@ -58,3 +66,5 @@ def exit_code(function: Callable[[], int | None], kept: str) -> int:
         where = f"{error.filename}: " if error.filename else ""
         Output.error(f"{where}{error.strerror or error}")
         return InfrastructureError.exit_code
+    finally:
+        let_go_of_stdout()
