@@ -20,7 +20,7 @@ PROVIDED = (
     "needs transformers",
     "needs datasets",
     "is parquet",
-    "two cores",
+    "needs 2 cores",
 )
 """Words in the reasons for skipping what `.ci/run` provides. GPUs, sandbox rungs and database servers it does not."""
 
@@ -57,6 +57,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """What may take longest is begun first, so that nobody waits for it in the end."""
     usual = float(config.getini("timeout"))
     items.sort(key=lambda item: -max((mark.args[0] for mark in item.iter_markers("timeout")), default=usual))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    needed = max((mark.kwargs.get("cores", 1) for mark in item.iter_markers("alone")), default=1)
+    if len(os.sched_getaffinity(0)) < needed:
+        pytest.skip(f"needs {needed} cores")
 
 
 @pytest.hookimpl(wrapper=True)

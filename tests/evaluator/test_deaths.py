@@ -192,8 +192,7 @@ MEGABYTE = """
 """
 
 
-@pytest.mark.alone
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+@pytest.mark.alone(cores=2)
 def test_two_threads_run_through_the_whole_path(cache_dir):
     """With one thread a fork of a process that has run a parallel region looks well; with two it hangs or spins."""
     lane = tuple(sorted(os.sched_getaffinity(0)))[:2]

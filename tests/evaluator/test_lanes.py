@@ -59,8 +59,7 @@ PYTORCH = """
 """
 
 
-@pytest.mark.alone
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+@pytest.mark.alone(cores=2)
 @pytest.mark.timeout(120)
 def test_two_lanes_judge_at_the_same_time_and_know_each_others_verdicts(cache_dir: str, tmp_path: Path) -> None:
     cores = sorted(os.sched_getaffinity(0))[:2]

@@ -25,6 +25,8 @@ from cuda_l1.types import Outcome
 TASK = task_of(LINEAR)
 EAGER = eager_candidate(TASK)
 CANDIDATE = candidate_of(TASK, "ours", "techniques")
+NOBODY: Any = None
+"""In place of a runner, where figures alone are looked at."""
 COMPILE, GRAPH = candidate_of(TASK, "compile"), candidate_of(TASK, "graph")
 
 
@@ -277,7 +279,7 @@ def test_an_unsteady_machine_excuses_no_lie_beyond_a_factor_of_two():
 
 
 def side(own: list[float], judge: list[float]) -> Side:
-    return Side("x", CANDIDATE, None, samples={"call": own}, judge={"call": judge})  # type: ignore[arg-type]
+    return Side("x", CANDIDATE, NOBODY, samples={"call": own}, judge={"call": judge})
 
 
 def test_a_busy_machine_is_not_taken_for_hidden_work():
@@ -325,7 +327,7 @@ def on_a_gpu(*, opened: int, beside: float, own: float = 300.0, clock: str = "de
     """A side of ten calls; beside its windows lie so many microseconds."""
     times = {"device": [own] * 10, "call": [own] * 10}
     outside = {"device": [beside] * 10, "call": [250.0] * 10}
-    return Side("x", CANDIDATE, None, {}, times, times, outside, opened=opened)  # type: ignore[arg-type]
+    return Side("x", CANDIDATE, NOBODY, {}, times, times, outside, opened=opened)
 
 
 @pytest.mark.parametrize(
@@ -358,7 +360,7 @@ def test_a_host_without_a_free_core_is_no_attack(jitter, severity):
 
 def test_what_lies_beside_the_quick_calls_is_what_counts():
     times, beside = [10.0] * 17 + [300.0] * 3, [500.0] * 17 + [20.0] * 3
-    cheat = Side("x", CANDIDATE, None, {}, {"device": times}, {"device": times}, {"device": beside})  # type: ignore[arg-type]
+    cheat = Side("x", CANDIDATE, NOBODY, {}, {"device": times}, {"device": times}, {"device": beside})
     assert cheat.outside_us("device") == 500.0
 
 
@@ -408,7 +410,9 @@ def test_the_device_clock_is_held_against_what_memory_allows():
     timer = timer_for(bench())
     timer.clocks = ("device",)
     quick, eager = (
-        Side("x", CANDIDATE, None, {"reused": False}, {"device": [us] * 9}, {"device": [us] * 9}, {"device": [0.0] * 9})
+        Side(
+            "x", CANDIDATE, NOBODY, {"reused": False}, {"device": [us] * 9}, {"device": [us] * 9}, {"device": [0.0] * 9}
+        )
         for us in (10.0, 50.0)
     )
     timer.pairs = [PairResult([quick, eager])]

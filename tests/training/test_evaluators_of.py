@@ -111,8 +111,7 @@ def test_meanwhile_this_process_keeps_off_the_lanes(monkeypatch: pytest.MonkeyPa
         assert len(asked) == 2, "there is no other core, or no lane"
 
 
-@pytest.mark.alone
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+@pytest.mark.alone(cores=2)
 def test_every_thread_is_moved_and_comes_back() -> None:
     first, *others = sorted(os.sched_getaffinity(0))
     leave, seen, is_ready = threading.Event(), [], threading.Event()
