@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from threading import Lock
 
 from csv_table import Row, Table
 from cuda_l1.api.places import resolve_device
@@ -41,8 +40,6 @@ COLUMNS = (
     *("detail", *PROVENANCE),
 )
 NOT_TRIED = "not tried"
-_WRITING = Lock()
-"""Some kernels are written by techniques, and what captures a graph is not made for several threads."""
 EXPECTED_S = 30.0
 """A verdict is not begun with less time than this left."""
 AIMS = "Aims: no attack at full credit, no twin and no honest kernel turned away or suspected."
@@ -150,8 +147,7 @@ def row_of(item: Item, evaluator: Evaluator) -> dict[str, object]:
     if RUNGS.index(evaluator.environment.rung) < RUNGS.index(item.rung):
         detail = f"stopped from {item.rung} on; this machine allows {evaluator.environment.rung}"
         return {**common, "outcome": NOT_TRIED, "wrong": None, "detail": detail}
-    with _WRITING:
-        task, candidate = item.material(evaluator.environment)
+    task, candidate = item.material(evaluator.environment)
     evaluation = judge(evaluator, task, candidate, item.protocol)
     timing = evaluation.timing()
     return {

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -156,3 +160,23 @@ def test_attributes_that_are_not_identifiers():
 def _of(name):
     make, example = ZOO[name]
     return make(), example()
+
+
+def test_several_threads_capture_and_nothing_that_others_say_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    saying = threading.Event()
+
+    class Slow(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            sys.stdout.write("what a forward says is for nobody")
+            saying.set()
+            time.sleep(0.05)
+            return torch.relu(x) + 1
+
+    with ThreadPoolExecutor(3) as pool:
+        under_way = [pool.submit(capture, Slow(), (torch.randn(4),)) for _ in range(3)]
+        assert saying.wait(30.0)
+        sys.stderr.write("a line of progress\n")
+        texts = {tuple(print_forward(each.result())) for each in under_way}
+    assert len(texts) == 1
+    said = capsys.readouterr()
+    assert said.err == "a line of progress\n" and said.out == ""

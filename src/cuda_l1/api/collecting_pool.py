@@ -19,7 +19,7 @@ from cuda_l1.types import Candidate, Record, Task
 
 
 class InTurn:
-    """A proposer that writes while no other does: what captures a graph is not made for several threads."""
+    """A proposer for several threads: it writes for one at a time, since proposers are made for one."""
 
     def __init__(self, proposer: Proposer, turn: Lock) -> None:
         self.name, self._proposer, self._turn = proposer.name, proposer, turn

@@ -22,9 +22,8 @@ from cuda_l1.types import Candidate, Outcome, Task, Work
 
 CORES_FOR_PARALLEL = 8
 RETEST_S = 5.0
-CEILINGS_S = 60.0
-NEEDED_S = 120.0
 """A device that is well answers a small question within milliseconds."""
+CEILINGS_S, NEEDED_S = 60.0, 120.0
 CONTEXT_BYTES = 700 << 20
 """What a CUDA context with torch's kernels takes of a GPU's memory, generously."""
 

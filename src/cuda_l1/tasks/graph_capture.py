@@ -11,11 +11,12 @@ import inspect
 import keyword
 import logging
 import operator
-import os
 import re
+import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from cuda_l1.errors import TaskError
 
@@ -29,6 +30,8 @@ _ASSERTIONS = frozenset(
     | {"aten::sym_constrain_range"}
 )
 
+_ONE_AT_A_TIME = threading.Lock()
+"""torch's tracing, Python's warnings and what is redirected are the process's, not a thread's."""
 _OTHER_RETURN = "forward returns a {kind}; wrap the module so that it returns a tensor, tuple, list or dict"
 
 
@@ -53,7 +56,7 @@ def capture(
     import torch
 
     try:
-        with torch.no_grad(), _quiet(), warnings.catch_warnings(record=True) as caught:
+        with torch.no_grad(), _ONE_AT_A_TIME, _quiet(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             exported = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
     except Exception as error:  # the module's own forward runs in here and may raise anything
@@ -62,10 +65,24 @@ def capture(
     return _Flattener(exported).build(_names_of(module, args))
 
 
+class _ForOthers:
+    """A stream that takes nothing from the thread that made it; what other threads say goes where it went before."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._silent = stream, threading.get_ident()
+
+    def write(self, text: str) -> int:
+        return len(text) if threading.get_ident() == self._silent else self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Keep torch's pages about a failed trace off the terminal: the error's first line says it."""
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere), contextlib.redirect_stdout(nowhere):
+    out, err = _ForOthers(sys.stdout), _ForOthers(sys.stderr)
+    with contextlib.redirect_stderr(err), contextlib.redirect_stdout(out):
         logging.disable(logging.ERROR)
         try:
             yield
