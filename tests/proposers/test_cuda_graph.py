@@ -45,6 +45,8 @@ CAPTURED = {
     "recurrence": make_task("h = x[0]\nfor t in range(3):\n    h = (h + x[t]).tanh()\nreturn h", ROW),
     "view": make_task("return x.t()", ROW),
 }
+NOT_LIFTED = ("written_argument", "view")
+"""Of these Inductor's code is not lifted: it writes to an argument, and there is none."""
 REFUSED = {
     "identity": make_task("return x", ROW),
     "two_arguments_back": make_task("return x, y", f"{ROW}, {ROW}", args="x, y"),
@@ -207,8 +209,9 @@ def test_a_forward_that_assigns_attributes_is_an_error_not_a_stale_answer(
 @pytest.mark.parametrize("name", CAPTURED)
 def test_on_a_gpu_replays_compute_what_the_reference_does(name: str, techniques: tuple[str, ...]) -> None:
     built = build(CAPTURED[name], techniques, "cuda")
-    if built is None and "inductor" in techniques:
-        pytest.skip("Inductor does not apply here")
+    if name in NOT_LIFTED and "inductor" in techniques:
+        assert built is None
+        return
     assert built is not None
     # Eager attention itself reads 16 bytes at a time: an odd offset is a misaligned address in it.
     hold_to_reference(built.source, offset=4 if name == "attention" else 1)

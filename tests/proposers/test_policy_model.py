@@ -99,6 +99,18 @@ def test_a_reply_ends_at_its_end_token_or_says_that_it_was_cut(tmp_path: Path) -
         assert (one.tokens_out == 64) == (one.finish_reason == "length")
 
 
+def test_an_attention_that_plans_for_each_length_is_not_used_while_writing(folder: Path) -> None:
+    was, found = torch.backends.cuda.cudnn_sdp_enabled(), []
+
+    def look() -> bool:
+        found.append(torch.backends.cuda.cudnn_sdp_enabled())
+        return False
+
+    policy(folder).generate(PROMPTS, [1, 2, 3], is_over=look)
+    assert found and not any(found)
+    assert torch.backends.cuda.cudnn_sdp_enabled() == was
+
+
 def test_what_is_not_at_its_end_when_the_time_is_over_is_none(folder: Path) -> None:
     calls = iter(range(1000))
     assert policy(folder).generate(PROMPTS, [1, 2, 3], is_over=lambda: next(calls) >= 4) == [None] * 3

@@ -16,7 +16,7 @@ from transformers import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cuda_l1.errors import UsageError
-from cuda_l1.proposers.policy.policy import return_memory
+from cuda_l1.proposers.policy.policy import any_length, return_memory
 from cuda_l1.training.processes import Processes
 from cuda_l1.training.step_time import StepTime
 
@@ -82,7 +82,10 @@ class ReplyingTrainer(GRPOTrainer):
         chances: list[Any] = []
         for start in range(0, len(prompt_ids), at_a_time):
             part = prompt_ids[start : start + at_a_time]
-            with self.accelerator.autocast():  # weights are cast once for all tokens, not for each one anew
+            with (
+                self.accelerator.autocast(),
+                any_length(),
+            ):  # weights are cast once for all tokens, not for each one anew
                 written, known = super()._generate_single_turn(
                     part, images, multimodal_fields, num_generations, **others
                 )

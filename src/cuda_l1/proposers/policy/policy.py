@@ -95,7 +95,7 @@ class Policy:
 
         try:
             ends = sorted(_end_tokens(self._model, self._tokenizer))
-            with torch.inference_mode(), _as_it_is(self._model):
+            with torch.inference_mode(), _as_it_is(self._model), any_length():
                 return self._generate(prompts, seeds, ends, is_over)
         except torch.OutOfMemoryError as error:
             raise InfrastructureError(
@@ -171,6 +171,13 @@ def _parted(text: str, marks: Sequence[str]) -> str:
     for mark in marks:
         text = text.replace(mark, f"{mark[0]} {mark[1:]}")
     return text
+
+
+def any_length() -> contextlib.AbstractContextManager[None]:
+    """Without cuDNN's attention, which makes a plan for each new length: 50 ms of an H100's host for each token."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
 def return_memory() -> None:
