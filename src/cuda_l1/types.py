@@ -313,6 +313,47 @@ class CallProfile(Frozen):
     """On a CPU: spent in no operator of torch's, so in Python and in code of the candidate's own."""
 
 
+class KernelCounters(Frozen):
+    """A kernel within one call, by Nsight Compute: of the longest of its launches, each of which began with cold
+    caches. A figure that the tool does not have is null."""
+
+    name: str
+    """Of its function, without arguments."""
+    launches: int = Field(ge=1)
+    us: float = Field(ge=0)
+    """All its launches together."""
+    compute_pct: float | None = None
+    """Of what the multiprocessors can do at most."""
+    memory_pct: float | None = None
+    """Of what the busiest part of the memory system (caches, device memory) can do at most."""
+    read_bytes: float | None = None
+    """From device memory."""
+    written_bytes: float | None = None
+    l2_hit_pct: float | None = None
+    occupancy_pct: float | None = None
+    """Warps on a multiprocessor of those that it has room for, while it works."""
+    occupancy_limit_pct: float | None = None
+    """What registers, shared memory and the size of blocks allow."""
+    registers: float | None = None
+    """Of a thread."""
+    shared_bytes: float | None = None
+    """Of a block."""
+    waves: float | None = None
+    """Blocks over those that the GPU holds at a time."""
+    stall: str | None = None
+    """What warps wait for most, as the tool calls it: `long_scoreboard` is an answer of the memory's, ..."""
+
+
+class Counters(Frozen):
+    """Hardware counters of one untimed call, or why there are none: told from the candidate's side of the wall, so they
+    are shown and decide nothing."""
+
+    kernels: tuple[KernelCounters, ...] = ()
+    """The longest first, at most six."""
+    missing: str = ""
+    """One line; empty where there are some."""
+
+
 class TaskAudit(Frozen):
     """What the judge says of a task before any candidate: may its verdicts be trusted, and how is it judged?"""
 
@@ -389,12 +430,14 @@ class Evaluation(Frozen):
     """Absent where it was not counted."""
     profile: CallProfile | None = None
     """Absent where nobody asked for one."""
+    counters: Counters | None = None
+    """Absent where nobody asked for them, and on a CPU."""
 
     @model_serializer(mode="wrap")
     def _without_what_is_absent(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A record from before there were these fields keeps its id, which is a hash of what is written."""
         fields: dict[str, Any] = written(self)
-        absent = {name for name in ("work", "profile") if getattr(self, name) is None}
+        absent = {name for name in ("work", "profile", "counters") if getattr(self, name) is None}
         return {name: value for name, value in fields.items() if name not in absent}
 
     @model_validator(mode="after")

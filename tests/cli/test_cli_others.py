@@ -130,7 +130,8 @@ def test_an_archive_that_is_none(run: Run, tmp_path: Path) -> None:
 def test_doctor_says_what_every_lack_costs(run: Run) -> None:
     *checks, summary = lines(run("doctor", "--json"))
     names = [check["name"] for check in checks]
-    assert names == ["Linux", "torch", "GPU", "C++ compiler", "nvcc", "Triton", "sandbox", "disk", "archive"]
+    tools = ["C++ compiler", "nvcc", "Triton", "Nsight Compute"]
+    assert names == ["Linux", "torch", "GPU", *tools, "sandbox", "disk", "archive"]
     for check in checks:
         assert check["present"] != bool(check["costs"] and check["remedy"])
     assert summary["ok"] is True
@@ -142,6 +143,20 @@ def test_doctor_without_a_compiler(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     found = {check.name: check for check in checkup.checkup()}
     assert not found["C++ compiler"].present and "apt install g++" in found["C++ compiler"].remedy
     assert not found["nvcc"].present
+
+
+def test_doctor_names_a_driver_that_keeps_its_counters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tool = tmp_path / "ncu"
+    tool.write_text("#!/bin/sh\necho NVIDIA Nsight Compute Command Line Profiler\necho Version 2025.3.1.0\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(checkup, "DRIVER_SETTINGS", tmp_path / "params")
+    for setting in ("RmProfilingAdminOnly: 0", "RmProfilingAdminOnly: 1"):
+        (tmp_path / "params").write_text(f"ResmanDebugLevel: 4294967295\n{setting}\n")
+        found = {check.name: check for check in checkup.checkup()}["Nsight Compute"]
+        assert found.present == setting.endswith("0")
+    assert "keeps the GPU's counters for administrators" in found.detail
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in found.remedy
 
 
 def test_doctor_without_torch_is_exit_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

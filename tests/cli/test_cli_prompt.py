@@ -15,6 +15,7 @@ from cuda_l1.tasks import load_task
 from cuda_l1.types import (
     Candidate,
     Correctness,
+    Counters,
     Environment,
     Evaluation,
     Origin,
@@ -29,7 +30,9 @@ from cuda_l1.types import (
 Run = Callable[..., Result]
 
 
-def keep(task: Task, text: str, speedup: float | None, place: Environment = PLACE) -> None:
+def keep(
+    task: Task, text: str, speedup: float | None, place: Environment = PLACE, counters: Counters | None = None
+) -> None:
     """A record of a candidate in the archive; without a speed-up one that failed."""
     own = Candidate(task_sha=task.sha, task_id=task.id, source=text, origins=(Origin(proposer="llm"),))
     more: dict[str, object] = {"outcome": Outcome.BUILD_FAILED, "detail": "it lacks a bracket"}
@@ -39,7 +42,7 @@ def keep(task: Task, text: str, speedup: float | None, place: Environment = PLAC
         figures = {"speedup": speedup, "candidate_us": 10.0, "opponent_us": 10.0 * speedup, "pairs": (pair,)}
         timing = Timing.model_validate({"clock": "call", "opponent": "eager", "opponent_id": "e", **figures})
         right = Correctness(trials=(trial,), precision_class="fp32", task_class="fp32")
-        more = {"outcome": Outcome.ACCEPTED, "correctness": right, "timings": (timing,)}
+        more = {"outcome": Outcome.ACCEPTED, "correctness": right, "timings": (timing,), "counters": counters}
     found = Evaluation.model_validate(
         {"candidate_id": own.id, "environment": place, "protocol": "screen", **more}, from_attributes=True
     )
@@ -55,6 +58,14 @@ def test_the_prompt_is_printed_with_its_number_of_tokens(run: Run, reference: Pa
     assert "There is none yet" in result.stdout and "in C++" in result.stdout
     assert not Path(os.environ["CUDA_L1_ARCHIVE"]).exists(), "looking leaves nothing behind"
     assert "tokens (estimate, 3 bytes a token), contrastive@" in result.stderr
+
+
+def test_counters_that_were_asked_for_and_are_not_there_are_a_line(run: Run, reference: Path) -> None:
+    task = load_task(str(reference), device="cpu")
+    keep(task, "class ModelNew: pass\n", 3.0, counters=Counters(missing="Nsight Compute (`ncu`) was not found"))
+    asked = run("prompt", reference, "--device", "cpu", "--profile")
+    assert "no hardware counters of the best variant: Nsight Compute (`ncu`) was not found" in asked.stderr
+    assert "hardware counters" not in run("prompt", reference, "--device", "cpu").stderr
 
 
 def test_what_the_archive_holds_from_this_place_is_shown(run: Run, reference: Path) -> None:

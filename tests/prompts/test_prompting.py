@@ -10,7 +10,7 @@ from cuda_l1.config import PromptSettings
 from cuda_l1.prompts.facts import DeviceFacts, FailedAttempt
 from cuda_l1.prompts.profile import profile_of
 from cuda_l1.prompts.prompting import Prompting
-from cuda_l1.types import CallProfile, Exemplar, HackCase, ProfiledPart, Work
+from cuda_l1.types import CallProfile, Counters, Exemplar, HackCase, KernelCounters, ProfiledPart, Work
 
 GPU = DeviceFacts(device="cuda", name="Test GPU")
 KERNEL = '''import torch
@@ -86,6 +86,23 @@ def test_a_profile_says_where_the_time_of_a_call_goes() -> None:
     assert "profiled: 20.0 us, the kernels" in lines and "profiled: 100.0% in gemm, 1 call" in lines
     nothing = CallProfile(kind="kernels", total_us=0.0)
     assert "profiled" not in profile_of(record(FILE, 4.0, environment=GPU_PLACE, profile=nothing))
+
+
+def test_a_profile_says_what_hardware_counters_show() -> None:
+    busy = KernelCounters(
+        name="copy_rows", launches=2, us=50.0, compute_pct=21.7, memory_pct=91.2, read_bytes=67_112_960.0,
+        occupancy_pct=78.0, occupancy_limit_pct=100.0, registers=32, waves=62.06, stall="long_scoreboard",
+    )  # fmt: skip
+    known = Counters(kernels=(busy, KernelCounters(name="fill", launches=1, us=2.0)))
+    lines = profile_of(record(KERNEL, 4.0, environment=GPU_PLACE, counters=known)).splitlines()
+    assert (
+        "counted: copy_rows, 2 launches, 50.00 us: multiprocessors at 22% of their peak, memory system at 91%, "
+        "6.711e+07 bytes read from device memory, occupancy 78%, at most 100% by its resources, 32 registers, "
+        "62.1 waves of blocks, warps mostly wait for long_scoreboard"
+    ) in lines
+    assert "counted: fill, 1 launch, 2.00 us: no counters" in lines
+    missing = Counters(missing="Nsight Compute (`ncu`) was not found")
+    assert "ncu" not in profile_of(record(KERNEL, 4.0, environment=GPU_PLACE, counters=missing))
 
 
 PTXAS = """ptxas info    : 0 bytes gmem

@@ -106,10 +106,19 @@ def show_prompt(
             raise UsageError(f"--kind repair: the archive holds no failed attempt at {task.name} from this device")
         return Shown(prompting.repair(task, FailedAttempt.of(failed[-1])))
     exemplars = archive.exemplars.draw(task.sha, sampler, seed=seed, environment_key=place.key)
-    return Shown(prompting.render(task, exemplars, []), _elsewhere(task, archive, place.key))
+    prompt = prompting.render(task, exemplars, [])
+    return Shown(prompt, (*_elsewhere(task, archive, place.key), *_uncounted(task, settings, archive, place.key)))
 
 
 def _elsewhere(task: Task, archive: Archive, key: str) -> tuple[str, ...]:
     """A line where other places hold variants of the task: their scores cannot be compared, so none is shown."""
     others = archive.exemplars.elsewhere(task.sha, key)
     return tuple(f"{each.variants} variants measured elsewhere ({each.device_name}) are not shown" for each in others)
+
+
+def _uncounted(task: Task, settings: PromptSettings, archive: Archive, key: str) -> list[str]:
+    """A line where the profile has no hardware counters although somebody asked for them."""
+    fastest = archive.exemplars.draw(task.sha, FASTEST, seed=0, environment_key=key) if settings.profile else []
+    found = [archive.find(each.candidate_id, key, "screen") for each in fastest]
+    asked = [record.evaluation.counters for record in found if record is not None]
+    return [f"no hardware counters of the best variant: {each.missing}" for each in asked if each and each.missing]

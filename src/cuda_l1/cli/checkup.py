@@ -49,6 +49,7 @@ def _checks(archive: str | None) -> Iterator[Check]:
         "nvcc", nvcc(), "candidates that bring CUDA C++ through load_inline cannot build", "install the CUDA toolkit"
     )
     yield _triton()
+    yield _nsight()
     yield _sandbox()
     yield _disk()
     yield _archive(archive)
@@ -147,6 +148,28 @@ def _triton() -> Check:
         return _check("Triton", None, metadata.version("triton"), costs, remedy)
     except metadata.PackageNotFoundError:
         return _check("Triton", "not installed", "", costs, remedy)
+
+
+def _nsight() -> Check:
+    from cuda_l1.evaluator.nsight import find_ncu
+
+    costs = "prompts with a profile name kernels and their times, and no hardware counters"
+    path = find_ncu()
+    if path is None or not _is_for_administrators(DRIVER_SETTINGS):
+        return _tool("Nsight Compute", path, costs, "install NVIDIA's package nsight-compute")
+    reason = "the driver keeps the GPU's counters for administrators, and candidates run without their rights"
+    remedy = "options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d/, then restart"
+    return _check("Nsight Compute", reason, "", costs, remedy)
+
+
+DRIVER_SETTINGS = Path("/proc/driver/nvidia/params")
+
+
+def _is_for_administrators(settings: Path) -> bool:
+    try:
+        return "RmProfilingAdminOnly: 1" in settings.read_text()
+    except OSError:
+        return False
 
 
 def _sandbox() -> Check:

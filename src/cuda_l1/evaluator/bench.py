@@ -15,10 +15,11 @@ from cuda_l1.evaluator.failures import DeviceMemoryShort, Failure, Late
 from cuda_l1.evaluator.guest.channel import Channel
 from cuda_l1.evaluator.guest_files import emptied, put_file
 from cuda_l1.evaluator.judge import Judge
+from cuda_l1.evaluator.nsight import Nsight
 from cuda_l1.evaluator.place import Place
 from cuda_l1.evaluator.processes import Guest, Template
 from cuda_l1.evaluator.templates import Templates
-from cuda_l1.types import Candidate, Outcome, Task, Work
+from cuda_l1.types import Candidate, Counters, Outcome, Task, Work
 
 CORES_FOR_PARALLEL = 8
 RETEST_S = 5.0
@@ -54,6 +55,7 @@ class Bench:
         self.task_sha: str | None = None
         self._ceilings: dict[str, Any] | None = None
         self._needed_us: float | None = None
+        self._nsight = Nsight(templates.plain)
 
     # ── the judge ─────────────────────────────────────────────────────────────────────────────────
 
@@ -289,6 +291,20 @@ class Bench:
             cache=self._cache,
             key=key,
             on_gpu=self._on_gpu,
+        )
+
+    def counters(self, task: Task, candidate: Candidate, limits: Limits) -> Counters:
+        """What hardware counters show of one call of a candidate, or why there are none; raises no Failure. Unused
+        runners are given up for it: they hold memory of the device."""
+        while self._spare:
+            self.release(self._spare.pop())
+        key = self.cache_key(candidate)
+        return self._nsight.counters(
+            task,
+            candidate,
+            mode=self.facts["mode"],
+            limits=limits,
+            prepare=lambda folder: self._cache.copy_to(key, folder),
         )
 
     def close(self) -> None:

@@ -10,9 +10,8 @@ from typing import Any
 
 from cuda_l1.config import Limits, Protocol
 from cuda_l1.evaluator.bench import Bench
-from cuda_l1.evaluator.failures import Failure
+from cuda_l1.evaluator.failures import Failure, one_line
 from cuda_l1.evaluator.pairs import Side
-from cuda_l1.evaluator.stages import one_line
 from cuda_l1.types import CallProfile, Candidate, Clock
 
 BLOCKS = 6

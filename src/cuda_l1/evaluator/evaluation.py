@@ -12,11 +12,11 @@ from typing import Any
 from cuda_l1.config import Limits, Protocol
 from cuda_l1.evaluator.bench import Runner
 from cuda_l1.evaluator.eager import eager_candidate
-from cuda_l1.evaluator.failures import Failure
+from cuda_l1.evaluator.failures import Failure, one_line
 from cuda_l1.evaluator.findings.observed import observed
-from cuda_l1.evaluator.stages import Stages, limits_for, one_line
+from cuda_l1.evaluator.stages import Stages, limits_for
 from cuda_l1.evaluator.timing import Timer
-from cuda_l1.types import CallProfile, Candidate, Correctness, Finding, Outcome, Timing, Trial, Verification
+from cuda_l1.types import CallProfile, Candidate, Correctness, Counters, Finding, Outcome, Timing, Trial, Verification
 
 UNSTABLE = 0.1
 
@@ -36,6 +36,7 @@ class Verdict(Stages):
     _evidence: dict[str, Any] | None = None
     _timer: Timer | None = None
     _peak_bytes: tuple[int | None, int | None] = (None, None)
+    _counted: Counters | None = None
 
     @property
     def protocol_name(self) -> str:
@@ -86,6 +87,9 @@ class Verdict(Stages):
 
         with self._lease(shared=False, on_wait=end_checked), self._stage("time"):
             self._time(checked.pop() if checked else None)  # the timer ends the runner that it is given
+            if self._timer is not None and self._is_looked_into(self._timer):
+                with self._stage("counters"):
+                    self._counted = self.bench.counters(self.task, self.candidate, limits)
 
     def _load_and_check(self, limits: Limits) -> Runner | None:
         """The checked runner where the timer may go on with it. Raises Failure."""
@@ -174,6 +178,13 @@ class Verdict(Stages):
             text = f"two pairs gave {math.exp(first):.2f}x and {math.exp(second):.2f}x; the slower stands"
             self.findings.append(Finding(check="unstable", severity="suspect", evidence=text))
 
+    def _is_looked_into(self, timer: Timer) -> bool:
+        """Whether somebody asked what the kernels of so fast a candidate do."""
+        above = self.protocol.profile_above
+        if self.environment.device == "cpu" or above is None:
+            return False
+        return math.exp(timer.pairs[0].log_ratio(timer.clocks[0], 1)) > above
+
     # ── the conclusion ────────────────────────────────────────────────────────────────────────────
 
     def _timings(self) -> list[Timing]:
@@ -184,6 +195,9 @@ class Verdict(Stages):
 
     def _profile(self) -> CallProfile | None:
         return self._timer.profile if self._timer else None
+
+    def _counters(self) -> Counters | None:
+        return self._counted
 
     def _correctness(self) -> Correctness | None:
         evidence = self._evidence

@@ -36,3 +36,8 @@ def eager_failed(failure: Failure) -> InfrastructureError:
     """Eager has to work wherever it is the opponent: its failure is no candidate's."""
     text = f"the reference itself failed in a runner: {failure.outcome}: {failure.detail}"
     return DeviceMemoryShort(text) if failure.outcome is Outcome.OUT_OF_MEMORY else InfrastructureError(text)
+
+
+def one_line(text: str, limit: int = 500) -> str:
+    """Text of foreign origin as one printable line: no control characters, no lone surrogates."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))[:limit]

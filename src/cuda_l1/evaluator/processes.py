@@ -144,21 +144,23 @@ class Template:
         read_paths: Sequence[Path | str] = (),
         extra_fds: Sequence[int] = (),
         limits: Limits | None = None,
+        loopback: bool = False,
     ) -> Guest:
         """Fork a guest that runs `role` with `spec` (JSON); returns at once, `guest.pid` waits until it is confined.
 
         `channel`: the guest's end of a pair that the caller made (closed here), else a pair is made and the parent's
         end is `guest.channel`. `work_dir`: an existing folder to use and leave, else a fresh one that dies with the
         guest. `environment` adds to the template's. `device="cpu"` hides the GPU. `read_paths` may be read besides the
-        interpreter and the system. `extra_fds` arrive as `spec["fds"]`. The role finds its work directory, as it sees
-        it, in `spec["work_dir"]`.
+        interpreter and the system. `extra_fds` arrive as `spec["fds"]`. `loopback`, at R2 only: its processes may
+        talk to each other through sockets, and to nobody else. The role finds its work directory, as it sees it, in
+        `spec["work_dir"]`.
         """
         self.check()
         ours, theirs = (None, channel) if channel else Channel.pair()
         guest = Guest(self, role, ours, work_dir, limits or Limits())
         control, far_control = Channel.pair()
         guest.attach(control)
-        order = self._order(guest, spec, environment or {}, lane, device or self._settings.device, read_paths)
+        order = self._order(guest, spec, environment or {}, lane, device or self._settings.device, read_paths, loopback)
         try:
             self._channel.send(order, [far_control.fileno(), theirs.fileno(), guest.log.fileno(), *extra_fds])
         except (ChannelClosed, TimeoutError) as error:
@@ -178,6 +180,7 @@ class Template:
         lane: Sequence[int] | None,
         device: str,
         read_paths: Sequence[Path | str],
+        loopback: bool,
     ) -> dict[str, Any]:
         """What the template is told; see `keeper.py`, `life.py` and `sandbox.py` for who reads which part."""
         chosen, limits = self._settings, guest.limits
@@ -201,6 +204,7 @@ class Template:
                 "private_paths": _private_paths(),
                 "device": device,
                 "work_bytes": limits.work_bytes,
+                "loopback": loopback,
             },
         }
 

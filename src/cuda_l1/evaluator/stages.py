@@ -14,10 +14,21 @@ from typing import Any
 
 from cuda_l1.config import Limits
 from cuda_l1.evaluator.bench import Bench
-from cuda_l1.evaluator.failures import Failure, MemoryContested
+from cuda_l1.evaluator.failures import Failure, MemoryContested, one_line
 from cuda_l1.evaluator.findings.static import static_findings
 from cuda_l1.evaluator.lease import DeviceLease
-from cuda_l1.types import CallProfile, Candidate, Correctness, Environment, Evaluation, Finding, Outcome, Task, Timing
+from cuda_l1.types import (
+    CallProfile,
+    Candidate,
+    Correctness,
+    Counters,
+    Environment,
+    Evaluation,
+    Finding,
+    Outcome,
+    Task,
+    Timing,
+)
 
 BASELINE_FACTOR = 10.0
 Progress = Callable[[str], None]
@@ -27,11 +38,6 @@ def limits_for(candidate: Candidate, limits: Limits) -> Limits:
     """Baselines get ten times the deadlines: max-autotune of a large network passes 120 s."""
     baseline = any(origin.proposer == "baselines" for origin in candidate.origins)
     return limits.times(BASELINE_FACTOR) if baseline else limits
-
-
-def one_line(text: str, limit: int = 500) -> str:
-    """Text of foreign origin as one printable line: no control characters, no lone surrogates."""
-    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))[:limit]
 
 
 @dataclass(kw_only=True)
@@ -75,6 +81,10 @@ class Stages(ABC):
 
     def _profile(self) -> CallProfile | None:
         """Where the time of a call goes, where that was asked."""
+        return None
+
+    def _counters(self) -> Counters | None:
+        """What hardware counters show of a call, where that was asked."""
         return None
 
     def run(self) -> Evaluation:
@@ -136,6 +146,7 @@ class Stages(ABC):
             stage_s=self._rounded_stages(),
             log=self.log[-4000:],
             profile=self._profile(),
+            counters=self._counters(),
         )
 
     def _rounded_stages(self) -> dict[str, float]:

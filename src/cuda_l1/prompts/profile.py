@@ -1,5 +1,5 @@
-"""A summary of the best variant for a prompt: what its verdict measured, where a profiler says that its time goes, and
-what its text shows. Nothing is run."""
+"""A summary of the best variant for a prompt: what its verdict measured, where a profiler says that its time goes, what
+hardware counters show of its kernels, and what its text shows. Nothing is run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from cuda_l1.prompts.python_text import tree_of
-from cuda_l1.types import CallProfile, Candidate, Evaluation, Record
+from cuda_l1.types import CallProfile, Candidate, Evaluation, KernelCounters, Record
 
 MOST_NAMES = 12
 _KERNEL = re.compile(
@@ -39,7 +39,29 @@ def profile_of(record: Record) -> str:
     its record has a profile of them, else what a compiler printed of them; kernels and calls as its text has them."""
     found = record.evaluation
     parts = _profiled(found.profile) if found.profile and found.profile.total_us > 0 else _compiled(found.log)
-    return "\n".join([*_measured(found), *parts, *_written(record.candidate)])
+    counted = [_counted(kernel) for kernel in found.counters.kernels] if found.counters else []
+    return "\n".join([*_measured(found), *parts, *counted, *_written(record.candidate)])
+
+
+_COUNTED = {
+    "compute_pct": "multiprocessors at {:.0f}% of their peak",
+    "memory_pct": "memory system at {:.0f}%",
+    "read_bytes": "{:.4g} bytes read from device memory",
+    "written_bytes": "{:.4g} written",
+    "l2_hit_pct": "{:.0f}% of L2 accesses hit",
+    "occupancy_pct": "occupancy {:.0f}%",
+    "occupancy_limit_pct": "at most {:.0f}% by its resources",
+    "registers": "{:.0f} registers",
+    "shared_bytes": "{:.0f} bytes of shared memory",
+    "waves": "{:.3g} waves of blocks",
+    "stall": "warps mostly wait for {}",
+}
+
+
+def _counted(kernel: KernelCounters) -> str:
+    said = [text.format(value) for name, text in _COUNTED.items() if (value := getattr(kernel, name)) is not None]
+    launches = f"{kernel.launches} launch{'es' * (kernel.launches != 1)}"
+    return f"counted: {kernel.name}, {launches}, {kernel.us:.2f} us: {', '.join(said) or 'no counters'}"
 
 
 def _measured(found: Evaluation) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from wall_support import ROLES, eventually
 
+from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator.environment import guest_environment
 from cuda_l1.evaluator.guest import sandbox
 from cuda_l1.evaluator.processes import Template
@@ -142,6 +143,58 @@ def test_a_listener_of_ours_is_not_reached(confined, ask):
 def test_socket_pairs_work_but_cannot_be_aimed(confined, ask):
     assert "got" in ask(confined, attempt("(lambda pair: pair[0].send(b'x'))(socket.socketpair())"))
     assert "error" in ask(confined, attempt("socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)"))
+
+
+TALKS = """
+    import os, socket
+    server = socket.create_server(("127.0.0.1", 0))
+    ours = socket.create_connection(server.getsockname())
+    ours.sendall(b"hello")
+    local = socket.socket(socket.AF_UNIX)
+    local.bind("own"), local.listen()
+    socket.socket(socket.AF_UNIX).connect("own")
+    refused = []
+    for family, place in spec["outside"]:
+        try:
+            socket.socket(family).connect(tuple(place) if isinstance(place, list) else place)
+        except OSError as error:
+            refused.append(type(error).__name__)
+    for family, kind in ((socket.AF_PACKET, socket.SOCK_RAW), (socket.AF_NETLINK, socket.SOCK_RAW)):
+        try:
+            socket.socket(family, kind)
+        except PermissionError:
+            refused.append("no such family")
+    channel.send({"heard": server.accept()[0].recv(9).decode(), "refused": refused})
+"""
+
+
+def test_a_guest_with_a_loopback_talks_to_itself_and_to_nobody_else(templates, run, ask, tmp_path):
+    """Sockets lie in many places: none outside may be in sight, save where only programs lie."""
+    folders = [tmp_path, *(Path(each) for each in ("/run", "/var/lib", "/srv") if os.access(each, os.W_OK))]
+    paths = [str(folder / f"cuda-l1-test-{os.getpid()}") for folder in folders]
+    listeners = []
+    try:
+        for path in paths:
+            listeners.append(socket.socket(socket.AF_UNIX))
+            listeners[-1].bind(path)
+            listeners[-1].listen()
+            os.chmod(path, 0o777)
+        listeners.append(socket.create_server(("127.0.0.1", 0)))
+        abstract = f"\0cuda-l1-test-{os.getpid()}"
+        listeners.append(socket.socket(socket.AF_UNIX))
+        listeners[-1].bind(abstract)
+        listeners[-1].listen()
+        outside = [*((1, path) for path in [*paths, abstract]), (2, list(listeners[-2].getsockname()))]
+        answer = ask(templates("R2"), TALKS, spec={"outside": outside}, loopback=True)
+    finally:
+        for listener in listeners:
+            listener.close()
+        for path in paths:
+            Path(path).unlink(missing_ok=True)
+    assert answer["heard"] == "hello"
+    assert len(answer["refused"]) == len(outside) + 2
+    with pytest.raises(InfrastructureError, match="sockets of its own are for a guest at R2"):
+        run(templates("R1"), TALKS, loopback=True).wait_until_started()
 
 
 REFUSED_CALLS = {

@@ -22,11 +22,12 @@ def verdict(
     only_signal: int | None = None,
     audit: int | None = None,
     cuda: bool = False,
+    loopback: bool = False,
 ) -> int:
     """What the filter answers: ALLOW, or the errno of a refusal."""
     wide = [value & (1 << 64) - 1 for value in (*arguments, 0, 0, 0, 0, 0, 0)[:6]]
     data = struct.pack("<IIQ6Q", number, AUDIT[machine] if audit is None else audit, 0, *wide)
-    program = seccomp.program(machine, only_signal, cuda=cuda)
+    program = seccomp.program(machine, only_signal, cuda=cuda, loopback=loopback)
     place = accumulator = 0
     while True:
         code, if_true, if_false, constant = program[place]
@@ -110,6 +111,22 @@ def test_the_driver_may_listen_locally_and_nobody_may_connect(machine):
     for name in ("bind", "listen"):
         assert verdict(machine, number_of(machine, name), 3, cuda=True) == ALLOW
     assert verdict(machine, connected, 3, cuda=True) == errno.EPERM
+
+
+def test_with_a_loopback_sockets_of_three_families_connect(machine):
+    made = number_of(machine, "socket")
+    for family, answer in (
+        (1, ALLOW),
+        (2, ALLOW),
+        (10, ALLOW),
+        (16, errno.EPERM),
+        (17, errno.EPERM),
+        (38, errno.EPERM),
+    ):
+        assert verdict(machine, made, family, 1, cuda=True, loopback=True) == answer
+    for name in ("connect", "bind", "listen", "accept4"):
+        assert verdict(machine, number_of(machine, name), 3, cuda=True, loopback=True) == ALLOW
+    assert verdict(machine, number_of(machine, "ptrace"), 0, cuda=True, loopback=True) == errno.EPERM
 
 
 def test_prctl_all_but_outliving_the_keeper(machine):

@@ -40,13 +40,19 @@ def abi() -> int:
     return syscall("Landlock", _CREATE, None, 0, 1)
 
 
-def restrict(rules: Iterable[tuple[str, int]], version: int) -> None:
+def restrict(rules: Iterable[tuple[str, int]], version: int, *, network: bool = False) -> None:
     """Confine this thread and its children to `rules`, pairs of a path and its rights (`READ`, `WORK`, ...).
+
+    `network`: TCP is left alone, for a guest whose network holds nothing but itself.
 
     Needs no_new_privs or CAP_SYS_ADMIN. A path that does not exist is left out.
     """
     known = (1 << max(bits for since, bits in _FIRST_ABI_OF_BITS if version >= since)) - 1
-    fields = [known, *([_ALL_NETWORK] if version >= 4 else []), *([_ALL_SCOPES] if version >= 6 else [])]
+    fields = [
+        known,
+        *([0 if network else _ALL_NETWORK] if version >= 4 else []),
+        *([_ALL_SCOPES] if version >= 6 else []),
+    ]
     attributes = ctypes.create_string_buffer(struct.pack(f"{len(fields)}Q", *fields), 8 * len(fields))
     ruleset = syscall("Landlock rule set", _CREATE, attributes, len(attributes), 0)
     try:

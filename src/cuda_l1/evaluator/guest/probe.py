@@ -82,7 +82,7 @@ def _try_rung(rung: str) -> dict[str, Any]:
         "read_paths": [],
         "device": "cpu",
     }
-    order |= {"work_bytes": 1 << 20, "private_paths": []}
+    order |= {"work_bytes": 1 << 20, "private_paths": [], "loopback": False}
 
     def attempt() -> dict[str, Any]:
         sandbox.prepare(order)

@@ -6,7 +6,8 @@
 
 `prepare` runs in the keeper, `enter` in the guest. A sandbox order is a JSON object:
 `rung`, `work_dir` (path on the host), `mount_at` (where R2 shows it), `read_paths`, `private_paths` (never readable as
-a whole, whatever `sys.path` says), `device` (`cpu` hides the GPU), `work_bytes`.
+a whole, whatever `sys.path` says), `device` (`cpu` hides the GPU), `work_bytes`, `loopback` (R2 only: its processes may
+talk to each other through sockets; it sees no file that could be somebody else's).
 """
 
 from __future__ import annotations
@@ -48,12 +49,14 @@ def enter(order: dict[str, Any]) -> dict[str, Any]:
     """
     if order["rung"] == "R0":
         return {"uid": os.getuid()}
-    work_dir = order["work_dir"]
+    work_dir, loopback = order["work_dir"], order["loopback"]
+    if loopback and order["rung"] != "R2":
+        raise OSError("sockets of its own are for a guest at R2")
     readable = [*software_paths(order["private_paths"]), *order["read_paths"]]
     devices = gpu_devices() if order["device"] == "cuda" else []
     shared = []
     if order["rung"] == "R2":
-        namespaces.complete(work_dir, order["mount_at"], readable, order["work_bytes"])
+        namespaces.complete(work_dir, order["mount_at"], readable, order["work_bytes"], loopback=loopback)
         work_dir = order["mount_at"]
         shared = ["/dev/shm"]
     to_nobody = (
@@ -63,6 +66,7 @@ def enter(order: dict[str, Any]) -> dict[str, Any]:
     )
     privileges.drop_capabilities(nobody_gets=work_dir if to_nobody else None)
     no_new_privileges()
+    own = "/proc" if loopback else f"/proc/{os.getpid()}"
     version = landlock.abi()
     if version < landlock.NEEDED_ABI:
         raise OSError(f"Landlock ABI {version} is too old, {landlock.NEEDED_ABI} is needed")
@@ -72,13 +76,17 @@ def enter(order: dict[str, Any]) -> dict[str, Any]:
             ("/dev", landlock.LIST),
             *((path, landlock.DEVICE) for path in (*_PLAIN_DEVICES, *devices)),
             *((path, landlock.WORK) for path in (work_dir, *shared)),
-            *([(f"/proc/{os.getpid()}", landlock.OWN_PROCESS)] if order["device"] == "cuda" else []),
+            # With a /proc of its own, a guest of several processes may let each name its threads.
+            *([(own, landlock.OWN_PROCESS)] if order["device"] == "cuda" else []),
         ],
         version,
+        network=loopback,
     )
     own_pids = order["rung"] == "R2"
     seccomp.restrict(
-        confine_signals=not own_pids and version < landlock.SCOPED_SIGNALS_ABI, cuda=order["device"] == "cuda"
+        confine_signals=not own_pids and version < landlock.SCOPED_SIGNALS_ABI,
+        cuda=order["device"] == "cuda",
+        loopback=loopback,
     )
     return {"uid": os.getuid()}
 

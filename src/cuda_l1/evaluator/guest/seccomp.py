@@ -99,7 +99,8 @@ _NUMBERS = {  # name: (x86-64, aarch64); None where the architecture has no such
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")  # callers know how to do without
 _CONDITIONAL = ("socketpair", "clone", "prctl", "prlimit64", "seccomp", "fcntl")
 _CUDA_CALLS = ("socket", "bind", "listen")
-_AF_UNIX = 1
+_LOOPBACK_CALLS = ("socket", "connect", "bind", "listen", "accept", "accept4")
+_AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
 
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column of the table, AUDIT_ARCH
@@ -118,15 +119,17 @@ _AT_NUMBER, _AT_ARCHITECTURE, _AT_ARGUMENTS = 0, 4, 16
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
 
 
-def restrict(*, confine_signals: bool, cuda: bool = False) -> None:
+def restrict(*, confine_signals: bool, cuda: bool = False, loopback: bool = False) -> None:
     """Install the filter for this thread and its children. Needs no_new_privs.
 
     `confine_signals`: allow signals to this process itself only, for kernels where Landlock cannot scope them; a
     guest's children then cannot be signalled by it either. `cuda`: the driver's `cuInit` makes a local socket and
-    listens on it, and fails when it cannot; connecting stays refused. Raises `OSError` when the kernel or the
-    architecture has no such filter.
+    listens on it, and fails when it cannot; connecting stays refused. `loopback`: local and internet sockets, for a
+    guest that sees no network and no socket but its own. Raises `OSError` when the kernel or the architecture has no
+    such filter.
     """
-    instructions = program(platform.machine(), os.getpid() if confine_signals else None, cuda=cuda)
+    signals = os.getpid() if confine_signals else None
+    instructions = program(platform.machine(), signals, cuda=cuda, loopback=loopback)
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
     buffer = ctypes.create_string_buffer(code, len(code))
     header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(instructions), ctypes.addressof(buffer)), 16)
@@ -135,7 +138,7 @@ def restrict(*, confine_signals: bool, cuda: bool = False) -> None:
     syscall("seccomp", _NUMBERS["seccomp"][column] or 0, _SET_MODE_FILTER, _SPEC_ALLOW, header)
 
 
-def program(machine: str, only_signal: int | None, *, cuda: bool = False) -> list[Instruction]:
+def program(machine: str, only_signal: int | None, *, cuda: bool = False, loopback: bool = False) -> list[Instruction]:
     """The filter in BPF; `only_signal` is the process id that may be signalled, None for any."""
     if machine not in _ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no system-call filter for {machine}")
@@ -152,7 +155,13 @@ def program(machine: str, only_signal: int | None, *, cuda: bool = False) -> lis
     for name, number in numbers.items():
         if number is None:
             continue
-        steps += _when(number, _cuda_rule(name) if cuda and name in _CUDA_CALLS else _rule(name, only_signal))
+        if loopback and name in _LOOPBACK_CALLS:
+            rule = _loopback_rule(name)
+        elif cuda and name in _CUDA_CALLS:
+            rule = _cuda_rule(name)
+        else:
+            rule = _rule(name, only_signal)
+        steps += _when(number, rule)
     return [*steps, (_RETURN, 0, 0, _ALLOW)]
 
 
@@ -162,6 +171,11 @@ def _cuda_rule(name: str) -> list[Instruction]:
         return []
     local = [_argument(0), (_EQUAL, 1, 0, _AF_UNIX), _refuse(errno.EPERM)]
     return [*local, *_connected_kind()]
+
+
+def _loopback_rule(name: str) -> list[Instruction]:
+    """Sockets that can reach nothing outside: their guest sees neither a network nor a socket of others."""
+    return [_argument(0), *_among([_AF_UNIX, _AF_INET, _AF_INET6])] if name == "socket" else []
 
 
 def _rule(name: str, only_signal: int | None) -> list[Instruction]:

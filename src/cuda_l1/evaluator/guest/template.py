@@ -25,7 +25,7 @@ from typing import Any
 from . import keeper
 from .channel import MAX_FDS, Channel, ChannelClosed
 
-ROLES = ("judge", "runner", "build", "footprint")
+ROLES = ("judge", "runner", "build", "footprint", "counters")
 BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from guest import template; del sys.path[0]; template.main()"
 _LIGHT_MODULES = (
     "ast",
