@@ -191,9 +191,13 @@ class ReviewerSettings(Frozen):
     """A language model that is asked about a jump in speed-up."""
 
     url: str
-    """Base URL of an OpenAI-compatible endpoint, e.g. `http://localhost:8000/v1`; its key is in $OPENAI_API_KEY."""
+    """Base URL of an OpenAI-compatible endpoint, e.g. `http://localhost:8000/v1`."""
     model: str | None = None
     """Default: the only one that the endpoint serves."""
+    key_file: str | None = None
+    """A file whose first line is the key."""
+    key_env: str | None = None
+    """The environment's variable that holds the key; with neither as for a `ModelSettings`."""
     timeout_s: float = Field(300.0, gt=0)
     """How long one opinion may take, further attempts included; a search gives it no more than its budget can spare."""
 

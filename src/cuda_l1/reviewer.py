@@ -10,7 +10,8 @@ import secrets
 from collections.abc import Sequence
 
 from cuda_l1.config import ReviewerSettings
-from cuda_l1.endpoint import Endpoint, one_line
+from cuda_l1.endpoint import Endpoint, key_for, one_line
+from cuda_l1.endpoint.keys import NO_KEY
 from cuda_l1.errors import EndpointError
 from cuda_l1.prompts.review import Answer, parse_review, render_review
 from cuda_l1.types import Candidate, Evaluation, Finding, HackCase, Task
@@ -24,13 +25,16 @@ OPINIONS = (REVIEW, NO_OPINION)
 EXPLANATION_CHARACTERS = 600
 LINE_CHARACTERS = 120
 NAME_CHARACTERS = 80
+_GIVE_KEY = "--reviewer-key-file FILE gives it one, reviewer_key_file in a recipe"
 
 
 class Reviewer:
     """Asks one model; one that cannot be reached is not asked again."""
 
     def __init__(self, settings: ReviewerSettings) -> None:
-        self._endpoint = Endpoint(settings.url, settings.model)
+        """Raises UsageError where the key that the settings name cannot be read."""
+        self._key = key_for(settings.url, file=settings.key_file, variable=settings.key_env)
+        self._endpoint = Endpoint(settings.url, settings.model, key=self._key)
         self._timeout_s = settings.timeout_s
         self._gone: EndpointError | None = None
 
@@ -66,7 +70,8 @@ class Reviewer:
             answer = parse_review(reply, candidate, fence=fence)
         except EndpointError as error:
             self._gone = error if error.lasting else None
-            return self._no_opinion(str(error), jump)
+            unkeyed = error.kind == "refused" and self._key == NO_KEY
+            return self._no_opinion(f"{error}; {_GIVE_KEY}" if unkeyed else str(error), jump)
         except ValueError as error:
             return self._no_opinion(one_line(error, 200), jump)
         return self._opinion(answer, candidate, jump, cases)

@@ -50,15 +50,14 @@ def series(*heads: str) -> Callable[[Request], str]:
 
 
 @pytest.fixture
-def ask(run: Run, reference: Path) -> Callable[..., Result]:
-    """Runs `optimize` with a model at a server."""
+def ask(run: Run, reference: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs `optimize` with a model at a server that the environment names beside the key."""
 
     def asked(server: LlmServer | str, *words: str, model: str = "m,concurrency=1") -> Result:
         url = server if isinstance(server, str) else server.url
         proposer = () if "--proposer" in words else ("--proposer", "llm")
-        return run(
-            "optimize", reference, "--device", "cpu", *proposer, "--model", model, "--base-url", url, "--json", *words
-        )
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        return run("optimize", reference, "--device", "cpu", *proposer, "--model", model, "--json", *words)
 
     return asked
 
@@ -239,7 +238,7 @@ def keys_at(server: LlmServer) -> set[str]:
     return {headers["authorization"].removeprefix("Bearer ") for headers in server.headers}
 
 
-def test_a_key_goes_to_the_commands_address_alone(ask: Ask) -> None:
+def test_the_key_of_the_environment_goes_to_the_address_of_the_environment_alone(ask: Ask) -> None:
     with serving("no") as here, serving("no") as there:
         own = f"other,url={there.url}"
         result = ask(here, "--model", own, "--budget", "1")
@@ -248,6 +247,24 @@ def test_a_key_goes_to_the_commands_address_alone(ask: Ask) -> None:
         assert "key_env=OPENAI_API_KEY" in line and KEY not in result.stderr
         result = ask(here, "--model", f"{own},key_env=OPENAI_API_KEY", "--budget", "1")
         assert KEY in keys_at(there) and "no key is sent" not in result.stderr
+
+
+def test_an_address_on_the_command_line_gets_a_key_that_was_given_for_it(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("sk-from-a-file\n")
+    with serving("no") as here, serving("no") as there:
+        elsewhere = ("--base-url", there.url, "--budget", "1")
+        result = ask(here, *elsewhere)
+        assert keys_at(there) == {"none"} and not here.headers
+        place = here.url.split("/")[2]
+        assert f"$OPENAI_API_KEY is for {place} alone ($OPENAI_BASE_URL)" in result.stderr and KEY not in result.stderr
+        ask(here, *elsewhere, "--key-file", str(tmp_path / "key"))
+        assert keys_at(there) == {"none", "sk-from-a-file"}
+        ask(here, "--base-url", here.url.replace("/v1", "/v1/"), "--budget", "1")
+        assert keys_at(here) == {KEY}
+    with serving("no", keys=(KEY,)) as wants:
+        result = ask("http://127.0.0.1:9/v1", "--base-url", wants.url)
+    assert result.exit_code == 2 and "wants a key, and none was sent" in result.stderr
+    assert "--key-file FILE those at --base-url" in result.stderr
 
 
 def test_a_key_file_of_the_command_is_for_its_address_or_for_all(
@@ -269,7 +286,7 @@ def test_who_wants_a_key_and_gets_none_says_how_to_give_one(ask: Ask) -> None:
     with serving("yes") as here, serving("yes", keys=(KEY,)) as there:
         result = ask(here, "--model", f"other,url={there.url}")
         assert result.exit_code == 2 and result.stderr.count("\n") == 1, result.stderr
-        assert "wants a key, and none was sent" in result.stderr and "key_file=FILE behind" in result.stderr
+        assert "wants a key, and none was sent" in result.stderr and "key_file=FILE or key_env=" in result.stderr
         result = ask(here, "--model", f"other,url={there.url},key_env=NOT_SET_AT_ALL")
         assert result.exit_code == 2 and "key_env=NOT_SET_AT_ALL: $NOT_SET_AT_ALL is not set" in result.stderr
 
@@ -299,6 +316,7 @@ def test_a_wrong_key_is_said_before_anything_is_measured(ask: Ask) -> None:
     with serving("yes", keys=("another",)) as server:
         result = ask(server)
     assert result.exit_code == 2 and "refuses the key" in result.stderr and result.stderr.count("\n") == 1
+    assert "it is from $OPENAI_API_KEY" in result.stderr
     assert KEY not in result.stderr and not server.asked
 
 

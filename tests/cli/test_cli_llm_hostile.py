@@ -42,7 +42,8 @@ def reply(head: str, *, design: str = "Fuse it.") -> str:
 
 
 def ask(run: Run, reference: Path, server: LlmServer, *words: str) -> Result:
-    to = ("--proposer", "llm", "--model", "m,concurrency=2,timeout_s=5,retries=0", "--base-url", server.url)
+    model = "m,concurrency=2,timeout_s=5,retries=0,key_env=OPENAI_API_KEY"
+    to = ("--proposer", "llm", "--model", model, "--base-url", server.url)
     return run("optimize", reference, "--device", "cpu", "--json", *to, *words)
 
 

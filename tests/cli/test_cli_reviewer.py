@@ -61,6 +61,32 @@ def test_a_suspicion_ends_in_exit_code_1_and_in_the_record(run: Run, reference: 
     assert run("archive", "best").exit_code == 1
 
 
+def test_the_reviewer_gets_the_key_that_is_its_own(
+    run: Run, reference: Path, fast: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def sent(*words: str) -> str:
+        with serving(opinion("no_objection")) as server:
+            for url in (word for word in words if word == "OPENAI_BASE_URL"):
+                monkeypatch.setenv(url, server.url)
+            options = [word for word in words if word != "OPENAI_BASE_URL"]
+            assert evaluate(run, reference, fast, "--fresh", "--reviewer", server.url, *options).exit_code == 0
+            return server.headers[0]["authorization"].removeprefix("Bearer ")
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-another-place")
+    (tmp_path / "key").write_text("sk-the-reviewers\n")
+    assert sent() == "none"
+    assert sent("--reviewer-key-file", str(tmp_path / "key")) == "sk-the-reviewers"
+    assert sent("OPENAI_BASE_URL") == "sk-for-another-place"
+    with serving(opinion("no_objection"), keys=("sk-the-reviewers",)) as server:
+        asked = evaluate(run, reference, fast, "--fresh", "--reviewer", server.url)
+    assert asked.exit_code == 0 and "wants a key, and none was sent" in asked.stderr
+    assert "--reviewer-key-file FILE gives it one" in asked.stderr
+    absent = evaluate(run, reference, fast, "--reviewer", "http://a/v1", "--reviewer-key-file", "absent")
+    assert absent.exit_code == 2 and "key file absent: cannot be read" in absent.stderr
+    alone = evaluate(run, reference, fast, "--reviewer-key-file", str(tmp_path / "key"))
+    assert alone.exit_code == 2 and "--reviewer-key-file" in alone.stderr and "say where it is served" in alone.stderr
+
+
 def test_no_objection_is_told_beside_the_figures(run: Run, reference: Path, fast: Path) -> None:
     with serving(opinion("no_objection", "an honest [/b] kernel")) as server:
         result = evaluate(run, reference, fast, "--reviewer", server.url, "--reviewer-model", "named")

@@ -19,9 +19,10 @@ def ask(url: str, model: str | None = "m", within_s: float = 20.0) -> str:
 
 
 def test_a_question_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    monkeypatch.setenv("OPENAI_API_KEY", "not-for-this-place")
     with serving("an answer") as server:
-        assert ask(server.url) == "an answer"
+        answer = Endpoint(server.url, "m", key="a-key").ask("be brief", "well?", form=FORM, within_s=20)
+        assert answer == "an answer"
         request = server.requests[0]
         assert [m["role"] for m in request["messages"]] == ["system", "user"]
         assert (request["model"], request["temperature"]) == ("m", 0)

@@ -9,15 +9,15 @@ from cuda_l1.api.addresses import check_address
 from cuda_l1.api.inline import parse_inline
 from cuda_l1.config import LlmSettings, ModelSettings
 from cuda_l1.endpoint import KEY_VARIABLE, key_for, place_of
-from cuda_l1.endpoint.keys import NO_KEY, URL_VARIABLE, default_url, has_default_key, is_same_place
+from cuda_l1.endpoint.keys import NO_KEY, URL_VARIABLE, default_url, has_default_key, is_same_place, key_is_for
 from cuda_l1.errors import UsageError
 
-_GIVE_KEY = f"key_file=FILE behind a model's name gives it one, key_env={KEY_VARIABLE} what ${KEY_VARIABLE} holds"
+_GIVE_KEY = f"key_file=FILE or key_env={KEY_VARIABLE} behind a model's name gives it one"
 
 
 def named_models(texts: Sequence[str], base_url: str | None, key_file: str | None) -> tuple[ModelSettings, ...]:
-    """The models of `--model`. The command's key is for the command's address: a model with an address of its own gets
-    it only where that is the same place; and the key file, too, where no model is at the command's address.
+    """The models of `--model`. The command's key file is for the command's address: a model with an address of its own
+    gets it only where that is the same place, or where no model is at the command's address.
 
     Raises UsageError: no address, or a setting that is none.
     """
@@ -26,12 +26,9 @@ def named_models(texts: Sequence[str], base_url: str | None, key_file: str | Non
     models = []
     for text, named in zip(texts, own, strict=True):
         given: dict[str, str | None] = {} if "url" in named else {"url": where}
-        is_here = "url" not in named or (base_url is not None and is_same_place(named["url"], base_url))
-        if not named.keys() & {"key_file", "key_env"}:
-            if key_file and (is_here or where is None):
-                given["key_file"] = key_file
-            elif is_here:
-                given["key_env"] = KEY_VARIABLE
+        is_here = "url" not in named or where is None or is_same_place(named["url"], where)
+        if key_file and is_here and not named.keys() & {"key_file", "key_env"}:
+            given["key_file"] = key_file
         models.append(parse_inline("--model", text, ModelSettings, "name", given=given))
         check_address(f"--model {text}: url" if "url" in named else "--base-url", models[-1].url)
     return tuple(models)
@@ -61,14 +58,14 @@ def advice(model: ModelSettings, key: str) -> str:
         return f"; it is from {f'key file {model.key_file}' if model.key_file else f'${model.key_env or KEY_VARIABLE}'}"
     if model.key_env or has_default_key(model.url):
         return f"; set ${KEY_VARIABLE}, or give --key-file FILE"
-    return f"; {_GIVE_KEY}"
+    return f"; {key_is_for()}; {_GIVE_KEY}, --key-file FILE those at --base-url"
 
 
 def unkeyed(settings: LlmSettings) -> str | None:
-    """A line where there is a key and a model is asked without one, since it is served somewhere else."""
+    """A line where there is a key and a model is asked without one, since the key is for another place."""
     asked = settings.models
     without = [each for each in asked if not (each.key_file or each.key_env or has_default_key(each.url))]
     if not without or not (os.environ.get(KEY_VARIABLE) or any(each.key_file for each in asked)):
         return None
     names = ", ".join(f"{model.name} at {place_of(model.url)}" for model in without)
-    return f"no key is sent to {names}, which has an address of its own; {_GIVE_KEY}"
+    return f"no key is sent to {names}: {key_is_for()}; {_GIVE_KEY}"

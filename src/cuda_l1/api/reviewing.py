@@ -8,6 +8,7 @@ from cuda_l1.api.addresses import check_address
 from cuda_l1.api.searching import roofline_us
 from cuda_l1.archive import Archive
 from cuda_l1.config import ReviewerSettings
+from cuda_l1.endpoint import key_for
 from cuda_l1.errors import UsageError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.reviewer import Reviewer
@@ -17,18 +18,23 @@ from cuda_l1.types import Clock, Task
 
 
 def parse_reviewer(
-    url: str | None, model: str | None = None, *, name: str = "--reviewer", model_name: str = "--reviewer-model"
+    url: str | None, model: str | None = None, key_file: str | None = None, *, name: str = "--reviewer"
 ) -> ReviewerSettings | None:
-    """The reviewer behind a URL, or None without one; `name` and `model_name` are what a person calls the settings.
+    """The reviewer behind a URL, or None without one; `name` is what a person calls the URL, and begins the names of
+    the others.
 
-    Raises UsageError for what is no URL of an endpoint.
+    Raises UsageError for what is no URL of an endpoint, and for a key that cannot be read.
     """
     if url is None:
-        if model is not None:
-            raise UsageError(f"{model_name} {model}: say where it is served, e.g. {name} http://localhost:8000/v1")
+        dash = "-" if name.startswith("-") else "_"
+        for what, value in (("model", model), ("key file", key_file)):
+            if value is not None:
+                option = f"{name}{dash}{what.replace(' ', dash)}"
+                raise UsageError(f"{option} {value}: say where it is served, e.g. {name} http://localhost:8000/v1")
         return None
     check_address(name, url)
-    return ReviewerSettings(url=url, model=model)
+    key_for(url, file=key_file)
+    return ReviewerSettings(url=url, model=model, key_file=key_file)
 
 
 def open_reviews(

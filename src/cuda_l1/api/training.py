@@ -141,7 +141,7 @@ def table_of(run: RunDirectory) -> Iterator[Table | None]:
 def reviewer_of(section: EvaluationSection) -> Reviewer | None:
     """Who is asked about jumps. Raises UsageError for what is no address."""
     settings = parse_reviewer(
-        section.reviewer, section.reviewer_model, name="evaluation.reviewer", model_name="evaluation.reviewer_model"
+        section.reviewer, section.reviewer_model, section.reviewer_key_file, name="evaluation.reviewer"
     )
     return Reviewer(settings) if settings else None
 

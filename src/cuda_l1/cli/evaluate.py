@@ -44,6 +44,7 @@ def evaluate(
     final_budget: o.FinalBudget = "60s",
     reviewer: o.ReviewerOption = None,
     reviewer_model: o.ReviewerModel = None,
+    reviewer_key_file: o.ReviewerKeyFile = None,
     archive: o.ArchiveOption = None,
     json: o.Json = False,
 ) -> int:
@@ -73,7 +74,7 @@ def evaluate(
     if wanted.name in COMPAT:
         own = {"baselines": baselines, "shapes": shapes, "reviewer": reviewer, "clock": clock}
         refuse(wanted.name, {**own, "precision": precision != o.PrecisionChoice.default})
-    allowed, asked = parse_limits(limits), parse_reviewer(reviewer, reviewer_model)
+    allowed, asked = parse_limits(limits), parse_reviewer(reviewer, reviewer_model, reviewer_key_file)
     place = resolve_device(device)
     objective: Clock | None = clock.value if clock else None
     check_clock(clock, place)

@@ -55,6 +55,7 @@ def optimize(
     seed: o.Seed = 0,
     reviewer: o.ReviewerOption = None,
     reviewer_model: o.ReviewerModel = None,
+    reviewer_key_file: o.ReviewerKeyFile = None,
     archive: o.ArchiveOption = None,
     json: o.Json = False,
 ) -> int:
@@ -79,7 +80,7 @@ def optimize(
 
     seconds, evaluations = parse_budget(budget)
     final_s, allowed = parse_final_budget(final_budget), parse_limits(limits)
-    asked = parse_reviewer(reviewer, reviewer_model)
+    asked = parse_reviewer(reviewer, reviewer_model, reviewer_key_file)
     proposers = tuple(name.strip() for name in proposer.split(",") if name.strip())
     options = LlmOptions(
         model or (), base_url, key_file, max_usd, max_tokens, prices, sampler, prompt, repair=repair, seed=seed

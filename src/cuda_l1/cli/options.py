@@ -54,6 +54,14 @@ ReviewerModel = Annotated[
     str | None,
     typer.Option("--reviewer-model", metavar="NAME", help="Its model; default: the only one that it serves."),
 ]
+ReviewerKeyFile = Annotated[
+    str | None,
+    typer.Option(
+        "--reviewer-key-file",
+        metavar="FILE",
+        help="Its first line is the reviewer's key; default: $OPENAI_API_KEY where that is for its address, else none.",
+    ),
+]
 ModelOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -70,7 +78,9 @@ BaseUrl = Annotated[
 KeyFile = Annotated[
     str | None,
     typer.Option(
-        "--key-file", metavar="FILE", help="Its first line is the key for --base-url; default: $OPENAI_API_KEY."
+        "--key-file",
+        metavar="FILE",
+        help="Its first line is the key for --base-url; default: $OPENAI_API_KEY where that is for it, else none.",
     ),
 ]
 MaxUsd = Annotated[

@@ -6,17 +6,16 @@ from typing import Any
 
 from cuda_l1.endpoint.background import Background
 from cuda_l1.endpoint.chat import Chat, place_of
-from cuda_l1.endpoint.keys import read_key
+from cuda_l1.endpoint.keys import NO_KEY
 from cuda_l1.errors import EndpointError
 
 
 class Endpoint:
     """One model at one address, asked one question at a time."""
 
-    def __init__(self, url: str, model: str | None = None) -> None:
+    def __init__(self, url: str, model: str | None = None, *, key: str = NO_KEY) -> None:
         """`url` ends where `/chat/completions` would begin. Without `model` the only one that is served there."""
-        self._url = url
-        self._model = model
+        self._url, self._model, self._key = url, model, key
 
     @property
     def name(self) -> str:
@@ -29,7 +28,7 @@ class Endpoint:
         `form` is the JSON schema that the answer should have; a server that knows no schemas is asked without it, so
         the caller must check. Raises EndpointError.
         """
-        chat = Chat(self._url, self._model, key=read_key(), timeout_s=2 * within_s)
+        chat = Chat(self._url, self._model, key=self._key, timeout_s=2 * within_s)
         with Background() as background:
             asking = background.submit(chat.ask(system, user, temperature=0, form=form))
             try:

@@ -52,6 +52,11 @@ def has_default_key(url: str) -> bool:
     return is_same_place(url, default_url())
 
 
+def key_is_for() -> str:
+    """Where $OPENAI_API_KEY is sent, for a person who wonders."""
+    return f"${KEY_VARIABLE} is for {urlsplit(default_url()).netloc.rpartition('@')[2]} alone (${URL_VARIABLE})"
+
+
 def default_url() -> str:
     """Where models are that nobody has given another address."""
     return os.environ.get(URL_VARIABLE) or OPENAI

@@ -208,6 +208,9 @@ class EvaluationSection(Frozen):
     """URL of an OpenAI-compatible endpoint that is asked about jumps in speed-up, as `--reviewer`; None: nobody."""
     reviewer_model: str | None = None
     """None: the only one that the endpoint serves."""
+    reviewer_key_file: str | None = None
+    """A file whose first line is its key; None: $OPENAI_API_KEY where the URL is at $OPENAI_BASE_URL or OpenAI's, else
+    no key."""
     table: str | None = None
     """A file of verdicts that several runs look up and add to, so that none is measured twice; each run still draws
     exemplars from its own archive alone. None: what is new to the run is measured."""
