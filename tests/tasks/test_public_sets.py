@@ -35,9 +35,18 @@ KERNELBOOK = {
     "python_code": PLAIN.replace("Model", "SoftScale").replace("return []", "return [[], {'scale': 3.0}]"),
     "triton_code": "import torch\n\nclass SoftScaleNew(torch.nn.Module):\n    def __init__(self):\n"
     "        super(SoftScaleNew, self).__init__()\n",
+    "original_triton_code": "async_compile = 1",
     "repo_name": "someone/something",
+    "module_name": "SoftScale",
+    "synthetic": False,
+    "uuid": 7,
+    "licenses": ["MIT", "Apache-2.0"],
+    "stars": 3,
+    "sha": "0123",
+    "repo_link": "https://github.com/someone/something",
 }
-CUDA_AGENT = {"ops": ["torch.softmax", "torch.mul"], "data_source": "torch#2", "code": PLAIN}
+"""The columns that programs which read `dataset_permissive.parquet` name."""
+CUDA_AGENT: dict[str, Any] = {"ops": ["torch.softmax", "torch.mul"], "data_source": "torch#2", "code": PLAIN}
 DRKERNEL = {
     "original_python_code": PLAIN,
     "messages": [
@@ -47,7 +56,17 @@ DRKERNEL = {
         {"role": "assistant", "content": "```python\nclass ModelNew:\n    second = 2\n```"},
     ],
     "best_round": 2,
+    "uuid": 0,
+    "entry_point": "Model",
+    "repo_name": "",
+    "module_name": "",
+    "final_speedup": 1.3,
+    "num_rounds": 2,
+    "timestamp": 1.7e9,
+    "conversion_mode": "full_conversation_enhanced",
+    "enable_thinking": False,
 }
+"""The columns of the card of drkernel-coldstart-8k."""
 
 
 def write(path: Path, *rows: dict[str, Any]) -> Path:
@@ -64,7 +83,7 @@ def test_kernelbook_gets_the_names_and_arguments_of_kernelbench(tmp_path: Path) 
     assert (model.dim, model.scale) == (1, 3.0)
     assert torch.equal(model(*(given := scope["get_inputs"]())), torch.softmax(given[0], 1) * 3.0)
     assert found.task.name == "00000_SoftScale" and found.task.suite == "kernelbook"
-    assert found.provenance == "book.jsonl, row 0, someone/something"
+    assert found.provenance == "book.jsonl, row 0, someone/something (MIT, Apache-2.0)"
     assert found.variant is not None
     assert "class ModelNew" in found.variant.source and "SoftScale" not in found.variant.source
     assert found.variant.origins[0].proposer == "import"
@@ -78,7 +97,6 @@ def test_kernelbook_gets_the_names_and_arguments_of_kernelbench(tmp_path: Path) 
         ({"python_code": KERNELBOOK["python_code"] + "\nclass Model: pass\n"}, "2 classes would be called Model"),
         ({"python_code": KERNELBOOK["python_code"].replace("'scale'", "'other'")}, "other of Model go by name only"),
         ({"python_code": KERNELBOOK["python_code"].replace("[[], {", "[{").replace("}]", "}]")}, "does not return"),
-        ({"triton_code": "pass"}, "0 classes would be called ModelNew"),
         ({"python_code": KERNELBOOK["python_code"].replace("{'scale': 3.0}", "{**x}")}, "syntax"),
         ({"python_code": KERNELBOOK["python_code"] + f"\n\nx = {'+'.join('1' * 2000)}\n"}, "recursion"),
     ],
@@ -110,6 +128,34 @@ def test_cuda_agents_rows_are_tasks_as_they_stand(tmp_path: Path) -> None:
 def test_the_variant_of_a_conversation_is_that_of_its_best_round(tmp_path: Path) -> None:
     (found,) = read_public_set("drkernel", write(tmp_path / "cold.jsonl", DRKERNEL)).found
     assert found.variant is not None and "second = 2" in found.variant.source
+
+
+def test_a_row_whose_variant_is_none_is_a_task_and_says_why(tmp_path: Path) -> None:
+    two = "```python\nclass ModelNew:\n    a = 1\n```\nor\n```python\nclass ModelNew:\n    b = 2\n```"
+    told = [{"role": "assistant", "content": two}]
+    rows = [{**DRKERNEL, "messages": told, "best_round": 1}, {**DRKERNEL, "best_round": 3}, DRKERNEL]
+    read = read_public_set("drkernel", write(tmp_path / "cold.jsonl", *rows))
+    assert [found.variant is not None for found in read.found] == [False, False, True]
+    assert read.problems[0].startswith("cold.jsonl, row 0: its variant: several-blocks")
+    assert read.problems[1] == "cold.jsonl, row 1: its variant: best_round is 3, of 2 turns"
+    book = write(tmp_path / "book.jsonl", {**KERNELBOOK, "triton_code": "pass"}, {**KERNELBOOK, "triton_code": ""})
+    read = read_public_set("kernelbook", book)
+    assert [found.variant for found in read.found] == [None, None]
+    assert read.problems == ["book.jsonl, row 0: its variant: 0 classes would be called ModelNew"]
+
+
+def test_operators_are_a_list_or_its_text(tmp_path: Path) -> None:
+    rows = [{**CUDA_AGENT, "ops": '["torch.relu", "nn.Linear"]'}, {**CUDA_AGENT, "ops": "torch.abs"}]
+    read = read_public_set("cuda-agent-ops", write(tmp_path / "ops.jsonl", *rows))
+    assert [found.task.name for found in read.found] == ["00000_relu_Linear", "00001_abs"]
+
+
+def test_a_json_list_is_read_as_json_lines_are(tmp_path: Path) -> None:
+    (tmp_path / "dataset_permissive.json").write_text(json.dumps([KERNELBOOK, KERNELBOOK], indent=1))
+    assert len(read_public_set("kernelbook", tmp_path).found) == 2
+    (tmp_path / "dataset_permissive.json").write_text("[1]")
+    with pytest.raises(TaskError, match="its entry 0 is not a JSON object"):
+        read_public_set("kernelbook", tmp_path)
 
 
 def test_the_same_computation_has_the_same_graph_in_every_set(tmp_path: Path) -> None:
@@ -151,5 +197,5 @@ def test_another_file_is_one_line(tmp_path: Path, content: str, says: str) -> No
 
 
 def test_a_folder_without_data_says_what_to_give(tmp_path: Path) -> None:
-    with pytest.raises(TaskError, match=r"no \.parquet or \.jsonl file there"):
+    with pytest.raises(TaskError, match=r"no \.parquet, \.jsonl or \.json file there"):
         load_tasks(f"kernelbook:{tmp_path}")

@@ -10,6 +10,7 @@ The columns are those of the sets' own cards and generators; docs/collect.md say
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +33,7 @@ class Imported(NamedTuple):
     task: Task
     variant: Candidate | None
     provenance: str
-    """File, row, and the repository where one is named."""
+    """File, row, and the repository and its licences where they are named."""
 
 
 class ImportedSet(NamedTuple):
@@ -40,7 +41,7 @@ class ImportedSet(NamedTuple):
 
     found: list[Imported]
     problems: list[str]
-    """One line each, with the row."""
+    """One line each, with the row: it is no task, or its variant is none."""
     licence: str
 
 
@@ -49,6 +50,8 @@ class _Text(NamedTuple):
     reference: str
     variant: str | None
     repository: str = ""
+    problem: str = ""
+    """Why there is no variant although the row should have one."""
 
 
 class _Format(NamedTuple):
@@ -61,12 +64,20 @@ class _Format(NamedTuple):
 def _kernelbook(number: int, row: dict[str, Any]) -> _Text:
     entry = str(row["entry_point"])
     reference = reference_text(str(row["python_code"]), entry)
-    variant = variant_text(str(row["triton_code"]), entry) if row["triton_code"] else None
-    return _Text(f"{number:05d}_{_plain(entry)}", reference, variant, str(row.get("repo_name") or ""))
+    licences = ", ".join(map(str, row["licenses"])) if isinstance(row.get("licenses"), list) else ""
+    repository = str(row.get("repo_name") or "") + (f" ({licences})" if licences else "")
+    named = _Text(f"{number:05d}_{_plain(entry)}", reference, None, repository)
+    try:
+        return named._replace(variant=variant_text(str(row["triton_code"]), entry)) if row["triton_code"] else named
+    except TaskError as error:
+        return named._replace(problem=str(error))
 
 
 def _cuda_agent(number: int, row: dict[str, Any]) -> _Text:
-    operators = row["ops"] if isinstance(row["ops"], list) else [row["ops"]]
+    given = row["ops"]
+    if isinstance(given, str) and given.startswith("["):  # a list in a column of texts
+        given = json.loads(given)
+    operators = given if isinstance(given, list) else [given]
     name = "_".join(str(operator).rpartition(".")[2] for operator in operators)
     return _Text(f"{number:05d}_{_plain(name)}", str(row["code"]), None, str(row.get("data_source") or ""))
 
@@ -74,8 +85,11 @@ def _cuda_agent(number: int, row: dict[str, Any]) -> _Text:
 def _drkernel(number: int, row: dict[str, Any]) -> _Text:
     turns = [str(message["content"]) for message in row["messages"] if message["role"] == "assistant"]
     best = int(row["best_round"])
-    parsed = parse_reply(turns[best - 1], kind="one-shot") if 0 < best <= len(turns) else None
-    return _Text(f"{number:05d}", str(row["original_python_code"]), parsed.source if parsed else None)
+    named = _Text(f"{number:05d}", str(row["original_python_code"]), None)
+    if not 0 < best <= len(turns):
+        return named._replace(problem=f"best_round is {best}, of {len(turns)} turns")
+    parsed = parse_reply(turns[best - 1], kind="one-shot")
+    return named._replace(variant=parsed.source, problem=f"{parsed.problem or ''} {parsed.detail}".strip())
 
 
 _UNREADABLE = (
@@ -101,7 +115,10 @@ def read_public_set(kind: str, path: Path) -> ImportedSet:
     problems: list[str] = []
     for number, (place, row) in enumerate(rows(path, form.columns)):
         try:
-            found.append(_imported(kind, place, form.texts(number, row)))
+            text = form.texts(number, row)
+            found.append(_imported(kind, place, text))
+            if text.variant is None and text.problem:
+                problems.append(f"{place}: its variant: {text.problem}")
         except _UNREADABLE as error:
             problems.append(f"{place}: {error}")
     if not found:

@@ -1,4 +1,4 @@
-"""Rows of data sets that a person has on disk, as parquet or JSON lines; nothing is downloaded."""
+"""Rows of data sets that a person has on disk, as parquet, JSON lines or a JSON list; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, An
     Raises TaskError: nothing there, a column of `columns` is missing, a file cannot be read, no `pyarrow`.
     """
     for file in _files(path):
-        read = _parquet if file.suffix == ".parquet" else _json_lines
+        read = {".parquet": _parquet, ".json": _json_list}.get(file.suffix, _json_lines)
         for number, row in enumerate(read(file)):
             missing = [column for column in columns if column not in row]
             if missing:
@@ -42,10 +42,12 @@ def stated_licence(path: Path) -> str | None:
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    for pattern in ("*.parquet", "*.jsonl"):
+    for pattern in ("*.parquet", "*.jsonl", "*.json"):
         if found := sorted(path.rglob(pattern)):
             return found
-    raise TaskError(f"{path}: no .parquet or .jsonl file there; give the folder or file of the data set on this disk")
+    raise TaskError(
+        f"{path}: no .parquet, .jsonl or .json file there; give the folder or file of the data set on this disk"
+    )
 
 
 def _parquet(file: Path) -> Iterator[dict[str, Any]]:
@@ -60,6 +62,19 @@ def _parquet(file: Path) -> Iterator[dict[str, Any]]:
                 yield from batch.to_pylist()
     except (ArrowException, OSError, ValueError) as error:
         raise TaskError(f"{file}: is no parquet file that can be read: {' '.join(str(error).split())[:200]}") from error
+
+
+def _json_list(file: Path) -> Iterator[dict[str, Any]]:
+    """One list of objects, or what is JSON lines by another name."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8", errors="replace"))
+    except (ValueError, RecursionError):
+        yield from _json_lines(file)
+        return
+    for number, row in enumerate(found if isinstance(found, list) else [found]):
+        if not isinstance(row, dict):
+            raise TaskError(f"{file}: its entry {number} is not a JSON object")
+        yield row
 
 
 def _json_lines(file: Path) -> Iterator[dict[str, Any]]:
