@@ -14,6 +14,7 @@ from evaluator_support import LINEAR, QUICK, candidate_of, task_of
 from cuda_l1.config import EvaluatorSettings, Limits
 from cuda_l1.evaluator import Evaluator, nsight
 from cuda_l1.evaluator.environment import guest_environment
+from cuda_l1.evaluator.evaluation import Verdict
 from cuda_l1.evaluator.gpus import visible_gpus
 from cuda_l1.evaluator.guest import probe
 from cuda_l1.evaluator.nsight import Nsight, command, find_ncu, parse
@@ -183,6 +184,22 @@ def test_without_the_tool_or_its_rung_nothing_is_started(monkeypatch: pytest.Mon
     assert counted(Nsight(at_r1)).missing == "Nsight Compute (`ncu`) was not found"
     monkeypatch.setattr(nsight, "find_ncu", lambda: "/usr/bin/ncu")
     assert counted(Nsight(at_r1)).missing == "Nsight Compute needs sandbox rung R2, and this is R1"
+
+
+@pytest.mark.parametrize(
+    ("device", "above", "log_ratio", "looked_into"),
+    [("cuda", 0.0, 0.1, True), ("cuda", 2.0, 0.8, True), ("cuda", 2.0, 0.6, False), ("cuda", None, 9.0, False),
+     ("cpu", 0.0, 9.0, False)],
+)  # fmt: skip
+def test_only_what_somebody_asked_about_is_looked_into(
+    device: str, above: float | None, log_ratio: float, looked_into: bool
+) -> None:
+    verdict: Any = SimpleNamespace(
+        protocol=QUICK.model_copy(update={"profile_above": above}), environment=SimpleNamespace(device=device)
+    )
+    pair = SimpleNamespace(log_ratio=lambda clock, index: log_ratio)
+    timer: Any = SimpleNamespace(pairs=[pair], clocks=("device", "call"))
+    assert Verdict._is_looked_into(verdict, timer) is looked_into
 
 
 # ── the tool itself ───────────────────────────────────────────────────────────────────────────────

@@ -294,18 +294,14 @@ class Bench:
         )
 
     def counters(self, task: Task, candidate: Candidate, limits: Limits) -> Counters:
-        """What hardware counters show of one call of a candidate, or why there are none; raises no Failure. Unused
-        runners are given up for it: they hold memory of the device."""
-        while self._spare:
-            self.release(self._spare.pop())
-        key = self.cache_key(candidate)
-        return self._nsight.counters(
-            task,
-            candidate,
-            mode=self.facts["mode"],
-            limits=limits,
-            prepare=lambda folder: self._cache.copy_to(key, folder),
-        )
+        """What hardware counters show of one call of a candidate, or why there are none; raises no Failure."""
+
+        def prepare(folder: Path) -> None:
+            while self._spare:  # they hold memory of the device
+                self.release(self._spare.pop())
+            self._cache.copy_to(self.cache_key(candidate), folder)
+
+        return self._nsight.counters(task, candidate, mode=self.facts["mode"], limits=limits, prepare=prepare)
 
     def close(self) -> None:
         """End the judge and every runner."""
