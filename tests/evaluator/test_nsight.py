@@ -16,7 +16,7 @@ from cuda_l1.evaluator import Evaluator, nsight
 from cuda_l1.evaluator.environment import guest_environment
 from cuda_l1.evaluator.evaluation import Verdict
 from cuda_l1.evaluator.gpus import visible_gpus
-from cuda_l1.evaluator.guest import probe
+from cuda_l1.evaluator.guest import counted_call, probe
 from cuda_l1.evaluator.nsight import Nsight, command, find_ncu, parse
 from cuda_l1.evaluator.processes import Template
 from cuda_l1.types import Counters
@@ -184,6 +184,22 @@ def test_without_the_tool_or_its_rung_nothing_is_started(monkeypatch: pytest.Mon
     assert counted(Nsight(at_r1)).missing == "Nsight Compute (`ncu`) was not found"
     monkeypatch.setattr(nsight, "find_ncu", lambda: "/usr/bin/ncu")
     assert counted(Nsight(at_r1)).missing == "Nsight Compute needs sandbox rung R2, and this is R1"
+
+
+def test_one_call_lies_between_the_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    seen: list[str] = []
+    for owner, name in ((torch.cuda.profiler, "start"), (torch.cuda.profiler, "stop"), (torch.cuda, "synchronize")):
+        monkeypatch.setattr(owner, name, lambda name=name: seen.append(name))
+    monkeypatch.setattr(counted_call, "DEVICE", "cpu")
+    monkeypatch.setattr(torch, "seen_calls", seen, raising=False)
+    forward = "torch.seen_calls.append('train' if self.training else 'eval'); return torch.relu"
+    (tmp_path / "reference.py").write_text(TASK.source)
+    (tmp_path / "candidate.py").write_text(CANDIDATE.source.replace("return torch.relu", forward))
+    for mode in ("train", "eval"):
+        seen.clear()
+        counted_call.main(str(tmp_path / "candidate.py"), str(tmp_path / "reference.py"), mode)
+        assert seen == [*[mode] * counted_call.WARM_UP, "synchronize", "start", mode, "synchronize", "stop"]
 
 
 @pytest.mark.parametrize(
