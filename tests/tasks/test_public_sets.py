@@ -185,7 +185,7 @@ def test_parquet_is_read_as_json_lines_are(tmp_path: Path) -> None:
         ("{", "a.jsonl:1: is not JSON"),
         ("[1]", "is not a JSON object"),
         ('{"code": "x"}', "has no column ops; is it another data set?"),
-        ('{"code": "x = 1", "ops": []}', "no row of it is a task; a.jsonl, row 0: "),
+        ('{"code": "x = 1", "ops": []}', "no row of it is a task; a.jsonl, row 0: defines no `Model`"),
     ],
 )
 def test_another_file_is_one_line(tmp_path: Path, content: str, says: str) -> None:

@@ -120,7 +120,7 @@ def read_public_set(kind: str, path: Path) -> ImportedSet:
             if text.variant is None and text.problem:
                 problems.append(f"{place}: its variant: {text.problem}")
         except _UNREADABLE as error:
-            problems.append(f"{place}: {error}")
+            problems.append(f"{place}: {str(error).removeprefix(f'{kind} {place}: ')}")
     if not found:
         raise TaskError(f"{kind}:{path}: no row of it is a task; {next(iter(problems), 'it is empty')}")
     return ImportedSet(found, problems, stated_licence(path) or form.licence)
