@@ -54,6 +54,8 @@ class FakeBench:
         self.drift: dict[int, float] = {}
         self.idle_s: dict[str, Callable[[], float]] = {}
         """Where two of three calls have inputs of earlier ones: what these take, microseconds."""
+        self.amortised: dict[str, float] = {}
+        """What thirty calls together cost in one of them, microseconds of each."""
         self.late_reuse = False
         self.left: dict[str, int] = {}
         """Threads that each call leaves."""
@@ -90,6 +92,11 @@ class FakeBench:
         if self.fails.get(key) == self.calls[key]:
             raise Failure(Outcome.CRASHED, f"fails in {op}", "its log")
 
+    def _costs(self, identity: str, samples: list[float]) -> list[float]:
+        """Every thirtieth call pays for the others, in the call before the samples where that one does not come up."""
+        dear = self.amortised.get(identity, 0.0)
+        return [40.0 + us + (30 * dear if number % 30 == 7 else 0.0) for number, us in enumerate(samples)]
+
     def ask(self, runner, op, timeout, *, quiet=False, **fields):
         identity = runner.candidate.id
         self._count(identity, op)
@@ -112,6 +119,7 @@ class FakeBench:
             "outside": [self.transport_us() + self.beside.get(identity, 0.0) for _ in samples],
             "late": False,
             "opened": 0,
+            "costs": [40.0] * fields["warm"] + self._costs(identity, samples),
         }
 
 
@@ -240,7 +248,7 @@ def test_outputs_that_are_overwritten_only_when_timed_are_suspected():
 
 @pytest.mark.parametrize(
     ("hidden_us", "severity"),
-    [(0.0, None), (60.0, None), (200.0, "suspect"), (2000.0, "reject")],
+    [(0.0, None), (40.0, None), (60.0, "suspect"), (2000.0, "reject")],
 )
 def test_work_that_the_runner_does_not_count_is_seen_by_the_judge(hidden_us, severity):
     cheat = bench()
@@ -251,6 +259,36 @@ def test_work_that_the_runner_does_not_count_is_seen_by_the_judge(hidden_us, sev
     (timing,) = timer.timings(())
     counted = 500 + (hidden_us if severity else 0.0)
     assert timing.speedup == pytest.approx(1000 / counted, rel=0.03)
+
+
+@pytest.mark.parametrize(("us", "suspected"), [(0.0, False), (60.0, False), (250.0, True)])
+def test_calls_that_work_for_others_are_suspected(us, suspected):
+    cheat = bench()
+    cheat.amortised[CANDIDATE.id] = us
+    timer = timed(cheat)
+    assert [(f.check, f.severity) for f in timer.findings()] == [("amortised-cost", "suspect")] * suspected
+    assert len(timer.pairs) == (5 if suspected else 1)
+    (timing,) = timer.timings(())
+    assert timing.speedup == pytest.approx(2.0, rel=0.03)
+
+
+def test_calls_that_cost_as_much_more_for_eager_are_not():
+    both = bench()
+    both.amortised = {CANDIDATE.id: 250.0, EAGER.id: 250.0}
+    assert timed(both).findings() == []
+
+
+def test_a_slow_candidate_whose_calls_work_for_others_gained_nothing():
+    slow = bench(candidate_us=1500.0)
+    slow.amortised[CANDIDATE.id] = 2000.0
+    assert timed(slow).findings() == []
+
+
+def test_work_before_the_samples_is_paid_for_too():
+    calls = side([10.0] * 20, [50.0] * 20)
+    assert calls.amortised_us == 0.0  # where the kernel keeps no account
+    calls.costs, calls.warm_costs = [40.0] * 20, [2040.0, 40.0]
+    assert calls.amortised_us == pytest.approx(2000 / 22)
 
 
 def test_a_slow_candidate_is_suspected_and_not_rejected():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import SystemRandom
 from typing import Any
 
@@ -48,6 +48,9 @@ class Block:
     outside: list[float]
     """What a cycle takes beside the judge's window, where inputs or outputs are in reach; on a CPU the window is all of
     it: empty."""
+    costs: list[float] = field(default_factory=list)
+    """Processor time of the runner's main thread in each call, those before the samples included; on a CPU, where the
+    kernel tells."""
     late: bool = False
     """An output changed after its call had returned."""
     opened: int = 0
@@ -159,7 +162,8 @@ def block_on_cpu(
     """
     course = _Course.of(session, calls, warm, strange)
     block = {"op": "block", "calls": course.total, "patience_s": patience_s, **request}
-    samples, judge, late = [], [], False
+    samples, judge, costs, late = [], [], [], False
+    used_us = session.processor.us if session.processor else None
     for number in range(course.total):
         start = {"op": "go"} if number else block
         if request["stateful"]:
@@ -168,10 +172,12 @@ def block_on_cpu(
             session.receive(patience_s, "putting state back")
             start = {"op": "go"}
         inputs = supply.lay(session, factor=course.factor(number), again=number < warm)
+        used = used_us() if used_us else 0.0
         begin = time.perf_counter_ns()
         session.send(start)
         reply = session.receive(patience_s, "a timed call")
         judge.append((time.perf_counter_ns() - begin) / 1e3)
+        costs += [used_us() - used] if used_us else []
         if number + 1 < course.total:
             samples.append(_number(reply.get("us")))
         else:  # what it says of earlier calls it has said when they ended
@@ -180,7 +186,7 @@ def block_on_cpu(
             session.timed_form = _form(reply)
         keep_some(session, inputs, request["slots"], us=samples[-1] + judge[-1], factor=course.factor(number))
     samples, judge = (_without(times, course.odd)[warm:] for times in (samples, judge))
-    return Block(samples, judge, [], late)
+    return Block(samples, judge, [], _without(costs, course.odd), late)
 
 
 def _without(samples: Sequence[Any], place: int) -> list[Any]:
