@@ -82,6 +82,14 @@ def cuda_l1(folder: Path, *words: str) -> tuple[int, list[dict[str, Any]], str]:
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
+def test_what_lies_beside_a_file_is_there_behind_the_wall(folder: Path) -> None:
+    (folder / "beside.py").write_text("import torch\n\n\ndef product(a, x):\n    return torch.diag(a) @ x\n")
+    text = REFERENCE.replace("torch.diag(self.scale) @ x", "product(self.scale, x)")
+    (folder / "ref.py").write_text("from beside import product\n" + text)
+    code, told, error = cuda_l1(folder, "tasks", "audit", "ref.py", "--device", "cpu", "--json")
+    assert code == 0 and told[-1]["kind"] == "summary", error
+
+
 class Interrupted:
     """One command in one folder, ended by Ctrl-C and begun again, killed and begun again, and then run to its end."""
 

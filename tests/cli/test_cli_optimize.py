@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,23 @@ def test_nothing_faster_is_exit_code_1_and_no_file(run: Run, reference: Path, pr
     assert summary["result"] == "no-improvement" and summary["path"] is None
     assert summary["speedup_eager"] is None
     assert not Path("ref_optimized.py").exists()
+
+
+def test_a_search_that_tried_nothing_does_not_say_that_nothing_is_faster(
+    run: Run, reference: Path, propose: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    propose("# speedup 2.0")
+    evaluate = FakeEvaluator.evaluate
+
+    def slowly(*args: Any, **more: Any) -> Any:
+        time.sleep(0.3)
+        return evaluate(*args, **more)
+
+    monkeypatch.setattr(FakeEvaluator, "evaluate", slowly)
+    result = run("optimize", reference, "--device", "cpu", "--budget", "0.2s")
+    assert result.exit_code == 1
+    assert "nothing was tried: no time was left after the baselines; give more with --budget" in result.stdout
+    assert "; 1 evaluation in" in result.stdout and "holds" not in result.stdout
 
 
 def test_an_interrupted_run_goes_on_and_a_finished_one_is_measured_anew(

@@ -76,6 +76,15 @@ def test_the_best_is_exported_with_its_evidence(filled: Run) -> None:
     assert "2.00x" in text and "without a guard" in text and text.endswith(FAST)
 
 
+def test_a_file_that_is_not_faster_is_exported_with_a_word(filled: Run, reference: Path, tmp_path: Path) -> None:
+    assert "faster" not in filled("archive", "export", "ref", "--out", "fast.py").stderr
+    (tmp_path / "slow.py").write_text("# speedup 0.5\n" + FAST)
+    filled("evaluate", reference, tmp_path / "slow.py", "--device", "cpu", "--archive", tmp_path / "b.sqlite")
+    slow = filled("archive", "export", "ref", "--out", "slow2.py", "--archive", tmp_path / "b.sqlite", "--json")
+    assert slow.exit_code == 0 and "not faster than eager by more than its interval: 0.50x" in slow.stderr
+    assert lines(slow)[-1]["speedup_eager"] == 0.5
+
+
 def test_devices_are_never_compared(
     filled: Run, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -221,6 +221,33 @@ def get_init_inputs(): return [3]
     check(Task(suite="file", name="blocks", source=source), "in_place")
 
 
+@pytest.mark.parametrize("technique", ["straight_line", "kept_constants"])
+@pytest.mark.parametrize("place", ["module", "forward"])
+def test_constants_of_a_submodule_and_of_the_file(place: str, technique: str) -> None:
+    made = "torch.tensor([0.5, 2.0, 1.0])"
+    source = f"""
+import torch
+from torch import nn
+
+SCALE = {made}
+
+class Inner(nn.Module):
+    def forward(self, x):
+        return x * {"SCALE" if place == "module" else made}.exp()
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Inner(), Inner()])
+    def forward(self, x):
+        return self.blocks[1](self.blocks[0](x))
+
+def get_inputs(): return [torch.randn(2, 3)]
+def get_init_inputs(): return []
+"""
+    check(Task(suite="file", name="constants", source=source), technique)
+
+
 class Chosen(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x[torch.tensor([0, 2])] * torch.tensor([0.5, 2.0]).exp()[:, None]

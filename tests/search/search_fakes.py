@@ -1,7 +1,8 @@
 """A deterministic stand-in for the evaluator and for proposers: a candidate's text says how it will fare.
 
 `speed=2.0` is accepted with that speed-up against eager; `final=1.5` is what a final says instead; `half=0.1` is the
-half-width of its interval; `wrong`, `suspect`, `relaxed` and `device=0.5` say what else an evaluator could find.
+half-width of its interval; `wrong`, `crash`, `suspect`, `relaxed` and `device=0.5` say what else an evaluator could
+find.
 A baseline that says `absent` fails in every final.
 """
 
@@ -101,11 +102,12 @@ def make_evaluation(
 ) -> Evaluation:
     text = candidate.source
     speedup = _number("final", text) if protocol == "final" and "final=" in text else _number("speed", text)
-    if "wrong" in text or speedup is None:
+    if "wrong" in text or "crash" in text or speedup is None:
+        crashed = "crash" in text
         return Evaluation(
             candidate_id=candidate.id,
-            outcome=Outcome.WRONG_VALUES,
-            detail="output 0 differs",
+            outcome=Outcome.CRASHED if crashed else Outcome.WRONG_VALUES,
+            detail="no module named x" if crashed else "output 0 differs",
             environment=PLACE,
             protocol=protocol,
         )

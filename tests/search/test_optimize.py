@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 import pytest
-from search_fakes import EAGER, FakeEvaluator, ListProposer, baseline, candidate
+from search_fakes import EAGER, FakeEvaluator, ListProposer, baseline, candidate, make_evaluation
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import LlmSettings, ModelSettings, PromptSettings
-from cuda_l1.errors import CandidateError, UsageError
+from cuda_l1.errors import CandidateError, TaskError, UsageError
 from cuda_l1.search import Result
 from cuda_l1.search.events import BaselineDone, CandidateDone, Confirmed, Event, Started, Stopped
 from cuda_l1.types import Candidate, Outcome
@@ -58,6 +58,19 @@ def test_nothing_faster_is_said_plainly(search: Search, evaluator: FakeEvaluator
     assert (result.winner, result.final, result.outcome) == (None, None, "no-improvement")
     assert result.best_baseline == "compile"
     assert evaluator.finals() == []
+
+
+def test_a_module_that_does_not_run_there_ends_the_search(
+    search: Search, evaluator: FakeEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked again each time: what was missing may be there by now."""
+    broken = baseline("eager", "crash")
+    for paid in (1, 2):
+        with pytest.raises(TaskError, match="the module itself is CRASHED where candidates run: no module named x"):
+            search(ListProposer("a speed=2.0"), baselines=[broken, COMPILE])
+        assert len(evaluator.calls) == paid
+    monkeypatch.setattr("search_fakes.make_evaluation", lambda candidate, *rest: make_evaluation(EAGER, *rest))
+    assert search(ListProposer("a speed=2.0"), baselines=[broken]).baselines[0].outcome == Outcome.ACCEPTED
 
 
 def test_slower_than_the_best_baseline_beats_only_eager(search: Search) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib
 import math
+import subprocess
+import sys
 from typing import NamedTuple
 
 import pytest
@@ -147,6 +150,25 @@ def test_second_way_takes_the_file_of_the_class(tmp_path):
         torch.testing.assert_close(model(x), module(x))
 
 
+def test_the_second_way_takes_along_what_lies_beside_that_file(tmp_path, monkeypatch):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "beside_live.py").write_text("SLOPE = 0.25\n")
+    text = "import torch\nfrom beside_live import SLOPE\n\nclass Branches(torch.nn.Module):\n"
+    text += "    def forward(self, x):\n        return x if x.sum() > 0 else x * SLOPE\n"
+    (folder / "live_with_neighbour.py").write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+    module = importlib.import_module("live_with_neighbour").Branches()
+    theirs, finders = sys.modules["beside_live"], set(sys.meta_path)
+    task = task_from_module(module, torch.randn(3, 4), work_dir=tmp_path)
+    assert "SLOPE = 0.25" in task.source and str(folder) not in task.source
+    assert sys.modules["beside_live"] is theirs and finders >= set(sys.meta_path)
+    script = tmp_path / "run.py"
+    script.write_text(task.source + "\nprint(Model()(-torch.ones(2)))\n")
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert run.stdout == "tensor([-0.2500, -0.2500])\n"
+
+
 class Forgetful(nn.Module):
     """Its constructor's argument is not kept under its name."""
 
@@ -202,6 +224,8 @@ def test_without_a_way_there_is_one_clear_line(tmp_path):
         (Returns(Box), torch.randn(2), "forward returns a Box; wrap the module"),
         (nn.Linear(4, 4), (torch.randn(4), 1, 2), "do not fit its forward"),
         (nn.Linear(4, 4, device="meta"), torch.randn(2, 4), "not a plain tensor with values"),
+        (nn.Identity(), torch.zeros(3, 4, device="meta"), "input 0 is on the meta device and has no values"),
+        (nn.Identity(), torch.arange(4).to(torch.uint16), "input 0: inputs like it cannot be drawn in torch.uint16"),
         ("module", torch.randn(2), "not a torch.nn.Module"),
     ]
     for module, example, says in cases:

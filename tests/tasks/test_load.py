@@ -126,15 +126,35 @@ def test_keyword_only_arguments_are_bound(tmp_path):
     assert model.linear.bias is None
 
 
-def test_a_class_that_imports_its_neighbour(tmp_path):
-    write(tmp_path / "neighbour_of_block.py", "SCALE = 3.0\n")
-    text = CLASSES.replace("import torch.nn as nn\n", "import torch.nn as nn\nfrom neighbour_of_block import SCALE\n")
+def test_a_class_that_imports_its_neighbours(tmp_path):
+    """Their text goes into the task's, which then runs where nothing lies beside it and changes when they change."""
+    neighbour = write(tmp_path / "neighbour_of_block.py", "import own_package.deep\nSCALE = own_package.deep.SCALE\n")
+    write(tmp_path / "own_package" / "__init__.py", "from .deep import NOTE\n")
+    write(tmp_path / "own_package" / "deep.py", r'import math; SCALE, NOTE = 3.0, "\x21" + ' + "'''\"\"\"'''\n")
+    write(tmp_path / "own_package" / "unused.py", "not Python")
+    write(tmp_path / "json.py", "raise RuntimeError('the one of the standard library is meant')\n")
+    text = CLASSES.replace(
+        "import torch.nn as nn\n", "import json\nfrom neighbour_of_block import SCALE\nimport torch.nn as nn\n"
+    )
     path = write(tmp_path / "blocks.py", text)
     task = load_task(f"{path}::Plain", inputs="randn(3)")
-    assert task.source.index("__future__") < task.source.index("sys.path") < task.source.index("neighbour")
-    script = write(tmp_path / "elsewhere" / "run.py", task.source + "\nprint(Model()(*get_inputs()).shape)\n")
+    assert task.source.index("__future__") < task.source.index("sys.meta_path") < task.source.index("import SCALE")
+    assert "unused" not in task.source and str(tmp_path) not in task.source
+    says = "\nimport inspect, own_package.deep\nprint(Model()(*get_inputs()).shape, SCALE, own_package.NOTE)\n"
+    says += "print(inspect.getsource(own_package.deep)[:11])\n"
+    script = write(tmp_path / "elsewhere" / "run.py", task.source + says)
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=script.parent, check=True)
-    assert "torch.Size([3])" in run.stdout
+    assert run.stdout == 'torch.Size([3]) 3.0 !"""\nimport math\n'
+    neighbour.write_text("SCALE = 4.0\n")
+    assert load_task(f"{path}::Plain", inputs="randn(3)").sha != task.sha
+
+
+def test_neighbours_that_cannot_be_taken_along(tmp_path):
+    path = write(tmp_path / "blocks.py", "import neighbour_of_block\n" + TASK)
+    write(tmp_path / "neighbour_of_block.py", "def f(:\n")
+    assert "neighbour_of_block, which the task imports: cannot be parsed" in refused(path)
+    write(tmp_path / "neighbour_of_block.py", f'TEXT = "{"x" * 1_000_000}"\n')
+    assert "over 1000 kB" in refused(path)
 
 
 def test_inputs_from_a_file_of_tensors(tmp_path):

@@ -157,13 +157,16 @@ def export(
     from cuda_l1.cli.release import export_release
     from cuda_l1.export.dropin import write_atomically
     from cuda_l1.export.header import add_header
+    from cuda_l1.report.figures import figures
+    from cuda_l1.report.terminal import with_interval
+    from cuda_l1.search.result import is_faster
 
     output = Output(as_json=json)
+    objective: Clock | None = clock.value if clock else None
     with _existing(archive) as opened:
         if release is not None:
             wanted = [_task(opened, task)] if task else list(opened.tasks())
             best_of_each = [(one, _winners(opened, one, precision, clock)) for one in wanted]
-            objective: Clock | None = clock.value if clock else None
             return export_release(best_of_each, release, device_name=device_name, clock=objective, output=output)
         if task is None:
             raise UsageError("name a task, as `cuda-l1 archive list` prints it, or give --release FILE for all of them")
@@ -177,8 +180,11 @@ def export(
     target = out or default_target(found)
     check_target(target)
     write_atomically(target, add_header(record.candidate.source, record, found))
+    eager, best = record.evaluation.timing("eager", objective), record.evaluation.best_baseline_timing(objective)
     output.show(f"written: {target}")
-    output.summary(path=str(target), record=record.id, task_id=found.id)
+    if not is_faster(eager):
+        Output.say(f"it is not faster than eager by more than its interval: {with_interval(eager)}")
+    output.summary(path=str(target), record=record.id, task_id=found.id, **figures(eager, best))
     return 0
 
 

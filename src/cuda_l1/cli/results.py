@@ -46,7 +46,7 @@ def show_result(
         "task",
         "outcome",
         f"vs eager (95 %{pairs})",
-        f"vs best baseline: {result.best_baseline}",
+        f"vs best baseline: {result.best_baseline}" if result.best_baseline else "vs best baseline",
         "time",
         "technique",
     )
@@ -87,9 +87,19 @@ def _use(use: ModelUse) -> tuple[str, ...]:
     )
 
 
+def _claim(result: Result) -> str:
+    if result.tried == 0 and result.stop_reason == "time-budget":
+        return "nothing was tried: no time was left after the baselines; give more with --budget"
+    return _CLAIMS[result.outcome]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
 def _closing(result: Result, path: str | None, guard_us: float | None) -> list[str]:
     lines = [
-        f"{_CLAIMS[result.outcome]}; {result.evaluations} evaluations in {result.wall_s:.0f} s, "
+        f"{_claim(result)}; {_counted(result.evaluations, 'evaluation')} in {result.wall_s:.0f} s, "
         f"ended by {result.stop_reason}, clock: {result.clock}"
     ]
     if result.shrinkage is not None:

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 
 from cuda_l1 import scoring
 from cuda_l1.config import SCREEN
+from cuda_l1.errors import TaskError
 from cuda_l1.search.events import BaselineDone
 from cuda_l1.search.result import BaselineResult
 from cuda_l1.search.state import Search, total_s
-from cuda_l1.types import Candidate, Record
+from cuda_l1.types import Candidate, Outcome, Record
+
+UNABLE = (Outcome.BUILD_FAILED, Outcome.CRASHED)
+"""Outcomes of eager after which no candidate can be timed."""
 
 
 def measure_baselines(search: Search, baselines: Sequence[Candidate]) -> None:
@@ -18,6 +22,8 @@ def measure_baselines(search: Search, baselines: Sequence[Candidate]) -> None:
 
     One that fails, or begins after a third of the time budget, is named in the table and left out. The best includes
     those that are slower than eager on the other clock: leaving them out would flatter us.
+
+    Raises TaskError where eager cannot be built or crashes: there is nothing then to compare anything with.
     """
     for index, baseline in enumerate(baselines):
         is_eager = index == 0
@@ -29,11 +35,17 @@ def measure_baselines(search: Search, baselines: Sequence[Candidate]) -> None:
             )
         search.baselines.append(result)
         search.emit(BaselineDone(result.name, result.outcome, result.speedup, result.detail))
+        if is_eager and result.outcome in UNABLE:
+            raise TaskError(
+                f"{search.task.id}: the module itself is {result.outcome} where candidates run: {result.detail}"
+            )
 
 
 def _measure(search: Search, baseline: Candidate, *, is_eager: bool) -> BaselineResult:
     began, paid = time.monotonic(), search.evaluations
     record = search.obtain(baseline, SCREEN)
+    if is_eager and record.evaluation.outcome in UNABLE and search.evaluations == paid:
+        record = search.obtain(baseline, SCREEN, fresh=True)  # what was missing then may be there now
     took_s = time.monotonic() - began if search.evaluations > paid else total_s(record)
     search.history.append(record)
     speedup = _speedup(search, record, is_eager=is_eager)

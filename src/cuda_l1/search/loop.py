@@ -46,8 +46,8 @@ def optimize(
     an interruption, it takes the same decisions again and pays only for what is missing.
 
     Ctrl-C: Stopped("interrupted") is emitted; where a winner is confirmed its Result is returned, else the
-    KeyboardInterrupt goes on. Raises UsageError (budget not positive), InfrastructureError (the machine failed three
-    times in a row), ArchiveError.
+    KeyboardInterrupt goes on. Raises UsageError (budget not positive, eager does not run), InfrastructureError (the
+    machine failed three times in a row), ArchiveError.
     """
     began = time.monotonic() if started is None else started
     rules = StopRules.of(settings, roofline_us)
@@ -94,6 +94,7 @@ def _result(search: Search, reason: StopReason, failures: Sequence[str]) -> Resu
         best_baseline=search.best_baseline_name,
         stop_reason=reason,
         evaluations=search.evaluations,
+        tried=len(search.screened),
         duplicates=search.duplicates,
         failures=tuple(failures),
         wall_s=time.monotonic() - search.started,

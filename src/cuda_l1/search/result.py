@@ -45,6 +45,8 @@ class Result(Frozen):
     stop_reason: StopReason
     evaluations: int
     """Evaluations paid for by this call: baselines, screens and finals."""
+    tried: int | None = None
+    """Candidates with a verdict in this search, baselines aside; None in results of versions that did not say."""
     duplicates: int
     """Proposals that cost nothing, because their verdict was known."""
     failures: tuple[str, ...] = ()

@@ -133,8 +133,10 @@ class Search:
         best_of: Sequence[str] = (),
         best_so_far: float | None = None,
         within_run: bool = False,
+        fresh: bool = False,
     ) -> Record:
-        """A record from the archive (with `within_run`, only of this very run), else a new one, counted as paid."""
+        """A record from the archive (with `within_run`, only of this very run; with `fresh`, none), else a new one,
+        counted as paid."""
         stored = known(
             candidate,
             protocol,
@@ -143,7 +145,7 @@ class Search:
             baselines=baselines,
             run=self.run if within_run else None,
         )
-        if stored is not None:
+        if stored is not None and not fresh:
             return stored
         self.emit(Evaluating(candidate.label, candidate.id, protocol.name))
         self.evaluations += 1

@@ -86,9 +86,15 @@ def _tensor_like(example: torch.Tensor, what: str) -> str:
 
     if example.layout is not torch.strided or example.is_quantized or example.is_nested:
         raise TaskError(f"{what} is not a plain strided tensor; convert it before it is passed")
+    if example.is_meta:
+        raise TaskError(f"{what} is on the meta device and has no values; pass an example with values")
     shape = tuple(1 if step == 0 else size for size, step in zip(example.shape, example.stride(), strict=True))
     base = example.as_strided(shape, example.stride(), example.storage_offset())
-    drawn = _drawn(base, shape, what)
+    try:
+        drawn = _drawn(base, shape, what)
+    except (RuntimeError, NotImplementedError) as error:  # torch computes nothing in uint16, say
+        first = str(error).partition("\n")[0]
+        raise TaskError(f"{what}: inputs like it cannot be drawn in {base.dtype}: {first}") from error
     if not base.is_contiguous():
         drawn = f"torch.empty_strided({shape}, {_own_strides(base)}, dtype={base.dtype}).copy_({drawn})"
     return drawn if shape == tuple(example.shape) else f"({drawn}).expand({tuple(example.shape)})"

@@ -74,7 +74,7 @@ def missing_modules(task: Task) -> list[str]:
 
     Empty for a text that looks for modules in places of its own, or is no Python.
     """
-    if "sys.path" in task.source:
+    if "sys.path" in task.source or "sys.meta_path" in task.source:
         return []
     try:
         tree = ast.parse(task.source)

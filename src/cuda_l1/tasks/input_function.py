@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from cuda_l1.errors import TaskError
+from cuda_l1.tasks.own_modules import quoted
 from cuda_l1.tasks.source_file import SourceFile
 
 _CALL = """
@@ -42,7 +43,7 @@ def render_function(text: str) -> str:
     source = SourceFile(path)
     if function not in source.names:
         raise TaskError(f"{path}: defines no `{function}`")
-    own = _OWN_FILE.format(module=path.stem, text=_quoted(source.runnable_text()), file=path.name)
+    own = _OWN_FILE.format(module=path.stem, text=quoted(source.runnable_text()), file=path.name)
     return own + "\n" + _CALL.format(function=f'_inputs_module["{function}"]')
 
 
@@ -58,9 +59,3 @@ def _file_of(module: str) -> Path | None:
             if path.is_file():
                 return path
     return None
-
-
-def _quoted(text: str) -> str:
-    """A triple-quoted literal that evaluates to `text`."""
-    escaped = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    return f'"""\\\n{escaped}"""' if not escaped.endswith('"') else repr(text)

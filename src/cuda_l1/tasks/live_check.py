@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cuda_l1.errors import TaskError
+from cuda_l1.tasks.own_modules import forget_own_modules
 
 if TYPE_CHECKING:
     import torch
@@ -26,6 +27,15 @@ def check_printed(
     With `same_class` numbers, strings and flags of the module and its children must be equal too. The state of the
     module, its arguments and the global seed are as before afterwards.
     """
+    try:
+        _check(source, module, args, kwargs, same_class)
+    finally:
+        forget_own_modules()
+
+
+def _check(
+    source: str, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], same_class: bool
+) -> None:
     import torch
 
     name = type(module).__name__

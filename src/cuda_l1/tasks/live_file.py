@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.examples import render_examples
 from cuda_l1.tasks.graph_source import literal
+from cuda_l1.tasks.own_modules import LOADER
 from cuda_l1.tasks.source_file import SourceFile
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def _definitions(source: SourceFile) -> str:
 
 
 def _is_path_line(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and ast.unparse(node).startswith("sys.path.insert(0, '")
+    text = ast.unparse(node) if isinstance(node, ast.Expr) else ""
+    return text.startswith("sys.path.insert(0, '") or text == f"sys.meta_path.insert(0, {LOADER}())"
 
 
 def _constructor_arguments(module: torch.nn.Module) -> list[str]:

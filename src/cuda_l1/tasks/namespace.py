@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cuda_l1.errors import TaskError
+from cuda_l1.tasks.own_modules import forget_own_modules
 from cuda_l1.types import digest
 
 if TYPE_CHECKING:
@@ -59,14 +60,18 @@ def _instantiate(source: str, most_bytes: float) -> tuple[Any, torch.nn.Module, 
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     fake = FakeTensorMode(allow_non_fake_inputs=True)
-    try:
-        with fake:
-            return fake, *_run(source)
-    except (Exception, SystemExit):  # noqa: BLE001 - the user's text, which may raise anything on a tensor without numbers
-        pass
+    # What the text makes at module level keeps its numbers where memory allows: a graph may hold it as a constant.
+    for around in (_budget(most_bytes), fake):
+        try:
+            with around:
+                module = _executed(source)
+            with fake:
+                return fake, *_made(module)
+        except (Exception, SystemExit):  # noqa: BLE001 - the user's text, which may raise anything on a tensor without numbers
+            pass
     try:
         with _budget(most_bytes):
-            return contextlib.nullcontext(), *_run(source)
+            return contextlib.nullcontext(), *_made(_executed(source))
     except TaskError:
         raise
     except (Exception, SystemExit) as error:  # the same text: what it raises on real tensors is its own mistake
@@ -74,11 +79,15 @@ def _instantiate(source: str, most_bytes: float) -> tuple[Any, torch.nn.Module, 
         raise TaskError(f"the task cannot be run: {type(error).__name__}: {first}") from error
 
 
-def _run(source: str) -> tuple[torch.nn.Module, tuple[Any, ...]]:
+def _executed(source: str) -> types.ModuleType:
+    forget_own_modules()
+    return namespace(source)
+
+
+def _made(module: types.ModuleType) -> tuple[torch.nn.Module, tuple[Any, ...]]:
     """A dict of constructor arguments is passed by keyword, a list by position, as the judge does."""
     import torch
 
-    module = namespace(source)
     init: Any = getattr(module, "get_init_inputs", list)()
     model = module.Model(**init) if isinstance(init, dict) else module.Model(*(init or []))
     if not isinstance(model, torch.nn.Module):
@@ -122,3 +131,4 @@ def _isolated() -> Iterator[None]:
             yield
         finally:
             torch.set_default_dtype(dtype)
+            forget_own_modules()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from pathlib import Path
 
 from cuda_l1.errors import TaskError
+from cuda_l1.tasks.own_modules import own_modules
 
 
 class SourceFile:
@@ -38,40 +38,17 @@ class SourceFile:
         return None
 
     def runnable_text(self) -> str:
-        """The text; with the folders of the user's own modules that it imports put on `sys.path` first.
+        """The text; the user's own modules that it imports come first, as text of its own.
 
-        Raises TaskError for relative imports, which a single file cannot resolve.
+        Raises TaskError for relative imports, which a single file cannot resolve, and as `own_modules` does.
         """
-        folders = self._folders_of_own_modules()
-        if not folders:
+        own = own_modules(self.path, self.tree)
+        if not own:
             return self.text
         lines = self.text.removesuffix("\n").split("\n")  # at no other sign: one may stand within a string
         first = next(i for i, node in enumerate(self.tree.body) if not _stays_on_top(node))
         at = _first_line(self.tree.body[first]) - 1
-        paths = [f"sys.path.insert(0, {folder!r})" for folder in folders]
-        return "\n".join([*lines[:at], "import sys", "", *paths, "", *lines[at:]]) + "\n"
-
-    def _folders_of_own_modules(self) -> list[str]:
-        roots: set[str] = set()
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.ImportFrom) and node.level:
-                raise TaskError(
-                    f"{self.path}:{node.lineno}: relative import; a task is one file, import by the full name"
-                )
-            if isinstance(node, ast.Import):
-                roots |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                roots.add(node.module.split(".")[0])
-        folders = []
-        for folder in dict.fromkeys((self.path.resolve().parent, Path.cwd())):
-            own = [root for root in roots if root not in sys.stdlib_module_names and _holds(folder, root)]
-            if any(root != self.path.stem for root in own):
-                folders.append(str(folder))
-        return folders
-
-
-def _holds(folder: Path, module: str) -> bool:
-    return (folder / f"{module}.py").is_file() or (folder / module / "__init__.py").is_file()
+        return "\n".join([*lines[:at], own, "", *lines[at:]]) + "\n"
 
 
 def _stays_on_top(node: ast.stmt) -> bool:

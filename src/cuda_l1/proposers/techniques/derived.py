@@ -17,7 +17,7 @@ from cuda_l1.prelude.derived_tensors import DERIVED_TENSORS
 from cuda_l1.proposers.techniques.matching import (
     FROZEN,
     GENERATED,
-    LITERAL,
+    is_literal,
     is_pure,
     is_view,
     numel,
@@ -62,7 +62,7 @@ def steady(graph: Graph) -> dict[Node, bool]:
     found: dict[Node, bool] = {}
     for node in graph.nodes:
         if node.op == "get_attr" and not str(node.target).startswith(GENERATED) and node not in pinned:
-            found[node] = not str(node.target).startswith(LITERAL)
+            found[node] = not is_literal(node.target)
         elif _keepable(node) and storage_root(node) not in pinned and found.keys() >= set(node.all_input_nodes):
             found[node] = any(found[source] for source in node.all_input_nodes)
     return found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import operator
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from cuda_l1.proposers.techniques.capture import CaptureError, capture_graph
-from cuda_l1.proposers.techniques.matching import LITERAL
+from cuda_l1.proposers.techniques.matching import is_literal
 from cuda_l1.proposers.techniques.normal_form import normalise
 from cuda_l1.proposers.techniques.spelling import plain
 from cuda_l1.tasks.graph_source import literal, print_forward, signature
@@ -74,7 +75,7 @@ def open_draft(task: Task, device: Device) -> Draft:
 
 
 def _literals(module: torch.fx.GraphModule) -> list[str]:
-    """Constants made in `forward`, as buffers that follow the module's device and stay out of its state_dict.
+    """Constants of `forward`, made in it or global, as buffers that follow the module's device, in no state_dict.
 
     A tensor of such a name that the task's own constructor makes, as that of a live module does, is there already.
     """
@@ -82,14 +83,16 @@ def _literals(module: torch.fx.GraphModule) -> list[str]:
 
     names = {str(node.target) for node in module.graph.nodes if node.op == "get_attr"}
     statements = []
-    for name in sorted(name for name in names if name.startswith(LITERAL)):
-        value = getattr(module, name)
+    for name in sorted(filter(is_literal, names)):
+        owner, _, leaf = name.rpartition(".")  # the module in whose forward the constant is used
+        value = operator.attrgetter(name)(module)
         if isinstance(value, FakeTensor):
             continue
         if value.numel() > MOST_LITERAL_ELEMENTS:
             raise CaptureError(f"forward makes a constant of {value.numel()} elements")
         text = f"torch.tensor({literal(value.tolist())}, dtype={value.dtype})"
-        statements.append(f'self.register_buffer("{name}", {text}, persistent=False)')
+        holder = f'self.get_submodule("{owner}")' if owner else "self"
+        statements.append(f'{holder}.register_buffer("{leaf}", {text}, persistent=False)')
     return statements
 
 

@@ -20,8 +20,7 @@ MAY_RETURN_ARGUMENT = frozenset(
 )
 """Operations that may return their first argument although their schema does not say so."""
 
-LITERAL = "lifted_tensor_"
-"""Prefix of the `get_attr` nodes that stand for constants made in forward."""
+_LITERAL = "lifted_tensor_"
 
 GENERATED = "prelude."
 """Prefix of the `get_attr` nodes that stand for functions of the prelude rather than attributes of the module."""
@@ -72,6 +71,12 @@ def shape(node: Any) -> tuple[int, ...]:
 def numel(node: Any) -> int:
     """Number of elements of a tensor node."""
     return math.prod(shape(node))
+
+
+def is_literal(target: Any) -> bool:
+    """Whether a `get_attr` target stands for a constant made in forward; before its last dot stands the module that
+    uses it."""
+    return str(target).rpartition(".")[2].startswith(_LITERAL)
 
 
 def argument(node: Node, name: str, default: Any = None) -> Any:
