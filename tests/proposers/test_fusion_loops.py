@@ -8,8 +8,8 @@ import pytest
 from graphs import make_task
 
 from cuda_l1.evaluator.findings.static import static_findings
-from cuda_l1.proposers.techniques.codegen.axes import Atom, resolve, unify
-from cuda_l1.proposers.techniques.codegen.ir import Builder, Unsupported
+from cuda_l1.proposers.techniques.codegen.axes import Atom, Axes, resolve, unify
+from cuda_l1.proposers.techniques.codegen.ir import Builder, Unsupported, Value
 from cuda_l1.proposers.techniques.codegen.schedule import schedule
 from cuda_l1.proposers.techniques.draft import open_draft, render
 from cuda_l1.proposers.techniques.fusion import TECHNIQUE
@@ -21,13 +21,13 @@ def _sizes(atoms: list[Atom]) -> list[int]:
 
 def test_unify_splits_to_common_loops() -> None:
     left, right = [Atom(6), Atom(35)], [Atom(2), Atom(15), Atom(7)]
-    unify(left, right)
+    unify(left, right, [])
     assert _sizes(left) == _sizes(right) == [2, 3, 5, 7]
 
 
 def test_unify_refuses_sizes_without_common_loops() -> None:
     with pytest.raises(Unsupported):
-        unify([Atom(6), Atom(4)], [Atom(4), Atom(6)])
+        unify([Atom(6), Atom(4)], [Atom(4), Atom(6)], [])
 
 
 def _load(b: Builder, name: str, *shape: int):
@@ -48,6 +48,33 @@ def test_reductions_over_different_dimensions_are_two_nests() -> None:
     rows = b.reduce("sum", b.point("exp", _load(b, "x", 4, 8)), (1,))
     nests = schedule([b.reduce("max", rows, (0,))])
     assert [len(nest.stored) for nest in nests] == [1, 1]
+
+
+def test_each_value_of_an_unrolled_recurrence_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Value] = []
+    add = Axes._add
+    monkeypatch.setattr(Axes, "_add", lambda self, value, leaf: (looked.append(value), add(self, value, leaf))[1])
+    b = Builder()
+    state = rows = _load(b, "x", 64, 8)
+    for _ in range(200):
+        state = b.point("tanh", b.point("add", b.point("mul", state, 0.5), rows))
+    assert [len(nest.values) for nest in schedule([state])] == [600]
+    assert len(looked) < 5 * 600
+
+
+def test_loops_that_cannot_be_extended_are_as_before() -> None:
+    b = Builder()
+    x = _load(b, "x", 4, 6)
+    root = b.point("sqrt", x)
+    axes = Axes([x, root], {root})
+    before, splits = axes.atoms(root), axes.splits
+    flat = b.make("reshape", (root,), (24,), "f32")
+    turned = b.make("permute", (root,), (6, 4), "f32", order=(1, 0))
+    other = b.make("reshape", (turned,), (24,), "f32")
+    added = [flat, turned, other, b.point("add", flat, other)]
+    with pytest.raises(Unsupported):
+        axes.extend(added, set(added))
+    assert axes.atoms(root) == before and axes.splits == splits and list(axes.dims) == [x, root]
 
 
 def test_a_cheap_value_is_computed_twice_rather_than_stored() -> None:

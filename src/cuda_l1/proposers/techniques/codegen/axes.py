@@ -7,6 +7,7 @@ both unify lists of atoms, splitting an atom where a list on the other side ends
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 
@@ -16,14 +17,18 @@ MOST_PARTS = 4
 """Parts of a concatenation that one loop computes and chooses from."""
 
 
+_births = itertools.count()
+
+
 class Atom:
     """One loop of `size` iterations; once split, the loops that stand for it, outermost first."""
 
-    __slots__ = ("parts", "size")
+    __slots__ = ("born", "parts", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.parts: list[Atom] | None = None
+        self.born = next(_births)
 
     def __repr__(self) -> str:
         return f"<{self.size}>"
@@ -40,8 +45,11 @@ def resolve(atoms: Iterable[Atom]) -> list[Atom]:
     return found
 
 
-def unify(left: Sequence[Atom], right: Sequence[Atom]) -> None:
-    """Make two lists of atoms enumerate the same index in the same order. Raises Unsupported when they cannot."""
+def unify(left: Sequence[Atom], right: Sequence[Atom], split: list[Atom]) -> None:
+    """Make two lists of atoms enumerate the same index in the same order; what is split for it joins `split`.
+
+    Raises Unsupported when they cannot.
+    """
     a, b = resolve(left), resolve(right)
     while a and b:
         x, y = a.pop(), b.pop()
@@ -49,13 +57,16 @@ def unify(left: Sequence[Atom], right: Sequence[Atom]) -> None:
             continue
         if x.size == y.size:
             x.parts = [y]
+            split.append(x)
         elif x.size % y.size == 0:
             rest = Atom(x.size // y.size)
             x.parts = [rest, y]
+            split.append(x)
             a.append(rest)
         elif y.size % x.size == 0:
             rest = Atom(y.size // x.size)
             y.parts = [rest, x]
+            split.append(y)
             b.append(rest)
         else:
             raise Unsupported(f"dimensions of {x.size} and {y.size} have no common loops")
@@ -73,13 +84,47 @@ class Axes:
         self.pins: dict[Value, Atom] = {}
         """Of a `slice`: the atom that it fixes. Of a `cat`: the atom that chooses the part. Of an `at`: see `ats`."""
         self.ats: dict[Value, list[Atom]] = {}
+        self._split: list[Atom] = []
+        self._take_in(values, members)
+
+    def extend(self, values: Sequence[Value], members: set[Value]) -> bool:
+        """Takes in `values`, none of which is here yet or read by what is here; whether that left the loops of what was
+        here as they were. After `Unsupported` all is as before."""
+        before = len(self._split)
+        try:
+            return self._take_in(values, members)
+        except Unsupported:
+            self.shrink(values, before)
+            raise
+
+    @property
+    def splits(self) -> int:
+        """How many atoms have been split so far."""
+        return len(self._split)
+
+    def shrink(self, values: Iterable[Value], splits: int) -> None:
+        """Undoes the latest `extend`, before which there were so many `splits`."""
+        for atom in self._split[splits:]:
+            atom.parts = None
+        del self._split[splits:]
+        for value in values:
+            for known in (self.dims, self.reduced, self.pins, self.ats):
+                known.pop(value, None)
+
+    def _take_in(self, values: Sequence[Value], members: set[Value]) -> bool:
+        before, first = len(self._split), next(_births)
         for value in values:
             self._add(value, value not in members or value.op in LEAVES)
         self._align_reductions()
-        for value in values:
+        same = all(atom.born > first for atom in self._split[before:])
+        for value in values if same else self.dims:
             flat = self.atoms(value)
             if len(set(flat)) < len(flat):
                 raise Unsupported("a value met under two orders of its dimensions")
+        return same
+
+    def _unify(self, left: Sequence[Atom], right: Sequence[Atom]) -> None:
+        unify(left, right, self._split)
 
     def atoms(self, value: Value) -> list[Atom]:
         """The loops of a value's whole shape, outermost first."""
@@ -98,7 +143,7 @@ class Axes:
         for value in self.reduced:
             if first is not None and value is not first and _alike(first, value):
                 for mine, theirs in zip(self.dims[value.args[0]], self.dims[first.args[0]], strict=True):
-                    unify(mine, theirs)
+                    self._unify(mine, theirs)
 
     def _on_pointwise(self, value: Value) -> None:
         own = self.dims[value]
@@ -106,7 +151,7 @@ class Axes:
             theirs = self.dims[arg]
             for back in range(1, len(theirs) + 1):
                 if arg.shape[-back] == value.shape[-back]:
-                    unify(own[-back], theirs[-back])
+                    self._unify(own[-back], theirs[-back])
 
     def _on_reduce(self, value: Value) -> None:
         (arg,) = value.args
@@ -121,7 +166,7 @@ class Axes:
 
     def _on_reshape(self, value: Value) -> None:
         (arg,) = value.args
-        unify([a for dim in self.dims[value] for a in dim], [a for dim in self.dims[arg] for a in dim])
+        self._unify([a for dim in self.dims[value] for a in dim], [a for dim in self.dims[arg] for a in dim])
 
     def _on_permute(self, value: Value) -> None:
         (arg,) = value.args
@@ -135,7 +180,7 @@ class Axes:
             raise Unsupported("a slice that is not one of equal parts")
         self.pins[value] = Atom(whole // part)
         for index, (own, theirs) in enumerate(zip(self.dims[value], self.dims[arg], strict=True)):
-            unify([self.pins[value], *own] if index == dim else own, theirs)
+            self._unify([self.pins[value], *own] if index == dim else own, theirs)
 
     def _on_cat(self, value: Value) -> None:
         dim = value.attrs["dim"]
@@ -144,11 +189,11 @@ class Axes:
         self.pins[value] = Atom(len(value.args))
         own = [list(atoms) for atoms in self.dims[value]]
         inner = [Atom(value.args[0].shape[dim])]
-        unify(own[dim], [self.pins[value], *inner])
+        self._unify(own[dim], [self.pins[value], *inner])
         own[dim] = inner
         for arg in value.args:
             for mine, theirs in zip(own, self.dims[arg], strict=True):
-                unify(mine, theirs)
+                self._unify(mine, theirs)
 
     def _on_flip(self, value: Value) -> None:
         raise Unsupported("a reversal that is read again")
@@ -159,8 +204,8 @@ class Axes:
         self.ats[value] = self.dims[source][dim]
         for position, own in enumerate(self.dims[value]):
             if position != dim:
-                unify(own, self.dims[source][position])
-            unify(own, self.dims[index][position])
+                self._unify(own, self.dims[source][position])
+            self._unify(own, self.dims[index][position])
 
     def reduction_atoms(self) -> list[Atom]:
         """The loops that every reduction of the set runs over. Raises Unsupported when they differ."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 from cuda_l1.proposers.techniques.codegen.axes import Atom, Axes, count, resolve
@@ -21,6 +21,10 @@ class Nest:
     """Computed values in order, leaves not among them."""
     stored: list[Value] = field(default_factory=list)
     """Those that leave the nest through memory."""
+    grown: Axes | None = None
+    """While nests are made: the loops of `values`, to be extended."""
+    is_whole: bool = False
+    """Whether it was found to fit."""
 
     def with_leaves(self) -> list[Value]:
         """Every value the nest touches, arguments first."""
@@ -72,8 +76,8 @@ def _place(value: Value, nests: list[Nest], wanted: set[Value]) -> None:
 
 def _with_views(value: Value, wanted: set[Value]) -> list[Value]:
     """The value behind the views that lead to it, arguments first."""
-    stop = {step for step in topological([value]) if step is not value and (step.op not in VIEWS or step in wanted)}
-    return [step for step in topological([value], stop) if step not in stop]
+    views = [arg for arg in value.args if arg.op in VIEWS and arg not in wanted]
+    return [*dict.fromkeys(step for view in views for step in _with_views(view, wanted)), value]
 
 
 def _shares_memory(nest: Nest, needed: set[Value]) -> bool:
@@ -88,13 +92,44 @@ def count_of(shape: Sequence[int]) -> int:
 
 def _merge(group: Sequence[Nest], added: Sequence[Value], nests: list[Nest], wanted: set[Value]) -> bool:
     """Replace `group` by one nest that also computes `added`, if that is one set of loops."""
-    merged = Nest(list(dict.fromkeys([*(value for nest in group for value in nest.values), *added])))
-    if not (_may_merge(group, added, nests) and fits(merged, wanted)):
+    if not _may_merge(group, added, nests):
+        return False
+    merged = _grown(group[0], added, wanted) if len(group) == 1 else _joined(group, added, wanted)
+    if merged is None:
         return False
     nests[nests.index(group[-1])] = merged
     for nest in group[:-1]:
         nests.remove(nest)
     return True
+
+
+def _joined(group: Sequence[Nest], added: Sequence[Value], wanted: set[Value]) -> Nest | None:
+    """All of `group` and `added` in one set of loops."""
+    merged = Nest(list(dict.fromkeys([*(value for nest in group for value in nest.values), *added])))
+    merged.is_whole = fits(merged, wanted)
+    return merged if merged.is_whole else None
+
+
+def _grown(nest: Nest, added: Sequence[Value], wanted: set[Value]) -> Nest | None:
+    """As `_joined`, but only what `added` changes is looked at: an unrolled recurrence makes nests of thousands."""
+    members = set(nest.values)
+    fresh = [value for value in added if value not in members]
+    try:
+        axes = nest.grown = nest.grown or nest.axes()
+        if any(value in axes.dims for value in fresh):  # a leaf becomes a member
+            return _joined([nest], added, wanted)
+        before, splits = loops(nest, axes), axes.splits
+        new = [value for value in Nest(fresh).with_leaves() if value not in axes.dims]
+        same = axes.extend(new, set(fresh))
+    except Unsupported:
+        return None
+    merged = Nest([*nest.values, *fresh], grown=axes, is_whole=True)
+    chosen = any(value in axes.pins or value in axes.ats for value in fresh)
+    unchanged = members if nest.is_whole and same and not chosen else set()
+    if _computes(merged, axes, wanted, unchanged, before):
+        return merged
+    axes.shrink(new, splits)
+    return None
 
 
 def _may_merge(group: Sequence[Nest], added: Sequence[Value], nests: Sequence[Nest]) -> bool:
@@ -115,12 +150,27 @@ def fits(nest: Nest, wanted: set[Value]) -> bool:
     """Whether one set of loops computes the nest without computing anything expensive more often than needed."""
     try:
         axes = nest.axes()
+    except Unsupported:
+        return False
+    return _computes(nest, axes, wanted)
+
+
+def _computes(
+    nest: Nest,
+    axes: Axes,
+    wanted: set[Value],
+    unchanged: Container[Value] = (),
+    before: tuple[set[Atom], set[Atom]] | None = None,
+) -> bool:
+    """As `fits`; where the loops are still those `before`, the `unchanged` values fit as they did."""
+    try:
         domain, reduced = loops(nest, axes)
     except Unsupported:
         return False
     if len(reduced) > 1 and any(value.op == "scan" for value in nest.values):
         return False
-    return all(_fits_domain(axes, value, domain, reduced, value in wanted) for value in nest.values)
+    values = [value for value in nest.values if value not in unchanged] if before == (domain, reduced) else nest.values
+    return all(_fits_domain(axes, value, domain, reduced, value in wanted) for value in values)
 
 
 def loops(nest: Nest, axes: Axes) -> tuple[set[Atom], set[Atom]]:
