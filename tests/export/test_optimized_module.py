@@ -199,7 +199,8 @@ def test_a_mode_that_matters_to_the_live_module_is_guarded(fast: OptimizedModule
         assert ran_fast(module, X, with_dropout(X))
         module.train()
         assert with_dropout.training and with_dropout[1].training
-        module(X)
+        with pytest.warns(UserWarning, match="; `training` of Dropout was False; counted in"):
+            module(X)
         assert module.report["fallbacks"] == {"mode": 1}
         copied = copy.deepcopy(module)
         copied.eval()
