@@ -211,7 +211,8 @@ def report(rows: Sequence[Row]) -> str:
     lines += [
         f"{first['draws']} draws a row from {first['variants']} variants in buckets of width {first['bucket_width']} "
         f"(SQLite {sqlite3.sqlite_version}), against the formula of docs/exemplars.md; p is the probability of a "
-        "chi-square so large or larger if the formula holds.",
+        "chi-square so large or larger if the formula holds. From equal seeds the controls draw what `bucket` draws: "
+        "their rows are equal to its.",
         "",
     ]
     head = ("sampler", "drawn", "formula", "outcomes", "chi-square", "degrees of freedom", "p")
