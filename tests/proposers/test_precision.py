@@ -31,6 +31,10 @@ MATRIX = {
     "attention": make_task("return F.scaled_dot_product_attention(x, x, x)", BATCH),
     "causal": make_task("return F.scaled_dot_product_attention(x, x, x, is_causal=True)", BATCH),
     "by_hand": make_task("return (x @ x.mT / 8).softmax(-1) @ x", BATCH),
+    "functional_linear": make_task("return F.linear(x, self.w).sigmoid()", ROW, SQUARE),
+    "weights_first": make_task("return self.w @ x.t()", ROW, SQUARE),
+    "chain": make_task("return x @ self.w @ self.w", ROW, SQUARE),
+    "one_of_two": make_task("return (x.cumsum(-1) @ self.w) + x.double().sum().float()", ROW, SQUARE),
 }
 CONVOLVED = {
     "conv1d": make_task("return self.c(x)", "torch.randn(1, 2, 9)", "self.c = nn.Conv1d(2, 3, 3)"),
