@@ -16,6 +16,7 @@ from transformers import AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
 from cuda_l1 import scoring
+from cuda_l1.proposers.policy import writing
 from small_policy import save_policy
 
 REWARDS = [0.0, 2.0, 1.0, None, 0.0, 0.0, 3.0, 0.0]
@@ -109,6 +110,27 @@ def test_replies_are_made_from_prompts_that_the_hook_wrote_at_this_step(policy: 
         {"task a step 0\n", "task b step 0\n"},
         {"task c step 1\n", "task d step 1\n"},
     ]
+
+
+def test_the_trainers_own_model_can_write_in_parts(
+    policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts: list[int] = []
+    monkeypatch.setattr(writing, "PART", 1)
+    write = writing.write
+
+    def counted(generate: Any, **inputs: Any) -> Any:
+        def noted(**part: Any) -> Any:
+            parts.append(part["generation_config"].max_new_tokens)
+            return generate(**part)
+
+        return write(noted, **inputs)
+
+    monkeypatch.setattr(writing, "write", counted)
+    made = trainer(policy, tmp_path, fixed)
+    with writing.writing_in_parts(made.accelerator.unwrap_model(made.model)):
+        made.train()
+    assert parts == [1, 1]  # one token that says all, and the end
 
 
 def test_an_advantage_that_is_overwritten_reaches_the_loss_with_its_own_reply(policy: Path, tmp_path: Path) -> None:

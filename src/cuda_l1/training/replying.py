@@ -6,9 +6,10 @@ why its version is pinned; `tests/training/test_trl_contract.py` holds what is r
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -17,6 +18,8 @@ from trl import GRPOConfig, GRPOTrainer
 
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.policy import any_length, return_memory
+from cuda_l1.proposers.policy.writing import writing_in_parts
+from cuda_l1.training.loading import is_in_parts
 from cuda_l1.training.processes import Processes
 from cuda_l1.training.step_time import StepTime
 
@@ -82,16 +85,22 @@ class ReplyingTrainer(GRPOTrainer):
         chances: list[Any] = []
         for start in range(0, len(prompt_ids), at_a_time):
             part = prompt_ids[start : start + at_a_time]
-            with (
-                self.accelerator.autocast(),
-                any_length(),
-            ):  # weights are cast once for all tokens, not for each one anew
+            with self._writing():
                 written, known = super()._generate_single_turn(
                     part, images, multimodal_fields, num_generations, **others
                 )
             replies += written
             chances += known or []
         return replies, chances or None
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """How the trainer's own model writes; processes that hold parts of one model stay in step to the last reply."""
+        model = self.accelerator.unwrap_model(self.model)
+        in_parts = contextlib.nullcontext() if self.use_vllm or is_in_parts(model) else writing_in_parts(model)
+        # Within autocast weights are cast once for all tokens, not for each one anew.
+        with self.accelerator.autocast(), any_length(), in_parts:
+            yield
 
     def _chances(self, batch: dict[str, Any]) -> torch.Tensor:
         """The logarithms of the probabilities of the replies' tokens; (replies, tokens)."""

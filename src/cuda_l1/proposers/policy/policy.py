@@ -14,6 +14,7 @@ from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.prompts.tokens import TokenCounter
 from cuda_l1.proposers.policy.checkpoint import Checkpoint
 from cuda_l1.proposers.policy.sampling import EndWhen, draws
+from cuda_l1.proposers.policy.writing import write
 from cuda_l1.types import Prompt
 
 INSTALL = "pip install 'cuda-l1[train]'"
@@ -114,7 +115,9 @@ class Policy:
             texts, padding=True, padding_side="left", add_special_tokens=False, return_tensors="pt"
         )
         end = EndWhen(is_over)
-        found = self._model.generate(
+        drawn = draws(seeds, self._settings.temperature, self._settings.top_p, device)
+        found = write(
+            self._model.generate,
             input_ids=tokens["input_ids"].to(device),
             attention_mask=tokens["attention_mask"].to(device),
             generation_config=_generation_config(
@@ -123,7 +126,9 @@ class Policy:
                 eos_token_id=ends,
                 pad_token_id=_pad_token(self._tokenizer, ends),
             ),
-            logits_processor=draws(seeds, self._settings.temperature, self._settings.top_p, device),
+            on_left=drawn[-1].keep if drawn else lambda staying: None,
+            is_over=lambda: end.has_ended,
+            logits_processor=drawn,
             stopping_criteria=[end],
         )
         new = found[:, tokens["input_ids"].shape[1] :].tolist()

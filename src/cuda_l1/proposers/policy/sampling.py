@@ -34,6 +34,11 @@ class OwnDraws:
             self._noise = self._drawn(scores)
         return scores.float() + self._noise.pop(0)
 
+    def keep(self, rows: torch.Tensor) -> None:
+        """Others than these have left the batch; (rows left,), their places."""
+        self._generators = [self._generators[row] for row in rows.tolist()]
+        self._noise = [noise[rows] for noise in self._noise]
+
     def _drawn(self, scores: torch.Tensor) -> list[torch.Tensor]:
         """`BLOCK` tensors like `scores` of noise, in float32."""
         import torch
@@ -46,7 +51,7 @@ class OwnDraws:
 
 
 def draws(seeds: Sequence[int], temperature: float, top_p: float, device: torch.device) -> list[Any]:
-    """What makes greedy decoding draw, a seed for each row; nothing at temperature 0."""
+    """What makes greedy decoding draw, a seed for each row, `OwnDraws` last; nothing at temperature 0."""
     from transformers import TemperatureLogitsWarper, TopPLogitsWarper
 
     if temperature == 0:

@@ -1,0 +1,74 @@
+"""Replies of different lengths from one batch: those that have ended leave it, and nobody computes their padding."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+PART = 64
+"""Tokens between two looks at who has ended. To leave copies the cache of the others, which takes about as long as a
+token."""
+
+
+def write(
+    generate: Callable[..., Any],
+    *,
+    input_ids: torch.Tensor,
+    attention_mask: torch.Tensor,
+    generation_config: Any,
+    on_left: Callable[[torch.Tensor], None] = lambda staying: None,
+    is_over: Callable[[], bool] = lambda: False,
+    **others: Any,
+) -> torch.Tensor:
+    """What `generate` of a causal model of transformers returns for the same arguments: (rows, prompt + longest reply),
+    token ids, with pad tokens behind each end.
+
+    `on_left` hears the places of the rows that stay, (rows left,), counted among those there were; after `is_over`
+    nobody goes on. Draws from torch's own random numbers are others than `generate`'s, since rows that have ended make
+    none.
+    """
+    import torch
+
+    rows, asked = input_ids.shape
+    ends = torch.tensor(generation_config.eos_token_id, device=input_ids.device).flatten()
+    config = copy.copy(generation_config)
+    config.return_dict_in_generate = True
+    left = generation_config.max_new_tokens
+    found = torch.full((rows, asked + left), generation_config.pad_token_id, device=input_ids.device)
+    going, longest, more = torch.arange(rows, device=input_ids.device), asked, {}
+    ids, mask = input_ids, attention_mask
+    while len(going) and left and not is_over():
+        config.max_new_tokens = min(PART, left)
+        out = generate(input_ids=ids, attention_mask=mask, generation_config=config, **more, **others)
+        ids, new = out.sequences, out.sequences[:, ids.shape[1] :]
+        left -= new.shape[1]
+        longest = ids.shape[1]
+        found[going, :longest] = ids
+        stays = (~torch.isin(new, ends).any(dim=1)).nonzero().flatten()
+        mask = torch.cat([mask, mask.new_ones(new.shape)], dim=1)
+        more = {"past_key_values": out.past_key_values}
+        if len(stays) < len(going):
+            ids, mask, going = ids[stays], mask[stays], going[stays]
+            out.past_key_values.batch_select_indices(stays)
+            on_left(stays)
+    return found[:, :longest]
+
+
+@contextlib.contextmanager
+def writing_in_parts(model: Any) -> Iterator[None]:
+    """Meanwhile `model.generate(input_ids=..., attention_mask=..., generation_config=...)` is `write`."""
+    own = model.generate
+
+    def generate(*, generation_config: Any, **inputs: Any) -> torch.Tensor:
+        return write(own, generation_config=generation_config, **inputs)
+
+    model.generate = generate
+    try:
+        yield
+    finally:
+        del model.generate

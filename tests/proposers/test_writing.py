@@ -1,0 +1,90 @@
+"""Batches of replies whose rows leave when they have ended, against `generate` of transformers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from cuda_l1.proposers.policy import writing
+from cuda_l1.proposers.policy.sampling import draws
+from tiny_policy import make_checkpoint
+
+transformers = pytest.importorskip("transformers", reason="needs transformers")
+
+ROWS, TOKENS = 12, 40
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = make_checkpoint(tmp_path_factory.mktemp("policy"), end_bias=8.0)
+    return transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(1)
+    monkeypatch.setattr(writing, "PART", 6)
+
+
+def asked(model: Any) -> dict[str, Any]:
+    """Rows of different lengths, padded on the left."""
+    torch.manual_seed(0)
+    ids = torch.randint(5, model.config.vocab_size, (ROWS, 9))
+    mask = torch.ones_like(ids)
+    for row in range(ROWS):
+        mask[row, : row % 5] = 0
+    config = transformers.GenerationConfig(
+        do_sample=False, max_new_tokens=TOKENS, eos_token_id=[model.config.eos_token_id], pad_token_id=3
+    )
+    return {"input_ids": ids * mask, "attention_mask": mask, "generation_config": config}
+
+
+def drawn() -> list[Any]:
+    return draws(range(ROWS), 1.0, 1.0, torch.device("cpu"))
+
+
+def test_what_is_written_is_what_generate_writes_and_few_rows_are_computed(model: Any) -> None:
+    batches = []
+
+    def generate(**inputs: Any) -> Any:
+        batches.append(len(inputs["input_ids"]))
+        return model.generate(**inputs)
+
+    whole = model.generate(**asked(model), logits_processor=drawn())
+    processors = drawn()
+    found = writing.write(generate, **asked(model), on_left=processors[-1].keep, logits_processor=processors)
+    assert torch.equal(found, whole)
+    ends = (whole[:, 9:] == model.config.eos_token_id).any(dim=1)
+    assert 0 < ends.sum() < ROWS  # some were ended, and some were not at the last token
+    assert batches[0] == ROWS and batches == sorted(batches, reverse=True) and batches[-1] < ROWS
+
+
+def test_it_ends_with_the_last_row(model: Any) -> None:
+    inputs = asked(model)
+    inputs["generation_config"].eos_token_id = list(range(model.config.vocab_size))
+    found = writing.write(model.generate, **inputs)
+    assert found.shape == (ROWS, 10)
+
+
+def test_nobody_goes_on_after_it_is_over(model: Any) -> None:
+    over, processors = iter([False, False, True]), drawn()
+    found = writing.write(
+        model.generate, **asked(model), is_over=over.__next__, on_left=processors[-1].keep, logits_processor=processors
+    )
+    assert found.shape[1] == 9 + 2 * 6
+
+
+def test_a_models_generate_is_its_own_again(model: Any) -> None:
+    whole = model.generate(**asked(model))
+    with writing.writing_in_parts(model):
+        assert torch.equal(model.generate(**asked(model)), whole)
+        assert "generate" in vars(model)
+    assert "generate" not in vars(model)
+
+
+def test_a_model_that_fails_has_its_own_generate_again(model: Any) -> None:
+    with pytest.raises(ValueError, match="mine"), writing.writing_in_parts(model):
+        raise ValueError("mine")
+    assert "generate" not in vars(model)
