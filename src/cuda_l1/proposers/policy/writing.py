@@ -40,8 +40,9 @@ def write(
     config.return_dict_in_generate = True
     left = generation_config.max_new_tokens
     found = torch.full((rows, asked + left), generation_config.pad_token_id, device=input_ids.device)
-    going, longest, more = torch.arange(rows, device=input_ids.device), asked, {}
+    going, longest = torch.arange(rows, device=input_ids.device), asked
     ids, mask = input_ids, attention_mask
+    more: dict[str, Any] = {}
     while len(going) and left and not is_over():
         config.max_new_tokens = min(PART, left)
         out = generate(input_ids=ids, attention_mask=mask, generation_config=config, **more, **others)
