@@ -144,6 +144,26 @@ def test_the_time_budget_covers_baselines_and_what_came_before(search: Search, e
     assert evaluator.asked[-1]["budget_s"] == pytest.approx(30.0, abs=3.0)
 
 
+def test_a_baseline_that_takes_all_of_the_time_leaves_a_candidate(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, later = time.monotonic, [0.0]
+
+    def before(text: str) -> None:
+        later[0] += 70.0 * text.startswith("compile:")
+
+    monkeypatch.setattr(time, "monotonic", lambda: real() + later[0])
+    evaluator, compiled = FakeEvaluator(before=before), baseline("compile", "speed=1.5")
+    proposer = ListProposer("a speed=2.0", "b speed=3.0")
+    result = search(proposer, evaluator=evaluator, baselines=[EAGER, compiled], budget_s=60.0)
+    assert evaluator.screens() == ["a speed=2.0"]
+    assert (result.best_baseline, result.stop_reason, result.outcome) == (
+        "compile",
+        "time-budget",
+        "beats-best-baseline",
+    )
+
+
 def test_an_overdrawn_time_budget_ends_without_a_candidate(search: Search, evaluator: FakeEvaluator) -> None:
     result = search(ListProposer(*TEXTS), budget_s=60.0, started=time.monotonic() - 61.0)
     assert (result.stop_reason, result.outcome) == ("time-budget", "no-improvement")

@@ -52,5 +52,12 @@ def test_waiting_ends_with_the_time() -> None:
     assert time.monotonic() >= began + 0.1
 
 
+def test_who_does_not_wait_gets_what_is_there() -> None:
+    schedule = Schedule(TASK, [Scripted(NOT_YET, candidate("late")), Scripted(NOT_YET, NOT_YET)])
+    assert schedule.propose([], math.inf, waits=False) is None
+    late = schedule.propose([], math.inf, waits=False)
+    assert late is not None and late.source == "late"
+
+
 def test_one_that_leaves_leaves_the_others() -> None:
     assert offers(Scripted(), Scripted(NOT_YET, candidate("x")), Scripted(NOT_YET)) == ["x"]

@@ -45,6 +45,7 @@ def test_a_final_gets_what_is_left() -> None:
 def test_baselines_begin_within_a_third() -> None:
     assert MINUTE.another_baseline(Progress(elapsed_s=19.9))
     assert not MINUTE.another_baseline(Progress(elapsed_s=20.1))
+    assert MINUTE.another_baseline(Progress(elapsed_s=25.0, first_s=6.0)), "the first candidate takes none of it"
     assert StopRules().another_baseline(Progress(elapsed_s=1e6))
 
 

@@ -1,4 +1,4 @@
-"""The first step of a search: what a candidate must beat."""
+"""What a candidate must beat."""
 
 from __future__ import annotations
 
@@ -17,28 +17,38 @@ UNABLE = (Outcome.BUILD_FAILED, Outcome.CRASHED)
 """Outcomes of eager after which no candidate can be timed."""
 
 
-def measure_baselines(search: Search, baselines: Sequence[Candidate]) -> None:
-    """Screens each baseline, eager (the first) before all others, and notes the best of a class that may win.
+def measure_eager(search: Search, eager: Candidate) -> None:
+    """Screens what everything is compared with.
 
-    One that fails, or begins after a third of the time budget, is named in the table and left out. The best includes
-    those that are slower than eager on the other clock: leaving them out would flatter us.
-
-    Raises TaskError where eager cannot be built or crashes: there is nothing then to compare anything with.
+    Raises TaskError where it cannot be built or crashes: there is nothing then to compare anything with.
     """
-    for index, baseline in enumerate(baselines):
-        is_eager = index == 0
-        if is_eager or search.rules.another_baseline(search.progress()):
-            result = _measure(search, baseline, is_eager=is_eager)
+    result = _measure(search, eager, is_eager=True)
+    _note(search, result)
+    if result.outcome in UNABLE:
+        raise TaskError(
+            f"{search.task.id}: the module itself is {result.outcome} where candidates run: {result.detail}"
+        )
+
+
+def measure_baselines(search: Search, baselines: Sequence[Candidate]) -> None:
+    """Screens each baseline after eager, and notes the best of a class that may win.
+
+    One that fails, or begins when a third of the time budget is gone, is named in the table and left out. The best
+    includes those that are slower than eager on the other clock: leaving them out would flatter us.
+    """
+    for baseline in baselines:
+        if search.rules.another_baseline(search.progress()):
+            result = _measure(search, baseline, is_eager=False)
         else:
             result = BaselineResult(
                 name=baseline.label, candidate_id=baseline.id, outcome=None, detail="not measured: no time left for it"
             )
-        search.baselines.append(result)
-        search.emit(BaselineDone(result.name, result.outcome, result.speedup, result.detail))
-        if is_eager and result.outcome in UNABLE:
-            raise TaskError(
-                f"{search.task.id}: the module itself is {result.outcome} where candidates run: {result.detail}"
-            )
+        _note(search, result)
+
+
+def _note(search: Search, result: BaselineResult) -> None:
+    search.baselines.append(result)
+    search.emit(BaselineDone(result.name, result.outcome, result.speedup, result.detail))
 
 
 def _measure(search: Search, baseline: Candidate, *, is_eager: bool) -> BaselineResult:

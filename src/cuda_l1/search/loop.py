@@ -1,4 +1,5 @@
-"""The search: baselines, then propose - skip what is known - evaluate and record, then the winner measured anew."""
+"""The search: eager, a first candidate and the baselines, then propose - skip what is known - evaluate and record, then
+the winner measured anew."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Callable, Sequence
 from cuda_l1.archive import Archive
 from cuda_l1.config import SearchSettings
 from cuda_l1.proposers import Proposer
-from cuda_l1.search.baselines import measure_baselines
+from cuda_l1.search.baselines import measure_baselines, measure_eager
 from cuda_l1.search.confirmation import Export, confirm
 from cuda_l1.search.events import Event, Started, Stopped, Waiting
 from cuda_l1.search.interfaces import SupportsEvaluate, SupportsReview
@@ -56,8 +57,11 @@ def optimize(
     names = tuple(baseline.label for baseline in baselines), tuple(proposer.name for proposer in proposers)
     on_event(Started(task.id, run, *names, settings.budget_s, settings.budget_evaluations))
     try:
-        measure_baselines(search, baselines)
-        reason = explore(search, proposers)
+        measure_eager(search, baselines[0])
+        schedule = Schedule(task, proposers, baselines[:1], on_wait=lambda names: on_event(Waiting(names)))
+        try_first(search, schedule)
+        measure_baselines(search, baselines[1:])
+        reason = explore(search, schedule)
         on_event(Stopped(reason, search.evaluations, search.duplicates))
         confirm(search, export)
     except KeyboardInterrupt:
@@ -68,10 +72,22 @@ def optimize(
     return _result(search, reason, [line for proposer in proposers for line in proposer.failures])
 
 
-def explore(search: Search, proposers: Sequence[Proposer]) -> StopReason:
+def try_first(search: Search, schedule: Schedule) -> None:
+    """One candidate before the baselines that compile, where time is short: a single one of these can take all of it.
+
+    A language model is not waited for.
+    """
+    if search.settings.budget_s is None or search.rules.reason(search.progress()) is not None:
+        return
+    began = time.monotonic()
+    candidate = schedule.propose(search.history, began + search.rules.spare_s(search.progress()), waits=False)
+    if candidate is not None:
+        search.screen(candidate)
+    search.first_s = time.monotonic() - began
+
+
+def explore(search: Search, schedule: Schedule) -> StopReason:
     """Proposes, skips what is known, evaluates and records, until a rule says stop; returns why."""
-    offered = [record.candidate for record in search.history]
-    schedule = Schedule(search.task, proposers, offered, on_wait=lambda names: search.emit(Waiting(names)))
     while (reason := search.rules.reason(search.progress())) is None:
         candidate = schedule.propose(search.history, time.monotonic() + search.rules.spare_s(search.progress()))
         if candidate is None:

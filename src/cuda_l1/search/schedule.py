@@ -31,19 +31,19 @@ class Schedule:
         self._offered = {candidate.id for candidate in offered}
         self._on_wait = on_wait
 
-    def propose(self, history: Sequence[Record], until: float) -> Candidate | None:
+    def propose(self, history: Sequence[Record], until: float, *, waits: bool = True) -> Candidate | None:
         """The next proposal, possibly one made before; None when every proposer is exhausted or `until` has come.
 
-        Who has nothing yet keeps nobody waiting; only where that is all of them it is waited.
+        Who has nothing yet keeps nobody waiting; only where that is all of them it is waited, if it `waits`.
         """
-        without, waits = 0, False
+        without, has_told = 0, False
         while self._waiting:
             if without == len(self._waiting):
-                if time.monotonic() > until:
+                if not waits or time.monotonic() > until:
                     return None
-                if not waits:
+                if not has_told:
                     self._on_wait(tuple(proposer.name for proposer, _ in self._waiting))
-                    waits = True
+                    has_told = True
                 time.sleep(PAUSE_S)
                 without = 0
             proposer, repeats = self._waiting.popleft()

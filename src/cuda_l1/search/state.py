@@ -34,7 +34,7 @@ class Search:
     started: float = field(default_factory=time.monotonic)
 
     history: list[Record] = field(default_factory=list)
-    """Every record of this search, baselines first: what proposers see."""
+    """Every record of this search, eager's first: what proposers see."""
     screened: list[Record] = field(default_factory=list)
     """Those of proposed candidates."""
     baselines: list[BaselineResult] = field(default_factory=list)
@@ -46,6 +46,8 @@ class Search:
     best_baseline_speedup: float = 1.0
     best_baseline_s: float = 0.0
     """What its screen took: a final starts it anew in every pair."""
+    first_s: float = 0.0
+    """What the candidate took that was tried before the baselines."""
     winner: Record | None = None
     final: Record | None = None
     unconfirmed: list[Record] = field(default_factory=list)
@@ -84,6 +86,7 @@ class Search:
         screen_s = statistics.fmean(self._costs_s) if self._costs_s else 0.0
         return Progress(
             elapsed_s=time.monotonic() - self.started,
+            first_s=self.first_s,
             evaluations=self._counted,
             without_gain=self._without_gain,
             tried=len(self.screened),

@@ -30,6 +30,8 @@ class Progress:
 
     elapsed_s: float = 0.0
     """Since the command began."""
+    first_s: float = 0.0
+    """Of these, for the candidate that was tried before the baselines."""
     evaluations: int = 0
     """Evaluations of proposed candidates that this run has paid for."""
     without_gain: int = 0
@@ -99,7 +101,7 @@ class StopRules:
 
     def another_baseline(self, progress: Progress) -> bool:
         """Whether one more baseline may begin."""
-        return self.budget_s is None or progress.elapsed_s < self.budget_s / SHARE
+        return self.budget_s is None or progress.elapsed_s - progress.first_s < self.budget_s / SHARE
 
     def another_final(self, progress: Progress) -> bool:
         """Whether one more final fits, after one that did not hold up."""
