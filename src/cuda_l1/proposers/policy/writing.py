@@ -52,10 +52,12 @@ def write(
         found[going, :longest] = ids
         stays = (~torch.isin(new, ends).any(dim=1)).nonzero().flatten()
         mask = torch.cat([mask, mask.new_ones(new.shape)], dim=1)
-        more = {"past_key_values": out.past_key_values}
+        cache = out.past_key_values  # None where the model is told to keep none
+        more = {"past_key_values": cache} if cache is not None else {}
         if len(stays) < len(going):
             ids, mask, going = ids[stays], mask[stays], going[stays]
-            out.past_key_values.batch_select_indices(stays)
+            if cache is not None:
+                cache.batch_select_indices(stays)
             on_left(stays)
     return found[:, :longest]
 

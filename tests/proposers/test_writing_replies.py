@@ -61,6 +61,14 @@ def test_what_is_written_is_what_generate_writes_and_few_rows_are_computed(model
     assert batches[0] == ROWS and batches == sorted(batches, reverse=True) and batches[-1] < ROWS
 
 
+def test_a_model_that_keeps_no_cache_writes_the_same(model: Any) -> None:
+    whole = model.generate(**asked(model), logits_processor=drawn())
+    inputs, processors = asked(model), drawn()
+    inputs["generation_config"].use_cache = False
+    found = writing.write(model.generate, **inputs, on_left=processors[-1].keep, logits_processor=processors)
+    assert torch.equal(found, whole)
+
+
 def test_it_ends_with_the_last_row(model: Any) -> None:
     inputs = asked(model)
     inputs["generation_config"].eos_token_id = list(range(model.config.vocab_size))
