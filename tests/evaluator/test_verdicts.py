@@ -7,7 +7,7 @@ import re
 import pytest
 from evaluator_support import LINEAR, QUICK, candidate_of, checks, task_of
 
-from cuda_l1.config import SCREEN
+from cuda_l1.config import SCREEN, EvaluatorSettings, Limits
 from cuda_l1.errors import InfrastructureError, TaskError, UsageError
 from cuda_l1.evaluator import Evaluator, eager_candidate
 from cuda_l1.types import Evaluation, Outcome
@@ -345,12 +345,14 @@ def test_a_full_work_directory_is_the_candidates_crash(tight, where):
     assert_detail(result, "work directory was filled")
 
 
-def test_too_many_processes_are_the_candidates_crash(tight):
+def test_too_many_processes_are_the_candidates_crash(cache_dir):
     forks = (
         "import os, time\nfor _ in range(200):\n    if os.fork() == 0:\n        time.sleep(60)\n        os._exit(0)\n"
     )
     forks += "time.sleep(60)"
-    result = judged(tight, model_new(forks))
+    patient = Limits(processes=64, first_call_s=30.0)  # so many forks of a process with torch take a busy core seconds
+    with Evaluator(EvaluatorSettings(device="cpu", cache_dir=cache_dir, limits=patient)) as opened:
+        result = judged(opened, model_new(forks))
     assert result.outcome is Outcome.CRASHED
     assert_detail(result, "more processes than allowed")
 
