@@ -18,7 +18,7 @@ HOST_FACTOR, HOST_US = 2.0, 50.0
 between two of its launches up to so many microseconds, and up to so many times what eager's outputs take to be handed
 over where nothing hides it."""
 
-AMORTISED_US, AMORTISED_SHARE = 50.0, 0.25
+AMORTISED_US, AMORTISED_SHARE = 200.0, 1.0
 """Between mean and median, beyond what lies there for eager: that varies by as much with caches that others disturb."""
 
 BUSY_FACTOR, BUSY_US = 4.0, 200.0
