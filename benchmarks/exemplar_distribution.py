@@ -33,11 +33,10 @@ from csv_table import Row, Table
 from cuda_l1.archive import Archive
 from cuda_l1.archive.tables import records
 from cuda_l1.config import SamplerSettings
-from cuda_l1.evaluator.environment import cpu_name
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.types import Task
 from exemplar_draw import PLACE, fill
-from provenance import PROVENANCE, commit, header, run, say, today
+from provenance import PROVENANCE, cpu_columns, header, plain_parser, run, say
 
 KINDS = ("bucket", "bucket-shuffled-scores", "bucket-hidden-scores", "island", "random")
 FORMULAS = {"the paper's": 1.0, "tau a tenth larger": 1.1}
@@ -84,15 +83,14 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--out", type=Path, required=True, help="folder for results; what it holds is not drawn again")
+    made = plain_parser(__doc__)
     made.add_argument("--variants", type=int, default=400)
     made.add_argument("--draws", type=int, default=20_000, help="of each row")
     return made.parse_args()
 
 
 def _provenance() -> dict[str, object]:
-    return {"device_name": cpu_name(), "torch": torch.__version__, "commit": commit(), "date": today()}
+    return {"torch": torch.__version__, **cpu_columns()}
 
 
 # ── what is drawn ─────────────────────────────────────────────────────────────────────────────────

@@ -33,7 +33,6 @@ from cuda_l1.archive.sampling import bin_of
 from cuda_l1.archive.tables import candidates, records, tasks, variant_counts, variants
 from cuda_l1.archive.variants import SLOTS
 from cuda_l1.config import SamplerSettings
-from cuda_l1.evaluator.environment import cpu_name
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.types import (
     Candidate,
@@ -49,7 +48,7 @@ from cuda_l1.types import (
     Trial,
     digest,
 )
-from provenance import PROVENANCE, commit, header, run, say, today
+from provenance import PROVENANCE, cpu_columns, header, plain_parser, run, say
 
 KINDS = ("bucket", "island", "random", "top", "bucket-shuffled-scores")
 FIGURES = ("first_ms", "median_ms", "p95_ms", "max_ms", "append_ms", "draws", "gigabytes", "sqlite")
@@ -82,8 +81,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--out", type=Path, required=True, help="folder for results; what it holds is not measured again")
+    made = plain_parser(__doc__)
     made.add_argument("--records", type=int, default=1_000_000)
     made.add_argument("--tasks", type=int, default=250, help="of the second archive; the first has one")
     made.add_argument("--draws", type=int, default=300, help="of each sampler")
@@ -91,7 +89,7 @@ def _options() -> argparse.Namespace:
 
 
 def _provenance() -> dict[str, object]:
-    return {"device_name": cpu_name(), "sqlite": sqlite3.sqlite_version, "commit": commit(), "date": today()}
+    return {"sqlite": sqlite3.sqlite_version, **cpu_columns()}
 
 
 # ── the archive ───────────────────────────────────────────────────────────────────────────────────

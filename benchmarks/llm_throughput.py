@@ -30,9 +30,9 @@ from urllib.request import ProxyHandler, build_opener
 from csv_table import Row, Table
 from cuda_l1.endpoint import Background, Chat
 from cuda_l1.errors import EndpointError, InfrastructureError
-from cuda_l1.evaluator.environment import cpu_name, usable_cores
+from cuda_l1.evaluator.environment import usable_cores
 from cuda_l1.report.markdown import table_lines
-from provenance import PROVENANCE, ROOT, commit, header, run, say, today
+from provenance import PROVENANCE, ROOT, cpu_columns, header, plain_parser, run, say
 
 FIGURES = (
     *("busy", "per_s", "client_cpu", "server_cpu", "failed", "most_in_flight", "connections", "window_s"),
@@ -60,8 +60,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--out", type=Path, required=True, help="folder for results; what it holds is not measured again")
+    made = plain_parser(__doc__)
     made.add_argument("--concurrency", type=int, nargs="+", default=[1, 16, 64, 256])
     made.add_argument("--answer", type=float, nargs="+", default=[2.0, 0.0], metavar="SECONDS")
     made.add_argument("--window", type=float, default=10.0, metavar="SECONDS")
@@ -69,8 +68,7 @@ def _options() -> argparse.Namespace:
 
 
 def _provenance() -> dict[str, object]:
-    here = {"device_name": cpu_name(), "cores": len(usable_cores()), "openai": version("openai")}
-    return {**here, "commit": commit(), "date": today()}
+    return {"cores": len(usable_cores()), "openai": version("openai"), **cpu_columns()}
 
 
 # ── what is measured ──────────────────────────────────────────────────────────────────────────────

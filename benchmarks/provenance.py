@@ -16,6 +16,7 @@ from pathlib import Path
 from cuda_l1.api.budget import parse_budget
 from cuda_l1.cli.boundary import exit_code
 from cuda_l1.errors import UsageError
+from cuda_l1.evaluator.environment import cpu_name
 from cuda_l1.types import Environment
 
 ROOT = Path(__file__).parents[1]
@@ -45,6 +46,11 @@ def _git(*arguments: str) -> str | None:
 def today() -> str:
     """The date, UTC."""
     return datetime.now(UTC).date().isoformat()
+
+
+def cpu_columns() -> dict[str, object]:
+    """The columns of a row that was measured without an evaluator."""
+    return {"device_name": cpu_name(), "commit": commit(), "date": today()}
 
 
 def columns_of(environment: Environment) -> dict[str, object]:
@@ -87,11 +93,17 @@ def command_line() -> str:
 # ── command lines ─────────────────────────────────────────────────────────────────────────────────
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """A parser with what every script takes: `--device`, `--out`, `--deadline`."""
+def plain_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser with what every script takes: `--out`."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     made.add_argument("--out", type=Path, required=True, help="folder for results; what it holds is not measured again")
+    return made
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser with what every script takes that opens evaluators: `--device`, `--out`, `--deadline`."""
+    made = plain_parser(description)
+    made.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     made.add_argument("--deadline", metavar="TIME", help="start nothing that may not end within this long, e.g. 9m")
     return made
 

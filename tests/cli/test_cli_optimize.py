@@ -124,7 +124,7 @@ def test_a_search_that_tried_nothing_does_not_say_that_nothing_is_faster(
     monkeypatch.setattr(FakeEvaluator, "evaluate", slowly)
     result = run("optimize", reference, "--device", "cpu", "--budget", "0.2s")
     assert result.exit_code == 1
-    assert "nothing was tried: no time was left after the baselines; give more with --budget" in result.stdout
+    assert "nothing was tried: no time was left for a candidate; give more with --budget" in result.stdout
     assert "; 1 evaluation in" in result.stdout and "holds" not in result.stdout
 
 

@@ -79,7 +79,7 @@ def test_whatever_stands_in_a_cell_a_figure_is_a_number_or_missing() -> None:
 
 
 def test_the_clocks_of_the_gpu_are_left_alone() -> None:
-    words = command("/opt/ncu", "/work/counters.csv", ["candidate.py", "reference.py", "train"])
+    words = command("/opt/ncu", "/run/counters.csv", ["candidate.py", "reference.py", "train"])
     given = dict(zip(words[2::2], words[3::2], strict=False))
     assert words[:2] == ["/opt/ncu", "--csv"]
     assert (given["--clock-control"], given["--profile-from-start"], given["--page"]) == ("none", "off", "raw")

@@ -261,7 +261,7 @@ def test_work_that_the_runner_does_not_count_is_seen_by_the_judge(hidden_us, sev
     assert timing.speedup == pytest.approx(1000 / counted, rel=0.03)
 
 
-@pytest.mark.parametrize(("us", "suspected"), [(0.0, False), (60.0, False), (250.0, True)])
+@pytest.mark.parametrize(("us", "suspected"), [(0.0, False), (150.0, False), (400.0, False), (700.0, True)])
 def test_calls_that_work_for_others_are_suspected(us, suspected):
     cheat = bench()
     cheat.amortised[CANDIDATE.id] = us
@@ -274,7 +274,7 @@ def test_calls_that_work_for_others_are_suspected(us, suspected):
 
 def test_calls_that_cost_as_much_more_for_eager_are_not():
     both = bench()
-    both.amortised = {CANDIDATE.id: 250.0, EAGER.id: 250.0}
+    both.amortised = {CANDIDATE.id: 700.0, EAGER.id: 700.0}
     assert timed(both).findings() == []
 
 

@@ -89,7 +89,7 @@ def _use(use: ModelUse) -> tuple[str, ...]:
 
 def _claim(result: Result) -> str:
     if result.tried == 0 and result.stop_reason == "time-budget":
-        return "nothing was tried: no time was left after the baselines; give more with --budget"
+        return "nothing was tried: no time was left for a candidate; give more with --budget"
     return _CLAIMS[result.outcome]
 
 

@@ -47,8 +47,8 @@ def optimize(
     an interruption, it takes the same decisions again and pays only for what is missing.
 
     Ctrl-C: Stopped("interrupted") is emitted; where a winner is confirmed its Result is returned, else the
-    KeyboardInterrupt goes on. Raises UsageError (budget not positive, eager does not run), InfrastructureError (the
-    machine failed three times in a row), ArchiveError.
+    KeyboardInterrupt goes on. Raises UsageError (budget not positive), TaskError (eager does not run),
+    InfrastructureError (the machine failed three times in a row), ArchiveError.
     """
     began = time.monotonic() if started is None else started
     rules = StopRules.of(settings, roofline_us)

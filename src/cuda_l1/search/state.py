@@ -140,16 +140,11 @@ class Search:
     ) -> Record:
         """A record from the archive (with `within_run`, only of this very run; with `fresh`, none), else a new one,
         counted as paid."""
-        stored = known(
-            candidate,
-            protocol,
-            self.archive,
-            self.evaluator,
-            baselines=baselines,
-            run=self.run if within_run else None,
-        )
-        if stored is not None and not fresh:
-            return stored
+        if not fresh:
+            run = self.run if within_run else None
+            stored = known(candidate, protocol, self.archive, self.evaluator, baselines=baselines, run=run)
+            if stored is not None:
+                return stored
         self.emit(Evaluating(candidate.label, candidate.id, protocol.name))
         self.evaluations += 1
         return verdict(
