@@ -81,6 +81,7 @@ class Parent:
             rung=self._settings.rung,
             lane=self._lane,
             device=kind,
+            probes=self._cache_folder / "probes",
         )
         found = self._templates.plain.facts
         self.environment: Environment = device_environment(

@@ -35,6 +35,7 @@ __all__ = ["MOUNTED_WORK", "Exit", "Facts", "Guest", "Ready", "Template", "choos
 MOUNTED_WORK = "/tmp/cuda-l1-work"
 """Where a guest sees its work directory when it has a mount namespace of its own (R2)."""
 
+STARTUP_S = 120.0
 _LAST_WORDS = 2000
 _GUEST_FOLDER = Path(__file__).parent
 
@@ -83,14 +84,15 @@ class Template:
         device: Literal["cpu", "cuda"] = "cpu",
         role_folder: Path | None = None,
         preload: Sequence[str] = (),
-        startup_s: float = 120.0,
+        startup_s: float = STARTUP_S,
     ) -> Self:
         """Start it and wait until torch is imported.
 
         `environment` is all that any guest can ever see of ours. Raises `InfrastructureError` when the machine refuses
         a rung asked for by name, or when torch cannot be imported.
 
-        `preload` names modules that it imports besides torch; importing is all that it does with them.
+        `preload` names modules that it imports besides torch, and functions in them ("module:function") that it calls
+        once, so that what these remember need not be found out by each guest; where one fails, each guest tries anew.
         """
         settings = _Settings(
             choose_rung(rung), tuple(lane or sorted(os.sched_getaffinity(0))), device, dict(environment), role_folder

@@ -1,22 +1,27 @@
 """Which fork template a candidate's processes come from: one that holds torch, or one that holds its compiler too.
 
-Importing Dynamo and Inductor takes longer than everything else in the life of a runner, and a `final` starts many. The
-text of a candidate chooses how fast it starts, never what is found out about it.
+Importing Dynamo and Inductor takes longer than everything else in the life of a runner, and a `final` starts many. So
+does finding out which vector instructions the machine's C++ compiler can use, for which Inductor compiles four files in
+each new cache directory. The text of a candidate chooses how fast it starts, never what is found out about it.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
-from cuda_l1.evaluator.processes import Template
+from cuda_l1.evaluator.processes import STARTUP_S, Template
 
 # Neither `torch.compiler` nor `torch._C._dynamo`, which every drop-in's guard names: they import nothing, and a process
 # that holds the compiler's modules calls a small module about 13 us slower on a CPU.
 _COMPILER_MARKS = re.compile(r"torch\.compile\b|torch\._(dynamo|inductor)|\bimport _(dynamo|inductor)|\baoti_")
 # Not `compile_fx`: importing it starts the CUDA driver, whose thread no fork may inherit.
 COMPILER_MODULES = ("torch._dynamo", "torch._inductor.codecache", "torch._inductor.async_compile")
+VECTOR_PROBE = "torch._inductor.cpu_vec_isa:valid_vec_isa_list"
+PROBE_S = 300.0
 
 
 class Templates:
@@ -29,21 +34,33 @@ class Templates:
         rung: Literal["auto", "R0", "R1", "R2"],
         lane: Sequence[int],
         device: Literal["cpu", "cuda"],
+        probes: Path,
     ) -> None:
-        """Raises InfrastructureError when torch cannot be imported or the rung asked for is refused."""
+        """`probes`: a folder that no guest may write to, where what the compiler can do is kept for the next time.
+
+        Raises InfrastructureError when torch cannot be imported or the rung asked for is refused.
+        """
         # One compile thread: a pool of workers would outlive the compilation and disturb what is timed.
         # Headers are precompiled in a folder that Inductor chooses when it is imported: here, where no guest may write.
         self._environment = {
             **environment,
             "TORCHINDUCTOR_COMPILE_THREADS": "1",
             "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+            "TORCHINDUCTOR_CACHE_DIR": os.fspath(probes),
         }
         self._rung, self._lane, self._device = rung, lane, device
         self.plain = self._start(())
         self._compiler: Template | None = None
 
     def _start(self, preload: Sequence[str]) -> Template:
-        return Template.start(self._environment, rung=self._rung, lane=self._lane, device=self._device, preload=preload)
+        return Template.start(
+            self._environment,
+            rung=self._rung,
+            lane=self._lane,
+            device=self._device,
+            preload=preload,
+            startup_s=PROBE_S if VECTOR_PROBE in preload else STARTUP_S,
+        )
 
     @staticmethod
     def uses_compiler(source: str) -> bool:
@@ -55,7 +72,8 @@ class Templates:
         if not self.uses_compiler(source):
             return self.plain
         if self._compiler is None:
-            self._compiler = self._start(COMPILER_MODULES)
+            on_cpu = self._device == "cpu"
+            self._compiler = self._start((*COMPILER_MODULES, VECTOR_PROBE) if on_cpu else COMPILER_MODULES)
         return self._compiler
 
     def close(self) -> None:

@@ -303,6 +303,13 @@ time.sleep(600)
     assert eventually(lambda: not processes_with(marker))
 
 
+def test_what_a_template_has_found_out_its_guests_know(ask):
+    functions = ("mimetypes:init", "os:no_such_function", "zlib:crc32")  # the last two fail
+    with Template.start(guest_environment(), rung="R0", role_folder=ROLES, preload=functions) as template:
+        answer = ask(template, "import mimetypes\nchannel.send({'known': mimetypes.inited})")
+    assert answer == {"known": True}
+
+
 def test_a_role_that_does_not_exist_and_a_template_that_cannot_start(templates):
     with pytest.raises(InfrastructureError, match="could not be confined"):
         templates("R0").spawn("no-such-role", {}).pid  # noqa: B018

@@ -12,6 +12,7 @@ given back: /proc/self/environ keeps the text that the process was exec'd with.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import importlib.util
@@ -54,7 +55,7 @@ def main() -> None:
     del sys.argv[1:]
     torch = importlib.import_module("torch")
     for name in (*_LIGHT_MODULES, *preload):
-        importlib.import_module(name)
+        _preload(*name.split(":"))
     roles = load_roles(role_folder)
     gc.collect()
     gc.freeze()  # a collection in a child would otherwise copy every page that holds an object
@@ -72,6 +73,14 @@ def main() -> None:
             channel.send({"event": "fault", "reason": f"the fork template has {threads} threads; it must have one"})
             os._exit(1)
         _spawn(order, fds, roles)
+
+
+def _preload(module: str, function: str | None = None) -> None:
+    """Import a module, or call a function of it whose result it remembers."""
+    imported = importlib.import_module(module)
+    if function is not None:
+        with contextlib.suppress(Exception):  # no compiler, say
+            getattr(imported, function)()
 
 
 def load_roles(folder: Path | None) -> dict[str, ModuleType]:
