@@ -417,6 +417,11 @@ def cache_home() -> Path:
     return _home("XDG_CACHE_HOME", ".cache") / "cuda-l1"
 
 
+def probes_folder(cache: Path) -> Path:
+    """Where, below a cache directory, is kept what Inductor has asked the machine's C++ compiler. No guest writes here."""
+    return cache / "probes"
+
+
 def _home(variable: str, default: str) -> Path:
     if named := os.environ.get(variable):
         return Path(named)

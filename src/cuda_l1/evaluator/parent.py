@@ -14,7 +14,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from cuda_l1.config import COMPAT, SCREEN, AnyProtocol, CompatProtocol, EvaluatorSettings, Protocol
+from cuda_l1.config import (
+    COMPAT,
+    SCREEN,
+    AnyProtocol,
+    CompatProtocol,
+    EvaluatorSettings,
+    Protocol,
+    probes_folder,
+)
 from cuda_l1.errors import CudaL1Error, InfrastructureError, TaskError, UsageError
 from cuda_l1.evaluator import work_folders
 from cuda_l1.evaluator.bench import Bench
@@ -81,7 +89,7 @@ class Parent:
             rung=self._settings.rung,
             lane=self._lane,
             device=kind,
-            probes=self._cache_folder / "probes",
+            probes=probes_folder(self._cache_folder),
         )
         found = self._templates.plain.facts
         self.environment: Environment = device_environment(

@@ -20,7 +20,7 @@ from cuda_l1.evaluator.processes import STARTUP_S, Template
 _COMPILER_MARKS = re.compile(r"torch\.compile\b|torch\._(dynamo|inductor)|\bimport _(dynamo|inductor)|\baoti_")
 # Not `compile_fx`: importing it starts the CUDA driver, whose thread no fork may inherit.
 COMPILER_MODULES = ("torch._dynamo", "torch._inductor.codecache", "torch._inductor.async_compile")
-VECTOR_PROBE = "torch._inductor.cpu_vec_isa:valid_vec_isa_list"
+VECTOR_PROBE = "guest.vectors:find_out"
 PROBE_S = 300.0
 
 

@@ -6,6 +6,8 @@ This reads internals of torch (2.9 to 2.13 known to fit); whatever no longer fit
 from __future__ import annotations
 
 import ast
+import contextlib
+import functools
 import os
 import re
 import textwrap
@@ -13,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unittest import mock
+
+from cuda_l1.config import cache_home, probes_folder
 
 if TYPE_CHECKING:
     import torch
@@ -49,11 +53,14 @@ def generate(module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Ge
     from torch._inductor.compile_fx import compile_fx
     from torch._inductor.graph import GraphLowering
 
+    on_cpu = not inputs or inputs[0].device.type == "cpu"
+    if on_cpu:
+        _ask_for_vectors()
     reached: list[Generated | LiftError] = []
 
     def save(code: str) -> None:
         try:
-            reached.append(_checked(code, on_cpu=not inputs or inputs[0].device.type == "cpu"))
+            reached.append(_checked(code, on_cpu=on_cpu))
         except LiftError as error:
             reached.append(error)
         raise _TextReached
@@ -108,6 +115,24 @@ def _checked(code: str, *, on_cpu: bool) -> Generated:
     return Generated(code, mutated, _vector_isa() if on_cpu else "")
 
 
+@functools.cache
+def _ask_for_vectors() -> None:
+    """Which vector instructions the machine's compiler can use, from where evaluators keep the answer: to find it out
+    anew takes seconds. Inductor remembers it for this process."""
+    from torch._inductor.cpu_vec_isa import valid_vec_isa_list
+
+    before = os.environ.get(_CACHE_DIR)
+    os.environ[_CACHE_DIR] = os.fspath(probes_folder(cache_home()))
+    try:
+        with contextlib.suppress(Exception):  # no room there, say: Inductor asks by itself
+            valid_vec_isa_list()
+    finally:
+        if before is None:
+            del os.environ[_CACHE_DIR]
+        else:
+            os.environ[_CACHE_DIR] = before
+
+
 def _vector_isa() -> str:
     from torch._inductor.cpu_vec_isa import pick_vec_isa
 
@@ -150,6 +175,8 @@ _ISA_CHECK = """
     if str(pick_vec_isa()) != {isa!r}:
         raise RuntimeError(f"these kernels are written for {isa} vectors, this machine has {{pick_vec_isa()}}")
 """
+
+_CACHE_DIR = "TORCHINDUCTOR_CACHE_DIR"
 
 # Work is split for the cores of the generating machine; a process that was given fewer threads keeps to them.
 _THREADS = re.compile(r"\bnum_threads\((\d+)\)")
