@@ -418,7 +418,7 @@ def cache_home() -> Path:
 
 
 def probes_folder(cache: Path) -> Path:
-    """Where, below a cache directory, is kept what Inductor has asked the machine's C++ compiler. No guest writes here."""
+    """Where, below a cache directory, is kept what Inductor asked the machine's C++ compiler. No guest writes here."""
     return cache / "probes"
 
 
