@@ -245,3 +245,12 @@ def test_an_entry_of_a_dict_that_a_call_replaced_comes_back_as_it_was():
     model.cells["h"] = torch.zeros(5)
     state.restore(model, saved)
     assert torch.equal(model.cells["h"], saved["cells.h"]) and torch.equal(model.inner.cells[3], saved["inner.cells.3"])
+
+
+def test_what_was_taken_out_of_a_list_comes_back():
+    model = Everywhere(nested=False)
+    model.history = [torch.randn(2) for _ in range(3)]
+    before = state.snapshot(model)
+    del model.history[1:]
+    state.restore(model, before)
+    assert [state.same(kept, before[f"history.{i}"]) for i, kept in enumerate(model.history)] == [True] * 3

@@ -57,6 +57,7 @@ class FakeBench:
         self.amortised: dict[str, float] = {}
         """What thirty calls together cost in one of them, microseconds of each."""
         self.late_reuse = False
+        self.drawn_ahead = False
         self.left: dict[str, int] = {}
         """Threads that each call leaves."""
         self.profile: dict[str, Any] | None = None
@@ -70,7 +71,7 @@ class FakeBench:
         guest = SimpleNamespace(pid=self.pids, stop=lambda: None, resume=lambda: None, log_tail=lambda n: "log")
         guest.processor_s = self.idle_s.get(candidate.id, lambda: 0.0)
         guest.threads = lambda: 1 + self.left.get(candidate.id, 0) * self.calls.get((candidate.id, "called"), 0)
-        runner = SimpleNamespace(guest=guest, candidate=candidate)
+        runner = SimpleNamespace(guest=guest, candidate=candidate, name=str(self.pids))
         self.alive.append(runner)
         return runner
 
@@ -105,6 +106,9 @@ class FakeBench:
             return {"us": us, "reused": False, "peak_bytes": None, "empty_us": 1.0, "supply_us": 50.0}
         if op == "observe":
             return {"patched": []}
+        if op == "witness":
+            assert any(each.guest.pid == int(fields["of"]) for each in self.alive if each is not runner)
+            return {"unlike": "another answer" if self.drawn_ahead else None}
         if op == "verify_timed":
             return {"compared": 3, "wrong": None, "error": 1e-7, "bound": 1e-6, "reused": self.late_reuse}
         if op == "profile":
@@ -241,6 +245,25 @@ def test_outputs_that_are_overwritten_only_when_timed_are_suspected():
     cheat.late_reuse = True
     (finding,) = timed(cheat).findings()
     assert (finding.check, finding.severity) == ("reused-output", "suspect")
+
+
+# ── random numbers ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("drawn_ahead", [True, False])
+def test_a_fresh_process_answers_timed_calls_once_more_where_answers_follow_from_seeds(drawn_ahead):
+    task = bench()
+    task.facts["seeded"], task.drawn_ahead = True, drawn_ahead
+    timer = timed(task)
+    assert [(f.check, f.severity) for f in timer.findings()] == [("drawn-ahead", "suspect")] * drawn_ahead
+    assert task.calls[CANDIDATE.id, "witness"] == 1 and not task.alive
+
+
+@pytest.mark.parametrize(("seeded", "us"), [(False, 500.0), (True, 1500.0)])
+def test_no_other_process_is_asked_where_nothing_follows_from_seeds_or_nothing_is_gained(seeded, us):
+    task = bench(candidate_us=us)
+    task.facts["seeded"], task.drawn_ahead = seeded, True
+    assert timed(task).findings() == [] and (CANDIDATE.id, "witness") not in task.calls
 
 
 # ── the judge's clock ─────────────────────────────────────────────────────────────────────────────

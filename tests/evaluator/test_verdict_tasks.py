@@ -102,6 +102,50 @@ def test_a_task_that_is_random_in_both_modes(judged):
     assert judged(ALWAYS_RANDOM, "torch.randn_like(x)", "torch.randn(1, 16, 32)").outcome is Outcome.WRONG_SHAPE
 
 
+SLOW_NOISE = """
+    import random
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(32)
+            self.own = torch.Generator().manual_seed(1)
+
+        def forward(self, x):
+            for _ in range(200):
+                x = x + 0.0
+            return self.norm(x) * random.random() + torch.randn_like(x)
+
+    def get_inputs():
+        return [torch.randn(16, 32)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("noise", "drawn_ahead"),
+    [
+        ("torch.randn_like(x)", False),
+        ("torch.empty_like(x).normal_()", False),
+        ("torch.randn(x.shape, generator=torch.Generator().manual_seed(int(torch.randint(2**60, ()))))", False),
+        ("torch.randn(x.shape, generator=self.own)", True),
+    ],
+)
+def test_random_numbers_follow_from_the_seed_or_may_have_been_drawn_ahead(evaluator, noise, drawn_ahead):
+    task = task_of(SLOW_NOISE)
+    body = SLOW_NOISE.replace("range(200)", "range(1)").replace("torch.randn_like(x)", noise)
+    result = evaluator.evaluate(
+        task, candidate_of(task, body.replace("class Model(", "class ModelNew(")), protocol=QUICK
+    )
+    assert result.accepted, result.detail
+    assert ("drawn-ahead" in checks(result)) is drawn_ahead
+
+
+def test_a_task_that_no_seed_decides_asks_none_of_its_candidates(judged):
+    text = SLOW_NOISE.replace("torch.randn_like(x)", "torch.randn(x.shape, generator=self.own)")
+    found = judged(text, "range(200)", "range(1)")
+    assert found.accepted and "drawn-ahead" not in checks(found), found.detail
+
+
 CHANNELS = """
     class Model(nn.Module):
         def __init__(self):

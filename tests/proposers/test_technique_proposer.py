@@ -178,3 +178,11 @@ def test_nothing_is_built_after_the_time_is_up_and_nothing_is_lost() -> None:
     proposer = TechniqueProposer("cpu", techniques=NAMES)
     assert proposer.propose(TASK, [], until=0.0) is None
     assert proposer.propose(TASK, []) is not None
+
+
+def test_the_first_candidate_waits_for_no_technique_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(load("straight_line")), "applies", lambda *_: pytest.fail("nobody needs to know yet"))
+    proposer = TechniqueProposer("cpu", techniques=NAMES)
+    first, second = (proposer.propose(TASK, []) for _ in range(2))
+    assert first is not None and first.origins[0].techniques == ("fuse_activation",)
+    assert second is not None and second.origins[0].techniques == ("common_subexpressions",)

@@ -62,6 +62,7 @@ class Timer:
         self.worst_timed_error = 0.0
         self.timed_bound = 0.0
         self._late_reuse = False
+        self._unseeded: str | None = None
         self._observed: list[Finding] = []
         self._idle: Finding | None = None
 
@@ -141,6 +142,7 @@ class Timer:
                 side.runner.guest.stop()
             threads = sides[0].runner.guest.threads()
             self._time(sides)
+            self._call_witness(sides)
             self._verify(sides[0])
             if not self.pairs:
                 calls = sum(map(len, sides[0].samples.values()))
@@ -240,6 +242,22 @@ class Timer:
         if self.streams > 1:
             sides[0].surcharge_us = MULTI_STREAM_US
 
+    def _call_witness(self, sides: list[Side]) -> None:
+        """Where answers follow from seeds, and a candidate looks faster: whether its do, too, or may have been worked
+        on before their seeds were known."""
+        pair, seeded = PairResult(sides), self._bench.facts.get("seeded")
+        if not seeded or self._unseeded or all(pair.log_ratio(clock, 1) <= 0 for clock in self.clocks):
+            return
+        begin = time.monotonic()
+        limits = self._limits_of(sides[0].candidate)
+        runner = self._bench.runner_for(sides[0].candidate, limits)
+        try:
+            reply = self._bench.ask(runner, "witness", limits.first_call_s + 120.0, of=sides[0].runner.name)
+        finally:
+            self._bench.release(runner)
+        self._unseeded = reply["unlike"]
+        self._spend("witness", begin)
+
     def _verify(self, side: Side) -> None:
         """The outputs of timed calls are compared too: right in the trials and wrong when timed is wrong."""
         reply = self._bench.ask(side.runner, "verify_timed", 600.0, precision_class=self._class)
@@ -271,6 +289,11 @@ class Timer:
             found.append(Finding(check="reused-output", severity="suspect", evidence=text))
         if prepared.get("caching"):
             found.append(Finding(check="caching", severity="suspect", evidence=str(prepared["caching"])))
+        if self._unseeded:
+            text = (
+                f"{self._unseeded}: its random numbers do not follow from torch's seed, and may have been drawn before"
+            )
+            found.append(Finding(check="drawn-ahead", severity="suspect", evidence=text))
         if any(pair.sides[0].late for pair in self.pairs):
             text = "an output was still being written after its timed call had returned"
             found.append(Finding(check="late-write", severity="reject", evidence=text))

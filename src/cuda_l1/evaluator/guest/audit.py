@@ -25,6 +25,8 @@ class Facts:
     jumpy: bool
     random: bool
     relaxed_allowed: bool
+    seeded: bool = False
+    """Its random numbers follow from the seeds that PyTorch's users set: the same seed, the same answer."""
     flags: list[str] = field(default_factory=list)
     forgeries_passed: list[str] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
@@ -61,6 +63,7 @@ def _audit_mode(reference: Reference) -> Facts:
     first = reference.call(inputs, reference.public, "shipped", seed=1)
     _require_answer(first)
     random = _differs(first, reference.call(inputs, reference.public, "shipped", seed=2))
+    seeded = random and not _differs(first, reference.call(inputs, reference.public, "shipped", seed=1))
     jumpy = not random and _learn_from_nudges(reference, inputs, first)
     cases = [] if random else _cases(reference, jumpy)
     facts = Facts(
@@ -68,6 +71,7 @@ def _audit_mode(reference: Reference) -> Facts:
         mode=reference.mode,
         jumpy=jumpy,
         random=random,
+        seeded=seeded,
         relaxed_allowed=False,
         reference_us=reference.rough_us(inputs),
         structure=first.structure,

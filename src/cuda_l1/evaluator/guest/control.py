@@ -54,6 +54,7 @@ class Control:
     GO: ClassVar = _word("judge", 0)  # the runner may make call n: its inputs are there
     GATE_OPEN: ClassVar = _word("judge", 1)  # gates up to n may leave
     ABORT: ClassVar = _word("judge", 2)  # not 0: stop
+    SEED: ClassVar = _word("judge", 3)  # what call n's random numbers follow from
     ENQUEUED: ClassVar = _word("runner", 0)  # call n has returned to the runner
     DONE: ClassVar = _word("runner", 1)  # call n is finished, says the runner
     GATE_RESIDENT: ClassVar = _word("runner", 2)  # written by the GPU: every block of gate n runs

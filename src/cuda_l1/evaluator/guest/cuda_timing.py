@@ -56,6 +56,8 @@ class CudaHarness:
                 self.synchronize()
             if not self._control.wait(Control.GO, sequence, message["patience_s"]):
                 raise TimeoutError("the judge did not start the call")
+            if message["seeded"]:
+                runner.seed(self._control.get(Control.SEED))
             samples.append(one(runner, message, sequence))
             runner._reinstate(before, message)
         return {"samples": samples, "form": runner.timed_form}

@@ -91,10 +91,18 @@ class Kept:
     """Copies of the outputs, then of arguments and state that the reference changes."""
     state: state.State
     """Of the module before the call, where that is another one in each; the rest are the session's weights."""
+    seed: int | None = None
+    """What its random numbers follow from, in a task that has some."""
 
 
 def keep_some(
-    session: Session, inputs: trials.Inputs, slots: Sequence[dict[str, Any]], *, us: float, factor: float = 1.0
+    session: Session,
+    inputs: trials.Inputs,
+    slots: Sequence[dict[str, Any]],
+    *,
+    us: float,
+    factor: float = 1.0,
+    seed: int | None = None,
 ) -> None:
     """Keep this call's inputs and outputs, or not: reservoir sampling over all timed calls of this runner, and those of
     the quickest (`us`: by whatever clocks there are). Of calls with a factor, the last."""
@@ -109,7 +117,7 @@ def keep_some(
     is_quick = len(session.quickest) < few or us < session.quickest[-1][0]
     if not (is_quick or place < room):
         return
-    kept = Kept(inputs, [t.clone() for t in outputs], session.laid_state)
+    kept = Kept(inputs, [t.clone() for t in outputs], session.laid_state, seed)
     if place < room:
         session.kept[place : place + 1] = [kept]
     if is_quick:
@@ -172,9 +180,10 @@ def block_on_cpu(
             session.receive(patience_s, "putting state back")
             start = {"op": "go"}
         inputs = supply.lay(session, factor=course.factor(number), again=number < warm)
+        seed = _seed(session)
         used = used_us() if used_us else 0.0
         begin = time.perf_counter_ns()
-        session.send(start)
+        session.send({**start, "seed": seed})
         reply = session.receive(patience_s, "a timed call")
         judge.append((time.perf_counter_ns() - begin) / 1e3)
         costs += [used_us() - used] if used_us else []
@@ -184,9 +193,15 @@ def block_on_cpu(
             samples.append(_samples(reply, course.total)[-1])
             late = reply.get("late") is not False
             session.timed_form = _form(reply)
-        keep_some(session, inputs, request["slots"], us=samples[-1] + judge[-1], factor=course.factor(number))
+        us, factor = samples[-1] + judge[-1], course.factor(number)
+        keep_some(session, inputs, request["slots"], us=us, factor=factor, seed=seed)
     samples, judge = (_without(times, course.odd)[warm:] for times in (samples, judge))
     return Block(samples, judge, [], _without(costs, course.odd), late)
+
+
+def _seed(session: Session) -> int | None:
+    """A secret one for the next call, known to nobody before; 31 bits, as a word of the control pages holds."""
+    return trials.secret_seed() & 0x7FFFFFFF if session.seeded else None
 
 
 def _without(samples: Sequence[Any], place: int) -> list[Any]:
@@ -233,13 +248,23 @@ def block_on_cuda(
     course = _Course.of(session, calls, warm, strange)
     first = session.sequence + 1
     session.send(
-        {"op": "block", "clock": clock, "calls": course.total, "first": first, "patience_s": patience_s, **request}
+        {
+            "op": "block",
+            "clock": clock,
+            "calls": course.total,
+            "first": first,
+            "patience_s": patience_s,
+            "seeded": session.seeded,
+            **request,
+        }
     )
     judge, outside, opened = [], [], 0
     for number in range(course.total):
         sequence = first + number
         patience = GATE_PATIENCE_S if opened < OPENED else SHORT_PATIENCE_S
         inputs = supply.lay(session, factor=course.factor(number), again=number < warm)
+        seed = _seed(session)
+        control.put(Control.SEED, seed or 0)
         go = time.perf_counter_ns()
         control.put(Control.GO, sequence)
         if clock == "device":  # enqueued: the call has returned behind the closed gate
@@ -257,7 +282,7 @@ def block_on_cuda(
         judge.append((end - begin) / 1e3)
         _await(session, Control.DELIVERED, sequence, patience_s)
         outside.append((ready - go + time.perf_counter_ns() - end) / 1e3)
-        keep_some(session, inputs, request["slots"], us=judge[-1], factor=course.factor(number))
+        keep_some(session, inputs, request["slots"], us=judge[-1], factor=course.factor(number), seed=seed)
     session.sequence = first + course.total - 1
     reply = session.receive(patience_s, "a timed call")
     session.timed_form, samples = _form(reply), _samples(reply, course.total)

@@ -21,10 +21,10 @@ from .control import Control
 from .copying import copy_bytes_per_us
 from .processor import ProcessorTime
 from .profiling import believable
-from .random_tasks import EvalMode, check_random
+from .random_tasks import EvalMode, check_random, unlike_another_process
 from .reference import BadTask, Reference, first_line
 from .session import Deadlines, RunnerFailure, Session, total_bytes
-from .timed_outputs import verify_timed
+from .timed_outputs import kept_calls, verify_timed
 from .traffic import needed_us, traffic_of
 from .work import work_of
 
@@ -44,6 +44,7 @@ OPERATIONS = (
     "slope",
     "needed",
     "block",
+    "witness",
     "verify_timed",
     "observe",
     "compat_load",
@@ -242,6 +243,12 @@ class Judge:
     def compat_time(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """What the runner says that calls took."""
         return {"times": compat_check.times(self._sessions[message["name"]], message)}
+
+    def witness(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Put timed calls of another runner with the same candidate to this one, under their own seeds."""
+        torch.set_num_threads(self._threads)
+        of, session = self._sessions[message["of"]], self._sessions[message["name"]]
+        return {"unlike": unlike_another_process(self._reference, of, session, kept_calls(of))}
 
     def verify_timed(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Compare the outputs kept from timed calls with truth, under the class that the trials gave."""

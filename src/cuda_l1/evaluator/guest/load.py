@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _random
 import importlib.util
 import json
 import linecache
@@ -44,6 +45,27 @@ def seed_everything(seed: int) -> None:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(seed % 2**32)
+
+
+class Seeds:
+    """Sets the same seeds in a process that holds a candidate. What it calls is bound before the candidate is loaded:
+    nothing that a candidate puts in its place runs while a timed call is being prepared."""
+
+    def __init__(self) -> None:
+        self._torch = [g.manual_seed for g in (torch.default_generator, *torch.cuda.default_generators)]
+        self._own: Any = random._inst  # what `random.random` and the others draw from
+        self._python = _random.Random.seed
+        numpy = sys.modules.get("numpy")
+        self._numpy = numpy.random.seed if numpy is not None else None
+
+    def set(self, seed: int) -> None:
+        """As `seed_everything`, on devices that are in use."""
+        for manual_seed in self._torch:
+            manual_seed(seed)
+        self._python(self._own, seed)
+        self._own.gauss_next = None
+        if self._numpy is not None:
+            self._numpy(seed % 2**32)
 
 
 def construct(cls: Any, init: Any, device: str, seed: int = PUBLIC_SEED) -> torch.nn.Module:

@@ -4,7 +4,10 @@ that is timed by mean, variance and dependence over seeds."""
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +18,13 @@ from .audit import Facts, audit
 from .check import Checker
 from .driving import Kept
 from .evidence import Evidence, Wrong
+from .form import Form
 from .reference import Answer, Reference
 from .session import RunnerFailure, Session
+
+SPREAD_SEEDS = 16
+APART = 0.05
+"""Of the mean squared distance between the reference's answers under different seeds; independent numbers give 1."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ def _seeds_trial(task_class: str) -> dict[str, Any]:
 def compare_statistics(checker: Checker, inputs: trials.Inputs) -> None:
     """Answers of candidate and reference to the same inputs, one per seed for 64 seeds. Raises Wrong.
 
-    The candidate is not seeded, here as in timed calls: whether it is looked at must not be seen from that.
+    The candidate is not seeded between these calls, as a program would not, which seeds once; when timed it is.
     """
     session, form = checker.session, checker.form
     runs = [_random_answer(checker.reference, inputs) for _ in range(randomness.SEEDS)]
@@ -125,6 +133,48 @@ def compare_statistics(checker: Checker, inputs: trials.Inputs) -> None:
             randomness.compare_dependence(i, thin, own_thin)
     except randomness.Unlike as unlike:
         raise Wrong("WRONG_VALUES", str(unlike)) from unlike
+
+
+def unlike_another_process(reference: Reference, session: Session, witness: Session, kept: list[Kept]) -> str | None:
+    """How answers of timed calls differ from those of a fresh process with the same candidate (`witness`) to the same
+    inputs, state and seeds; None where they do not.
+
+    Numbers that were drawn before their call cannot follow from its seed, and what a process remembers no other one
+    knows. Rounding may differ between processes: what counts is how far answers lie apart, measured by how far those
+    of the reference do under different seeds.
+    """
+    form = Form(reference)
+    spread: list[float] = []
+    for call in kept:
+        weights = {**session.weights, **call.state}
+        if witness.mapped and (call.state or not spread):
+            witness.set_weights(weights)
+        if not spread:
+            spread = _variances(functools.partial(reference.call, call.inputs, weights))
+        witness.show(call.inputs)
+        slots = witness.slots(call.tensors)
+        if not witness.called:  # a first call may compile, or capture a graph, under random numbers of its own
+            witness.call(form.request(slots, trials.secret_seed()))
+        reply = witness.call(form.request(slots, call.seed))
+        answers = zip(witness.answer(reply, slots).tensors, call.tensors, spread, strict=True)
+        for index, (again, timed, variance) in enumerate(answers):
+            if index not in session.unpartnered and 0 < variance < math.inf:
+                places = oracle.lattice(timed.shape)
+                difference = oracle.thinned(again, places).double() - oracle.thinned(timed, places).double()
+                apart = float(difference.pow(2).mean()) / (2 * variance)
+                if not apart <= APART:
+                    return f"the same inputs under the same seed gave another answer in another process (place {index})"
+    return None
+
+
+def _variances(draw: Callable[[], Answer]) -> list[float]:
+    """Of each tensor's elements over answers, in the mean, at a lattice of its elements."""
+    first = draw()
+    places = [oracle.lattice(tensor.shape) for tensor in first.tensors]
+    answers = itertools.chain([first], (draw() for _ in range(SPREAD_SEEDS - 1)))
+    thin = [[oracle.thinned(t, at) for t, at in zip(each.tensors, places, strict=True)] for each in answers]
+    stacked = [torch.stack(samples).double() for samples in zip(*thin, strict=True)]
+    return [float(each.var(0).mean()) if each.numel() else 0.0 for each in stacked]
 
 
 def _random_answer(reference: Reference, inputs: trials.Inputs) -> Answer:

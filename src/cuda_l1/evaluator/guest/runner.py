@@ -21,7 +21,7 @@ from . import buffers, compat, profiling, state, vector_math
 from .buffers import Buffer
 from .channel import Channel, ChannelClosed
 from .glimpse import Glimpse
-from .load import construct, load_module, seed_everything
+from .load import Seeds, construct, load_module
 from .reference import structure_of
 from .tensors import leaves, map_leaves, overlaps, plain_tensor_problem, settled, start_together, touch, unpack, view
 from .watched import Watched
@@ -63,6 +63,7 @@ class Runner:
             from .cuda_timing import CudaHarness
 
             self._cuda = CudaHarness(self._device)
+        self._seeds = Seeds()
         return {"pid": os.getpid()}
 
     def buffers(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -123,8 +124,7 @@ class Runner:
     def call(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """One untimed call from the base state: outputs to the output buffer, their description to the judge."""
         before = self._restored(message)
-        if message.get("seed") is not None:
-            seed_everything(message["seed"])
+        self.seed(message.get("seed"))
         start = _now()
         result = self._forward()
         if self._cuda:
@@ -136,6 +136,11 @@ class Runner:
         described["us"] = elapsed
         self._reinstate(before, message)
         return described
+
+    def seed(self, seed: int | None) -> None:
+        """What the next call's random numbers follow from; nothing is set for tasks without any."""
+        if seed is not None:
+            self._seeds.set(seed)
 
     def _restored(self, message: dict[str, Any]) -> dict[str, Any]:
         """Start from the base state, with what the judge has laid of it; what plain attributes held before the call."""
@@ -267,6 +272,7 @@ class Runner:
         if self._cuda:
             return dict(self._cuda.block(self, message))
         samples, glimpse, late = [], Glimpse(), False
+        go = message
         for index in range(message["calls"]):
             before = {}
             if message["stateful"]:  # what this takes is no part of a call, and no inputs are there yet
@@ -275,7 +281,8 @@ class Runner:
                 before = self._restored(message)
                 self._channel.send({})
             if index or message["stateful"]:
-                self._channel.receive(timeout=message["patience_s"])
+                go, _ = self._channel.receive(timeout=message["patience_s"])
+            self.seed(go.get("seed"))
             start = _now()
             result = self._forward()
             if message["clone"]:

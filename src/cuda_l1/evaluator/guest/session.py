@@ -74,6 +74,8 @@ class Session:
         self.control: Any = None
         self.reused = False
         self.called = False
+        self.seeded = False
+        """Whether each timed call has a seed of its own, since the task's answers differ with it."""
         self.pid = 0
         self.kept: list[Any] = []
         """A few timed calls (`driving.Kept`)."""

@@ -79,7 +79,9 @@ def _assign(model: torch.nn.Module, name: str, value: torch.Tensor) -> None:
     owner: Any = model
     for part in path:
         owner = owner[_place(owner, part)] if isinstance(owner, list | tuple | dict) else getattr(owner, part)
-    if isinstance(owner, list | dict):
+    if isinstance(owner, list) and int(last) >= len(owner):  # some were taken out
+        owner.append(value)
+    elif isinstance(owner, list | dict):
         owner[_place(owner, last)] = value
     elif isinstance(owner, torch.nn.Module):
         if last in owner._parameters:

@@ -23,10 +23,15 @@ VERIFY_AT_LEAST, VERIFY_S = 3, 2.0
 _random = SystemRandom()
 
 
+def kept_calls(session: Session) -> list[Kept]:
+    """What the session kept of timed calls, the quickest first."""
+    quickest = [each for _, each in session.quickest]
+    return [*quickest, *(each for each in session.kept if not any(each is one for one in quickest))]
+
+
 def verify_timed(reference: Reference, facts: Facts, session: Session, precision_class: str) -> dict[str, Any]:
     """Compare what the session kept with truth, under the class that the trials gave; nothing is kept afterwards."""
-    quickest = [each for _, each in session.quickest]
-    kept = [*quickest, *(each for each in session.kept if not any(each is one for one in quickest))]
+    kept = kept_calls(session)
     session.kept, session.quickest, session.kept_seen = [], [], 0
     strange, session.strange = session.strange, {}
     changed, session.changed_input = session.changed_input, None

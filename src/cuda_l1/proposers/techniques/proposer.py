@@ -42,8 +42,10 @@ _ALLOWED = {
 class _Known:
     """What this process has built for one task."""
 
-    singles: list[str] | None = None
-    """Techniques that change the unchanged task, in the registry's order; None before the first look."""
+    singles: list[str] = field(default_factory=list)
+    """Techniques that are known to change the unchanged task, in the registry's order."""
+    others: Iterator[str] | None = None
+    """The rest of them, found as they are asked for; None before the first look."""
     tried: set[Subset] = field(default_factory=set)
     offered: set[str] = field(default_factory=set)
     combinations: int = 0
@@ -85,7 +87,7 @@ class TechniqueProposer:
         """
         known = self._known.setdefault(task.sha, _Known())
         seen = known.offered | {record.candidate.id for record in history}
-        for subset in self._subsets(task, known, self._scores(history)):
+        for subset in self._subsets(task, known, self._scores(history), until):
             if subset in known.tried:
                 continue
             if time.monotonic() > until:
@@ -118,11 +120,9 @@ class TechniqueProposer:
         self.failures.append(line)
         log.info("%s: could not be built: %s", task.name, line)
 
-    def _subsets(self, task: Task, known: _Known, scores: dict[Subset, float]) -> Iterator[Subset]:
+    def _subsets(self, task: Task, known: _Known, scores: dict[Subset, float], until: float) -> Iterator[Subset]:
         """Subsets worth trying now, best guess first; lazily, since building one is not free."""
-        if known.singles is None:
-            known.singles = self._singles(task)
-        yield from (frozenset({name}) for name in known.singles)
+        yield from (frozenset({name}) for name in self._singles(task, known, until))
         rewrites = frozenset(name for name in known.singles if load(name).stage < FUSION)
         if rewrites:
             yield rewrites
@@ -132,11 +132,19 @@ class TechniqueProposer:
                     return
                 yield base | {technique.name}
 
-    def _singles(self, task: Task) -> list[str]:
+    def _singles(self, task: Task, known: _Known, until: float) -> Iterator[str]:
+        """Those that are known, then the others: whether Inductor applies is seen from its code, seconds later."""
+        yield from list(known.singles)
+        if known.others is None:
+            known.others = self._applying(task)
+        while time.monotonic() <= until and (name := next(known.others, None)) is not None:
+            known.singles.append(name)
+            yield name
+
+    def _applying(self, task: Task) -> Iterator[str]:
         draft = self._tried(task, frozenset({"capture"}), lambda: open_draft(task, self.device))
-        if draft is None:
-            return []
-        return [technique.name for technique in self.techniques if self._usable(task, technique, draft)]
+        if draft is not None:
+            yield from (technique.name for technique in self.techniques if self._usable(task, technique, draft))
 
     def _extensions(self, base: Subset, scores: dict[Subset, float]) -> list[Technique]:
         """Techniques to add to `base`: by what each measured alone, unmeasured as neutral, harmful never."""
