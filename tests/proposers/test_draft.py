@@ -258,3 +258,40 @@ def test_a_constant_that_a_live_modules_text_already_holds(technique: str, tmp_p
     task = task_from_module(Chosen(), torch.randn(4, 6), work_dir=tmp_path)
     assert "lifted_tensor_0" in task.source
     check(task, technique)
+
+
+def forward_of(task: Task) -> str:
+    built = candidate(task, "straight_line")
+    return built.source.rpartition("class ModelNew")[2]
+
+
+DROPOUT = "self.drop = nn.Dropout(0.5); self.layer = nn.Linear(8, 8)"
+
+
+def test_dropout_follows_the_mode_of_the_module() -> None:
+    """A task that draws random numbers in train mode is judged by value in eval mode, where its dropout rests."""
+    task = make_task("return self.drop(self.layer(x)).relu()", "torch.randn(4, 8)", DROPOUT)
+    assert "0.5, self.training)" in forward_of(task)
+    twins = Twins(task, candidate(task, "straight_line").source)
+    for mode in (True, False):
+        twins.model.train(mode)
+        twins.model_new.train(mode)
+        torch.manual_seed(1)
+        got = twins.model_new(torch.ones(4, 8))
+        torch.manual_seed(1)
+        assert torch.equal(got, twins.model(torch.ones(4, 8)))
+
+
+@pytest.mark.parametrize(
+    ("forward", "init"),
+    [
+        ("return F.dropout(self.layer(x), 0.5)", DROPOUT),
+        ("return self.drop(self.layer(x))", f"{DROPOUT}; self.eval(); self.drop.train()"),
+        ("y = self.drop(self.layer(x)); return y + 1 if self.training else y", DROPOUT),
+        ("return self.drop(x) if self.training else self.layer(x)", DROPOUT),
+    ],
+    ids=["always", "while the rest is in eval mode", "with more that differs", "in place of something else"],
+)
+def test_dropout_that_does_more_than_follow_the_mode_stays(forward: str, init: str) -> None:
+    text = forward_of(make_task(forward, "torch.randn(4, 8)", init))
+    assert "0.5, True)" in text and "self.training" not in text

@@ -6,7 +6,8 @@ import logging
 from typing import Any
 
 import pytest
-from graphs import make_task
+from graphs import applies, check, make_task
+from torch._subclasses.fake_tensor import DynamicOutputShapeException
 
 from cuda_l1.errors import TaskError
 from cuda_l1.proposers.techniques import load
@@ -34,6 +35,7 @@ def offered(proposer: TechniqueProposer, task: Task) -> list[tuple[str, ...]]:
         ("applies", KeyError("x"), "in_place: KeyError: 'x'"),
         ("apply", TaskError("cannot be printed: it calls `f`"), "in_place: TaskError: cannot be printed: it calls `f`"),
         ("apply", AssertionError(), "in_place: AssertionError"),
+        ("apply", DynamicOutputShapeException("?"), "in_place: a size in its graph depends on data"),
     ],
 )
 def test_a_failing_technique_is_told_and_the_others_go_on(
@@ -70,6 +72,41 @@ def test_a_task_whose_graph_cannot_be_opened_is_told_too(monkeypatch: pytest.Mon
     monkeypatch.setattr(module, "open_draft", broken)
     proposer = TechniqueProposer("cpu", techniques=NAMES)
     assert offered(proposer, TASK) == [] and proposer.failures == ["capture: RuntimeError: no graph today"]
+
+
+UNSIZED = {
+    "nonzero": "return torch.nonzero(x.relu() - x.sigmoid()).float().sum(0) * 2 + 1",
+    "masked select": "y = torch.tanh(x) * 2 + 1; return torch.masked_select(y, x > 0).sum() * torch.tensor(2.0)",
+    "boolean index": "y = x[x.sum(-1) > 0]; return torch.softmax(y @ x.t() / 4, -1) @ x + 0",
+    "unique": "u, i = torch.unique((x * 4).int(), return_inverse=True); return F.layer_norm(u[i] * x.cos(), (16,))",
+    "written back": "m = x.sum(-1) > 0; out = torch.zeros_like(x); out[m] = x[m] * 3; return out.relu() * x.tanh() + x",
+}
+
+
+@pytest.mark.parametrize("kind", UNSIZED)
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_sizes_that_depend_on_data_stop_no_technique_elsewhere(kind: str, device: str) -> None:
+    """What is proposed is right, and what wants to know sizes leaves those alone without a word."""
+    task = make_task(UNSIZED[kind], "torch.randn(12, 16)")
+    names = [name for name in (t.name for t in TechniqueProposer(device, "relaxed").techniques) if name != "inductor"]
+    proposer = TechniqueProposer(device, "relaxed", names)
+    assert ("straight_line",) in offered(proposer, task) and proposer.failures == []
+    if device == "cpu":
+        found = offered(TechniqueProposer("cpu", techniques=["fusion", "in_place", "straight_line"]), task)
+        for name in {names[0] for names in found}:
+            check(task, name)
+
+
+def test_fusion_works_beside_sizes_that_depend_on_data() -> None:
+    assert applies("fusion", make_task(UNSIZED["written back"], "torch.randn(12, 16)"))
+    assert not applies("inductor", make_task(UNSIZED["written back"], "torch.randn(12, 16)"))
+
+
+def test_a_forward_without_a_graph_is_told() -> None:
+    proposer = TechniqueProposer("cpu", techniques=NAMES)
+    assert offered(proposer, make_task("return x if x.sum() > 0 else -x", "torch.randn(4)")) == []
+    (line,) = proposer.failures
+    assert line.startswith("rewrites of its graph: Model: cannot be traced: its control flow depends on data; give")
 
 
 WITHOUT_INDUCTOR = [

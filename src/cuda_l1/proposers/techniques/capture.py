@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from cuda_l1.errors import TaskError
+from cuda_l1.proposers.techniques.matching import is_random
 from cuda_l1.tasks.graph_source import capture, print_forward
 from cuda_l1.tasks.namespace import instantiated
 
@@ -19,11 +22,16 @@ class CaptureError(Exception):
 def capture_graph(source: str) -> torch.fx.GraphModule:
     """The forward of the source's `Model` on its `get_inputs()`, before decomposition, in the mode as constructed.
 
-    Raises CaptureError when anything in the file or the export fails, or when the graph cannot be printed.
+    One that draws random numbers in train mode is compared with its own graph in eval mode, where candidates of it are
+    judged by value (see `follow_mode`). Raises CaptureError when anything in the file or the export fails, or when the
+    graph cannot be printed.
     """
     try:
         with instantiated(source) as (model, inputs):
             module = capture(model, inputs)
+            if model.training and any(map(is_random, module.graph.nodes)):
+                with _in_eval_mode(model), contextlib.suppress(TaskError):
+                    follow_mode(module, capture(model, inputs))
             print_forward(module)
             return module
     except TaskError as error:
@@ -31,3 +39,45 @@ def capture_graph(source: str) -> torch.fx.GraphModule:
     except (Exception, SystemExit) as error:  # the forward is foreign code and may raise anything
         first = (str(error).strip().splitlines() or [""])[0]
         raise CaptureError(f"{type(error).__name__}: {first}") from error
+
+
+@contextlib.contextmanager
+def _in_eval_mode(model: torch.nn.Module) -> Iterator[None]:
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def follow_mode(trained: torch.fx.GraphModule, evaluated: torch.fx.GraphModule) -> None:
+    """Let flags that are set in train mode only (of dropout, of an LSTM with dropout) be the module's own `training`.
+
+    Where the graphs of the two modes differ in more than such flags, `trained` stays as it is.
+    """
+    pairs = list(zip(trained.graph.nodes, evaluated.graph.nodes, strict=False))
+    twins = dict(pairs)
+    alike = all((mine.op, mine.target) == (theirs.op, theirs.target) for mine, theirs in pairs)
+    if not alike or len(trained.graph.nodes) != len(evaluated.graph.nodes):
+        return
+    flags = []
+    for mine, theirs in pairs:
+        if _translated(mine.kwargs, twins) != theirs.kwargs or len(mine.args) != len(theirs.args):
+            return
+        for place, (here, there) in enumerate(zip(_translated(mine.args, twins), theirs.args, strict=True)):
+            if here is True and there is False:
+                flags.append((mine, place))
+            elif here != there:
+                return
+    with trained.graph.inserting_before(next(iter(trained.graph.nodes))):
+        mode = trained.graph.create_node("get_attr", "training")
+    for node, place in flags:
+        node.update_arg(place, mode)
+
+
+def _translated(value: Any, twins: dict[Any, Any]) -> Any:
+    from torch.fx.node import map_arg
+
+    return map_arg(value, twins.__getitem__)

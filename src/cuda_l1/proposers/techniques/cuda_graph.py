@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from cuda_l1.proposers.baselines.graph import CAPTURE
 from cuda_l1.proposers.techniques.draft import Draft
-from cuda_l1.proposers.techniques.matching import op_name
+from cuda_l1.proposers.techniques.matching import has_unknown_size, op_name
 
 if TYPE_CHECKING:
     from torch.fx import Graph
@@ -61,14 +61,7 @@ def _launches(graph: Graph) -> bool:
 
 def _depends_on_data(graph: Graph) -> bool:
     """Whether the host reads a result: a scalar taken out of a tensor, or a size that only the device knows."""
-    return any(op_name(node) in _WAITS_FOR_DEVICE or _unknown_size(node.meta.get("val")) for node in graph.nodes)
-
-
-def _unknown_size(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(map(_unknown_size, value))
-    sizes = value.shape if hasattr(value, "shape") else (value,)
-    return any(hasattr(size, "node") for size in sizes)
+    return any(op_name(node) in _WAITS_FOR_DEVICE or has_unknown_size(node) for node in graph.nodes)
 
 
 TECHNIQUE = CudaGraph()

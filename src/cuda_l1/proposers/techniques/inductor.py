@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cuda_l1.proposers.techniques.draft import Draft
 from cuda_l1.proposers.techniques.lifted_code import LiftError, generate, self_contained
-from cuda_l1.proposers.techniques.matching import generated, is_random, op_name, storage_root, val, writes
+from cuda_l1.proposers.techniques.matching import (
+    generated,
+    has_unknown_size,
+    is_random,
+    op_name,
+    storage_root,
+    val,
+    writes,
+)
 from cuda_l1.types import digest
 
 if TYPE_CHECKING:
@@ -71,13 +79,9 @@ def _compilable(graph: Graph) -> bool:
     """Cheap reasons to refuse: nothing to compile, random numbers, shapes that depend on data, foreign calls."""
     calls = _compiled(graph)
     known = all(hasattr(node.target, "_schema") or node.target is operator.getitem for node in calls)
-    tensors = all(_is_static(node) for node in (*_inputs(graph), *_results(graph)))
+    tensors = all(val(node) is not None for node in (*_inputs(graph), *_results(graph)))
+    tensors = tensors and not any(map(has_unknown_size, calls))
     return bool(calls) and known and tensors and _kept_come_first(graph) and not any(map(is_random, calls))
-
-
-def _is_static(node: Node) -> bool:
-    value = val(node)
-    return value is not None and all(isinstance(size, int) for size in (*value.shape, *value.stride()))
 
 
 def _is_kept(node: Node) -> bool:

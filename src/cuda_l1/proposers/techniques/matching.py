@@ -28,6 +28,9 @@ GENERATED = "prelude."
 FROZEN = "frozen"
 """Key in `node.meta` of calls whose place in the order of the program matters."""
 
+UNSIZED = "unsized"
+"""Key in `node.meta` of calls that read or give a tensor whose sizes depend on data."""
+
 RANDOM = ("rand", "dropout", "bernoulli", "normal", "multinomial", "poisson", "exponential", "rrelu", "uniform")
 
 
@@ -41,7 +44,7 @@ def op_name(node: Any) -> str:
 
 def is_op(node: Any, *names: str) -> TypeGuard[Node]:
     """Whether `node` is a call of one of the named operations that patterns may match (see `freeze`)."""
-    return op_name(node) in names and not node.meta.get(FROZEN)
+    return op_name(node) in names and not (node.meta.get(FROZEN) or node.meta.get(UNSIZED))
 
 
 def operands(node: Node) -> tuple[Any, ...]:
@@ -50,9 +53,11 @@ def operands(node: Node) -> tuple[Any, ...]:
 
 
 def val(node: Any) -> torch.Tensor | None:
-    """The fake tensor a node stands for, or None for anything that is not one tensor."""
+    """The fake tensor a node stands for; None for anything that is not one tensor of known sizes."""
     value = node.meta.get("val") if hasattr(node, "meta") else None
-    return value if value is not None and hasattr(value, "untyped_storage") else None
+    if value is None or not hasattr(value, "untyped_storage") or value._has_symbolic_sizes_strides:
+        return None
+    return value  # type: ignore[no-any-return]
 
 
 def tensor(node: Any) -> torch.Tensor:
@@ -71,6 +76,19 @@ def shape(node: Any) -> tuple[int, ...]:
 def numel(node: Any) -> int:
     """Number of elements of a tensor node."""
     return math.prod(shape(node))
+
+
+def has_unknown_size(node: Any) -> bool:
+    """Whether the node is a tensor whose sizes depend on data, holds one, or is a number that does."""
+    return _unknown_size(node.meta.get("val"))
+
+
+def _unknown_size(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_unknown_size, value))
+    if hasattr(value, "untyped_storage"):
+        return bool(value._has_symbolic_sizes_strides)
+    return hasattr(value, "node")  # a SymInt and its kin
 
 
 def is_literal(target: Any) -> bool:
@@ -123,21 +141,26 @@ def writes(node: Node) -> list[Any]:
     if schema is None:
         return []
     written = [p.name for p in schema.arguments if p.alias_info is not None and p.alias_info.is_write]
-    if is_op(node, "aten.batch_norm.default", "aten.instance_norm.default") and _updates_statistics(node):
+    if op_name(node) in ("aten.batch_norm.default", "aten.instance_norm.default") and _updates_statistics(node):
         written += ["running_mean", "running_var"]
     return [target for name in written if (target := argument(node, name)) is not None]
 
 
 def _updates_statistics(node: Node) -> bool:
-    flag = "training" if is_op(node, "aten.batch_norm.default") else "use_input_stats"
+    flag = "training" if op_name(node) == "aten.batch_norm.default" else "use_input_stats"
     return bool(argument(node, flag))
 
 
 def freeze(graph: Graph) -> None:
     """Mark the calls that touch memory which another call writes to: no pattern matches them, nothing moves them.
 
-    A call that alone touches what it writes (batch normalisation and its running statistics) is not marked.
+    A call that alone touches what it writes (batch normalisation and its running statistics) is not marked. Calls
+    on tensors whose sizes depend on data get a mark of their own: no pattern matches them either, for it would ask for
+    the sizes.
     """
+    for node in graph.nodes:
+        if any(map(has_unknown_size, (node, *node.all_input_nodes))):
+            node.meta[UNSIZED] = True
     writers: dict[Any, set[Node]] = {}
     touching: dict[Any, set[Node]] = {}
     for node in graph.nodes:

@@ -148,8 +148,12 @@ def _replace_call(node: Node, name: str, arguments: tuple[Any, ...]) -> None:
 
     base, overload = name.split(".")
     target = getattr(getattr(torch.ops.aten, base), overload)
-    before, after = tensor(node), fake_call(node.graph, target, arguments, node.kwargs)
-    if (before.dtype, before.shape, before.stride()) == (after.dtype, after.shape, after.stride()):
+    before, after = val(node), fake_call(node.graph, target, arguments, node.kwargs)
+    if before is not None and (before.dtype, before.shape, before.stride()) == (
+        after.dtype,
+        after.shape,
+        after.stride(),
+    ):
         node.target, node.args = target, arguments
 
 

@@ -28,6 +28,8 @@ BASES = 3
 HARMFUL = 0.9
 """A technique that alone is slower than this is not added to a subset."""
 
+_UNKNOWN_SIZE = ("GuardOnDataDependentSymNode", "DynamicOutputShapeException", "DataDependentOutputException")
+
 log = logging.getLogger(__name__)
 
 _ALLOWED = {
@@ -115,8 +117,10 @@ class TechniqueProposer:
             return None
 
     def _failed(self, task: Task, subset: Subset, error: Exception) -> None:
-        first = (str(error).strip().splitlines() or [""])[0]
-        line = ": ".join(filter(None, (" + ".join(sorted(subset)), type(error).__name__, first)))
+        line = ": ".join(filter(None, (" + ".join(sorted(subset)), _why(error))))
+        self._tell(task, line)
+
+    def _tell(self, task: Task, line: str) -> None:
         self.failures.append(line)
         log.info("%s: could not be built: %s", task.name, line)
 
@@ -143,8 +147,11 @@ class TechniqueProposer:
 
     def _applying(self, task: Task) -> Iterator[str]:
         draft = self._tried(task, frozenset({"capture"}), lambda: open_draft(task, self.device))
-        if draft is not None:
-            yield from (technique.name for technique in self.techniques if self._usable(task, technique, draft))
+        if draft is None:
+            return
+        if draft.graph_module is None:
+            self._tell(task, f"rewrites of its graph: {draft.failure}")
+        yield from (technique.name for technique in self.techniques if self._usable(task, technique, draft))
 
     def _extensions(self, base: Subset, scores: dict[Subset, float]) -> list[Technique]:
         """Techniques to add to `base`: by what each measured alone, unmeasured as neutral, harmful never."""
@@ -164,6 +171,14 @@ class TechniqueProposer:
                     subset = frozenset(origin.techniques)
                     scores[subset] = max(value, scores.get(subset, 0.0))
         return scores
+
+
+def _why(error: Exception) -> str:
+    """One line; of a size that no graph knows torch's own is advice to its developers."""
+    if type(error).__name__ in _UNKNOWN_SIZE:
+        return "a size in its graph depends on data"
+    first = (str(error).strip().splitlines() or [""])[0]
+    return ": ".join(filter(None, (type(error).__name__, first)))
 
 
 def _device(device: str) -> Device:

@@ -14,7 +14,7 @@ from cuda_l1.proposers.techniques.codegen import (
     lower_views,
 )
 from cuda_l1.proposers.techniques.codegen.lowering import HEAVY, supported
-from cuda_l1.proposers.techniques.matching import FROZEN, argument, is_pure, is_view, op_name, val
+from cuda_l1.proposers.techniques.matching import FROZEN, UNSIZED, argument, is_pure, is_view, op_name, val
 
 if TYPE_CHECKING:
     from torch.fx import Graph, Node
@@ -85,7 +85,7 @@ def find_regions(graph: Graph, refused: frozenset[Node] | set[Node] = frozenset(
 
 
 def _fusable(node: Node) -> bool:
-    if node.op != "call_function" or node.meta.get(FROZEN):
+    if node.op != "call_function" or node.meta.get(FROZEN) or node.meta.get(UNSIZED):
         return False
     if op_name(node) == "getitem":
         source: Any = node.args[0]
