@@ -85,6 +85,13 @@ def test_a_file_that_is_not_faster_is_exported_with_a_word(filled: Run, referenc
     assert lines(slow)[-1]["speedup_eager"] == 0.5
 
 
+def test_an_export_says_of_what_the_finals_are_suspected(run: Run, reference: Path, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text("# suspect busy-machine\n" + FAST)
+    run("evaluate", reference, tmp_path / "odd.py", "--device", "cpu")
+    refused = run("archive", "export", "ref", "--out", "fast.py")
+    assert refused.exit_code == 1 and "suspect (busy-machine)" in refused.stderr and not Path("fast.py").exists()
+
+
 def test_devices_are_never_compared(
     filled: Run, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,7 +164,9 @@ def test_bad_inputs_are_one_line(tmp_path, body, message):
             reference.draw()
 
 
-@pytest.mark.parametrize("result", ["x.to_sparse()", "{'mask': (x, x.to_sparse())}", "{1, 2}", "x.to('meta')"])
+@pytest.mark.parametrize(
+    "result", ["x.to_sparse()", "{'mask': (x, x.to_sparse())}", "{1, 2}", "x.to('meta')", "object()"]
+)
 def test_a_forward_whose_result_cannot_cross_is_the_tasks_fault(tmp_path, result):
     reference = reference_of(tmp_path, model(f"return {result}"))
     with pytest.raises(BadTask, match=r"Model.forward gives what cannot cross to a candidate"):

@@ -232,6 +232,7 @@ def test_without_a_way_there_is_one_clear_line(tmp_path):
         with pytest.raises(TaskError) as caught:
             task_from_module(module, example, work_dir=tmp_path)
         assert says in str(caught.value) and "\n" not in str(caught.value)
+        assert "wrap the module" not in says or "nor can" not in str(caught.value)
 
 
 def test_python_state_is_noticed(tmp_path):

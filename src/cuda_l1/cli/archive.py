@@ -235,6 +235,11 @@ def _why_none(archive: Archive, task: Task) -> str:
     accepted = list(archive.records(task_sha=task.sha, outcome=Outcome.ACCEPTED, protocol="final"))
     if accepted and not any(scoring.is_confined(record.evaluation.environment) for record in accepted):
         return UNCONFINED
+    suspects = {finding.check for record in accepted for finding in record.evaluation.suspects()}
+    if suspects:
+        return (
+            f"those that it holds are suspect ({', '.join(sorted(suspects))}): look at them with `cuda-l1 archive list`"
+        )
     return "run `cuda-l1 optimize` first"
 
 

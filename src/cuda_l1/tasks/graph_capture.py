@@ -32,7 +32,15 @@ _ASSERTIONS = frozenset(
 
 _ONE_AT_A_TIME = threading.Lock()
 """torch's tracing, Python's warnings and what is redirected are the process's, not a thread's."""
-_OTHER_RETURN = "forward returns a {kind}; wrap the module so that it returns a tensor, tuple, list or dict"
+
+
+class OtherReturn(TaskError):
+    """`forward` returns an object of a class that no graph can hold."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(
+            f"its forward returns a {kind}; wrap the module so that it returns a tensor, tuple, list or dict"
+        )
 
 
 def capture(
@@ -60,6 +68,8 @@ def capture(
             warnings.simplefilter("always")
             exported = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
     except Exception as error:  # the module's own forward runs in here and may raise anything
+        if found := re.match(r"Found <class '(?:.*\.)?(\w+)'> in output", str(error).lstrip()):
+            raise OtherReturn(found[1]) from error
         raise TaskError(_why_not(module, error)) from error
     _refuse_assignments(module, [str(warning.message) for warning in caught])
     return _Flattener(exported).build(_names_of(module, args))
@@ -108,10 +118,9 @@ def _why_not(module: torch.nn.Module, error: Exception) -> str:
     name = type(module).__name__
     text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
     if "data-dependent" in str(error) or "DataDependent" in type(error).__name__:
-        advice = "its control flow depends on data; give `optimize` the part of it without the branch"
-        return f"{name}: cannot be traced: {advice} ({text[:200]})"
-    if found := re.match(r"Found <class '(?:.*\.)?(\w+)'> in output", text):
-        return f"{name}: {_OTHER_RETURN.format(kind=found[1])}"
+        return (
+            f"{name}: cannot be traced: its control flow depends on data; give `optimize` the part without the branch"
+        )
     return f"{name}: cannot be traced: {type(error).__name__}: {text[:300]}"
 
 
@@ -309,4 +318,4 @@ def _structure(spec: Any, results: Iterator[Any]) -> Any:
     if spec.type is type(None):
         return None
     kind = spec.type if isinstance(spec.type, type) else spec.context  # of a named tuple the class
-    raise TaskError(_OTHER_RETURN.format(kind=getattr(kind, "__name__", kind)))
+    raise OtherReturn(getattr(kind, "__name__", str(kind)))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuda_l1.errors import TaskError
+from cuda_l1.tasks.graph_capture import OtherReturn
 from cuda_l1.tasks.live_check import check_printed, check_runs
 from cuda_l1.tasks.live_file import class_source
 from cuda_l1.tasks.live_source import render_module
@@ -81,6 +82,8 @@ def _printed(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
             return source
         except TaskError as filed:
             check_runs(module, args, kwargs)  # what the module itself does not stand is told first
+            if isinstance(traced, OtherReturn):  # nor does its file help: what it returns stays what it is
+                raise traced from None
             raise TaskError(f"{traced}; nor can its file be used: {filed}") from None
 
 

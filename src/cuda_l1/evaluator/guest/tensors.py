@@ -295,4 +295,4 @@ def _encode(value: Any, tensor: Any, depth: int) -> Any:
         return {"$slice": [value.start, value.stop, value.step]}
     if isinstance(value, complex):
         return {"$complex": [value.real, value.imag]}
-    raise Unsupported(f"a value of type {type(value).__name__} cannot cross the wall")
+    raise Unsupported(f"a {type(value).__name__}; tensors, numbers, strings, tuples, lists and dicts can")
