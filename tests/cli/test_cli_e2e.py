@@ -90,6 +90,28 @@ def test_what_lies_beside_a_file_is_there_behind_the_wall(folder: Path) -> None:
     assert code == 0 and told[-1]["kind"] == "summary", error
 
 
+def test_what_lies_beside_a_candidate_is_part_of_it(folder: Path) -> None:
+    """In the sandbox, in its identity, and in what the archive keeps and exports."""
+    theirs = folder / "theirs"
+    theirs.mkdir()
+    (theirs / "rows.py").write_text("def scaled(a, x):\n    return a[:, None] * x\n")
+    text = REFERENCE.partition("def get_inputs")[0].replace("class Model", "class ModelNew")
+    text = "from rows import scaled\n" + text.replace("torch.diag(self.scale) @ x", "scaled(self.scale, x)")
+    (theirs / "candidate.py").write_text(text)
+    evaluate = ["evaluate", "ref.py", "theirs/candidate.py", "--device", "cpu", "--protocol", "screen", "--json"]
+    _, told, error = cuda_l1(folder, *evaluate)
+    assert told[0]["outcome"] == "ACCEPTED", error
+    (folder / "alone").mkdir()
+    record = cuda_l1(folder, "archive", "show", told[0]["candidate_id"], "--json")[1][0]
+    (folder / "alone" / "out.py").write_text(record["candidate"]["source"])
+    use = "import torch\nfrom out import ModelNew\nassert ModelNew(3)(torch.ones(3, 2)).shape == (3, 2)\n"
+    assert subprocess.run([sys.executable, "-c", use], cwd=folder / "alone").returncode == 0
+    (theirs / "rows.py").write_text("def scaled(a, x):\n    return a[:, None] + x\n")
+    _, other, error = cuda_l1(folder, *evaluate)
+    assert other[0]["outcome"] == "WRONG_VALUES", error
+    assert other[0]["candidate_id"] != told[0]["candidate_id"]
+
+
 class Interrupted:
     """One command in one folder, ended by Ctrl-C and begun again, killed and begun again, and then run to its end."""
 

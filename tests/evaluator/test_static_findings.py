@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from evaluator_support import text
 
+from cuda_l1.api.judging import read_candidate
 from cuda_l1.evaluator.findings.static import static_findings
 
 
@@ -178,3 +179,66 @@ def test_code_that_is_too_long_to_read_is_suspect_and_long_constants_are_not():
     assert (found.check, found.severity) == ("unread", "suspect")
     lines = "\n".join(f"    {'A1!' * 33!r}" for _ in range(20_000))
     assert static_findings(f"text = (\n{lines}\n)\nimport gc\n")[0].check == "gc"
+
+
+OPTIONAL = """
+try:
+    from flash_attn import flash_attn_func
+except ImportError:
+    flash_attn_func = None
+
+
+def attend(q):
+    if flash_attn_func is not None:
+        return flash_attn_func(q, q, q)
+    return F.scaled_dot_product_attention(q, q, q)
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        try:
+            return kernel(x)
+        except RuntimeError:
+            return torch.relu(x)
+"""
+
+
+def suspects(source: str, reference: str = "") -> dict[str, int]:
+    """check -> line."""
+    found = static_findings(source, reference)
+    return {f.check: int(f.evidence.split()[1].rstrip(":")) for f in found if f.severity == "suspect"}
+
+
+def test_what_the_reference_does_itself_hides_no_kernel():
+    """A text of our own techniques holds the reference's, with its optional libraries."""
+    reference = text(OPTIONAL)
+    honest = reference + "\n\nclass ModelNew(Model):\n    def forward(self, x):\n        return attend(x) + 1\n"
+    assert set(suspects(honest)) == {"silent-fallback"}
+    assert suspects(honest, reference) == {}
+    hidden = reference + "\n\nclass ModelNew(Model):\n    def forward(self, x):\n        {}\n"
+    for body in ("return F.relu(x) if flash_attn_func is None else flash_attn_func(x)", "return kernel_of_mine(x)"):
+        cheat = hidden.format(body) + "\n\n@triton.jit\ndef kernel_of_nobody(x):\n    pass\n"
+        assert suspects(cheat, reference), body
+    assert suspects(text(FALLBACK.format(handler="return F.relu(x)")), reference)
+
+
+def test_modules_that_a_candidate_holds_are_read_too(tmp_path):
+    (tmp_path / "beside_it.py").write_text("import gc\n" + OPTIONAL)
+    (tmp_path / "candidate.py").write_text("from beside_it import Model\n\n\nclass ModelNew(Model):\n    pass\n")
+    source = read_candidate(tmp_path / "candidate.py")
+    seen = {f.check: f.evidence for f in static_findings(source)}
+    assert set(seen) == {"gc", "silent-fallback"}
+    line = int(seen["gc"].split()[1].rstrip(":"))
+    assert source.split("\n")[line - 1] == "import gc"
+    broken = source.replace("def attend(q):", "def attend(q:") + "import gc\n"
+    assert {f.check for f in static_findings(broken)} == {"gc"}
+    huge = source.replace("import gc", "import gc" + "; x = 1" * 200_000)
+    assert [f.check for f in static_findings(huge)] == ["unread"]
+
+
+def test_the_kernel_of_a_module_is_used_where_the_candidate_uses_it(tmp_path):
+    (tmp_path / "kernels_beside.py").write_text("@triton.jit\ndef kernel(x):\n    pass\n")
+    use = "from kernels_beside import kernel\n\n\nclass ModelNew(nn.Module):\n    def forward(self, x):\n        {}\n"
+    for body, expected in (("return kernel[1](x)", set()), ("return x", {"dead-kernel"})):
+        (tmp_path / "candidate.py").write_text(use.format(body))
+        assert set(suspects(read_candidate(tmp_path / "candidate.py"))) == expected

@@ -11,6 +11,7 @@ import torch
 from test_dropin import REFERENCE, RENAMED, SUBCLASS, check, dropin, load, make_candidate, make_task, pair
 from test_release_export import record, task
 
+from cuda_l1.api.judging import read_candidate
 from cuda_l1.errors import CandidateError
 from cuda_l1.export.compose import compose
 from cuda_l1.export.header import add_header, body_sha256, split_header
@@ -106,3 +107,19 @@ def test_the_exported_file_runs_as_it_was_measured(tmp_path: Path) -> None:
     body = compose(of.source, SUBCLASS)[0]
     found, at = of_text(body)
     assert load(tmp_path, add_header(body, found, at))._Optimized
+
+
+def test_two_modules_of_one_name_are_refused(tmp_path: Path) -> None:
+    """One process has one of them: the other text would compute with it."""
+
+    def texts(folder: str, scale: int) -> str:
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "scales.py").write_text(f"SCALE = {scale}\n")
+        path = tmp_path / folder / "file.py"
+        path.write_text(f"from scales import SCALE\n{REFERENCE}")
+        return read_candidate(path)
+
+    ours, same, theirs = texts("ours", 2), texts("same", 2), texts("theirs", 3)
+    assert compose(ours, same.replace("class Model", "class ModelNew"))
+    with pytest.raises(CandidateError, match="`scales` is one module beside the task and another"):
+        compose(ours, theirs.replace("class Model", "class ModelNew"))

@@ -149,10 +149,22 @@ def test_a_class_that_imports_its_neighbours(tmp_path):
     assert load_task(f"{path}::Plain", inputs="randn(3)").sha != task.sha
 
 
+def test_what_a_text_holds_already_is_not_looked_for_again(tmp_path):
+    write(tmp_path / "neighbour_of_block.py", "SCALE = 3.0\n")
+    task = load_task(str(write(tmp_path / "mine.py", "import neighbour_of_block\n" + TASK)))
+    write(tmp_path / "neighbour_of_block.py", "SCALE = 4.0\n")
+    assert load_task(str(write(tmp_path / "again.py", task.source))).source == task.source
+
+
+def test_odd_escapes_of_a_file_are_its_own_business(tmp_path, recwarn):
+    load_task(str(write(tmp_path / "mine.py", "PATTERN = '\\d'\n" + TASK)))
+    assert not recwarn.list
+
+
 def test_neighbours_that_cannot_be_taken_along(tmp_path):
     path = write(tmp_path / "blocks.py", "import neighbour_of_block\n" + TASK)
     write(tmp_path / "neighbour_of_block.py", "def f(:\n")
-    assert "neighbour_of_block, which the task imports: cannot be parsed" in refused(path)
+    assert f"neighbour_of_block, which {path} imports: cannot be parsed" in refused(path)
     write(tmp_path / "neighbour_of_block.py", f'TEXT = "{"x" * 1_000_000}"\n')
     assert "over 1000 kB" in refused(path)
 

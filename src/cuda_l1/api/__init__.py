@@ -226,7 +226,7 @@ def verify_shapes(
 
 def _text(source: str | Path) -> str:
     """A candidate's text, given as such or as a path."""
-    from cuda_l1.api.judging import read_source
+    from cuda_l1.api.judging import read_candidate
 
     is_text = isinstance(source, str) and ("\n" in source or not source.endswith(".py"))
-    return str(source) if is_text else read_source(Path(source))
+    return str(source) if is_text else read_candidate(Path(source))

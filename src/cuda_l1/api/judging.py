@@ -9,12 +9,13 @@ from typing import NamedTuple
 from cuda_l1 import scoring
 from cuda_l1.archive import Archive
 from cuda_l1.config import SCREEN, AnyProtocol, Precision
-from cuda_l1.errors import CandidateError
+from cuda_l1.errors import CandidateError, TaskError
 from cuda_l1.proposers.baselines import baselines
 from cuda_l1.search import verdict
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.review import Reviews
 from cuda_l1.search.verdicts import known
+from cuda_l1.tasks.own_modules import parsed, with_own_modules
 from cuda_l1.types import Candidate, Clock, Origin, Record, Task, Timing, detect_language
 
 MAX_SOURCE_BYTES = 8 << 20
@@ -98,6 +99,23 @@ def read_source(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise CandidateError(f"{path}: is not text in UTF-8 (byte {error.start})") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_candidate(path: Path) -> str:
+    """A candidate's text with that of the modules beside it that it imports; of a text that is no Python, itself.
+
+    They are looked for in the file's own folder alone: the imports of somebody else's file say what is read.
+    Raises CandidateError as `read_source` does, and for one of them that is no Python or too large.
+    """
+    text = read_source(path)
+    try:
+        tree = parsed(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text  # the verdict says so
+    try:
+        return with_own_modules(text, tree, path, (path.resolve().parent,))
+    except TaskError as error:
+        raise CandidateError(str(error)) from None
 
 
 def _mib(size: int) -> str:

@@ -54,7 +54,7 @@ def evaluate(
     """
     from cuda_l1 import scoring
     from cuda_l1.api.batch import Asked, judge_many
-    from cuda_l1.api.judging import best_baseline, candidate_from, read_source
+    from cuda_l1.api.judging import best_baseline, candidate_from, read_candidate
     from cuda_l1.api.limits import parse_final_budget, parse_limits
     from cuda_l1.api.places import UNCONFINED, check_clock, resolve_device
     from cuda_l1.api.pool import EvaluatorPool
@@ -82,7 +82,7 @@ def evaluate(
     if require_shapes and shapes is None:
         raise UsageError("--require-shapes: say which, e.g. --shapes auto")
     sizes = parse_shapes(shapes, task) if shapes is not None else []
-    made = [candidate_from(task, read_source(path)) for path in candidates]
+    made = [candidate_from(task, read_candidate(path)) for path in candidates]
     output = Output(as_json=json)
     with Archive.open(archive) as opened, EvaluatorPool(EvaluatorSettings(device=place, limits=allowed)) as pool:
         if wanted.name in COMPAT:

@@ -91,7 +91,7 @@ class Stages(ABC):
         """The whole way. Raises TaskError and InfrastructureError, nothing else: MemoryContested, unless alone, where
         memory or time ran out that others share."""
         begin = time.monotonic()
-        self.findings += static_findings(self.candidate.source)
+        self.findings += static_findings(self.candidate.source, self.task.source)
         try:
             self._run_stages()
             outcome, detail = Outcome.ACCEPTED, ""

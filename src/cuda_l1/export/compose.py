@@ -8,6 +8,7 @@ import tokenize
 from collections.abc import Iterator
 
 from cuda_l1.errors import CandidateError
+from cuda_l1.tasks.own_modules import held_modules
 
 OPTIMISED = "_Optimized"
 """The name that the candidate's `ModelNew` carries inside a drop-in."""
@@ -89,7 +90,8 @@ def compose(reference: str, candidate: str) -> tuple[str, str | None]:
 
     The body defines `_Optimized`, and `Model` as well unless the second value is a string: then the two texts use one
     name for different things, or the candidate's changes what the reference defines, and the reference must live in a
-    namespace of its own. Raises CandidateError when the candidate's text is not Python in UTF-8.
+    namespace of its own. Raises CandidateError when the candidate's text is not Python in UTF-8, and where both hold a
+    module of their own by the same name, but not the same one.
     """
     try:
         return _composed(reference, candidate)
@@ -100,6 +102,7 @@ def compose(reference: str, candidate: str) -> tuple[str, str | None]:
 def _composed(reference: str, candidate: str) -> tuple[str, str | None]:
     require_utf8(candidate)
     reference_tree, candidate_tree = ast.parse(reference), _parse(candidate)
+    _require_one_meaning(candidate_tree, reference_tree)
     body = rename(candidate, "ModelNew", OPTIMISED).strip("\n") + "\n"
     if patches(candidate_tree, reference_tree):
         return body, reference
@@ -111,6 +114,14 @@ def _composed(reference: str, candidate: str) -> tuple[str, str | None]:
     head = f"from __future__ import {', '.join(futures)}\n\n" if futures else ""
     original = _drop_futures(reference, reference_tree).strip("\n")
     return f"{head}{original}\n\n\n{_drop_futures(body, ast.parse(body)).strip(chr(10))}\n", None
+
+
+def _require_one_meaning(candidate: ast.Module, reference: ast.Module) -> None:
+    """A process has one module of a name: whoever imports it second would get the other's."""
+    ours = {name: text for name, _, text in held_modules(reference)}
+    for name, _, text in held_modules(candidate):
+        if ours.get(name, text) != text:
+            raise CandidateError(f"`{name}` is one module beside the task and another beside the candidate; rename one")
 
 
 def require_utf8(text: str) -> None:

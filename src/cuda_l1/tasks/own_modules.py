@@ -1,12 +1,15 @@
-"""A file's own modules: what it imports from beside itself. Their text goes into the task's, so that the task is whole.
+"""A file's own modules: what it imports from beside itself. Their text goes into that of the task, or of the candidate,
+which is whole then.
 
-The sandbox reads none of the user's folders, and a digest that left them out would call a changed task the same.
+The sandbox reads none of the user's folders, and a digest that left them out would call a changed text the same.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +20,7 @@ MOST_BYTES = 1_000_000
 """Of all own modules together: a file that imports more imports a whole project, whose text no task should hold."""
 
 LOADER = "_OwnModules"
-"""Name of the class in the task's text that finds them; `sys.meta_path` holds one for each text that was executed."""
+"""Name of the class in the text that finds them; `sys.meta_path` holds one for each text that was executed."""
 
 _TEXT = '''import importlib.abc
 import importlib.util
@@ -56,22 +59,61 @@ class _Module:
     is_package: bool
 
 
-def own_modules(path: Path, tree: ast.Module) -> str:
-    """Text that makes the modules of its own importable which the file at `path` imports, and those which they import;
-    empty where there are none.
+def with_own_modules(text: str, tree: ast.Module, path: Path, folders: Sequence[Path]) -> str:
+    """`text`, the Python of the file at `path` whose syntax tree is `tree`, with the text of the modules that it
+    imports from `folders` and of those that they import; as it is where there are none, or where it holds them already.
 
-    They are looked for in the file's folder and in the working directory. Nothing is executed. Raises TaskError for a
-    relative import of the file itself, for one of theirs that is no Python, and for more than MOST_BYTES.
+    Nothing is executed. Raises TaskError for one of them that is no Python, and for more than MOST_BYTES.
     """
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            raise TaskError(f"{path}:{node.lineno}: relative import; a task is one file, import by the full name")
-    folders = tuple(dict.fromkeys((path.resolve().parent, Path.cwd())))
+    own = _own_modules(tree, path, folders)
+    if not own:
+        return text
+    lines = text.removesuffix("\n").split("\n")  # at no other sign: one may stand within a string
+    first = next(i for i, node in enumerate(tree.body) if not _stays_on_top(node))
+    at = _first_line(tree.body[first]) - 1
+    return "\n".join([*lines[:at], own, "", *lines[at:]]) + "\n"
+
+
+def parsed(text: str | bytes) -> ast.Module:
+    """The syntax tree, without a word about odd escapes. Raises what `ast.parse` does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def whole_tree(text: str | bytes) -> ast.Module:
+    """The syntax tree of a text and, behind its own statements, of the modules that it holds, each at the lines where
+    it stands: what such a text does can be read nowhere else. Without those of them that are no Python. Raises what
+    `ast.parse` does."""
+    tree = parsed(text)
+    for _, line, module in held_modules(tree):
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            tree.body += ast.increment_lineno(whole_tree(module), line).body
+    return tree
+
+
+def held_modules(tree: ast.Module) -> list[tuple[str, int, str]]:
+    """(name, line above its first, text) of each own module that a text with this tree holds."""
+    return [
+        (name.value, value.lineno, value.value)
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and node.name == LOADER
+        for statement in node.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict)
+        for name, value in zip(statement.value.keys, statement.value.values, strict=True)
+        if isinstance(name, ast.Constant) and isinstance(value, ast.Constant)
+        if isinstance(name.value, str) and isinstance(value.value, str)
+    ]
+
+
+def _own_modules(tree: ast.Module, path: Path, folders: Sequence[Path]) -> str:
+    """Text that makes a file's own modules importable; empty where there are none."""
+    held = {name for name, _, _ in held_modules(tree)}
     found: dict[str, _Module] = {}
     waiting = [name for name in _imported(tree, "") if name.partition(".")[0] != path.stem]
     while waiting:
         name = waiting.pop()
-        module = None if name in found else _module(name, folders)
+        module = None if name in found or name in held else _module(name, folders)
         if module is None:
             continue
         found[name] = module
@@ -81,8 +123,21 @@ def own_modules(path: Path, tree: ast.Module) -> str:
                 "and more; give a file that imports only what its class needs"
             )
         package = name if module.is_package else name.rpartition(".")[0]
-        waiting += _imported(_parsed(module), package)
+        waiting += _imported(_tree_of(module, path), package)
     return _rendered([found[name] for name in sorted(found)]) if found else ""
+
+
+def _stays_on_top(node: ast.stmt) -> bool:
+    """A docstring or a `from __future__` import: nothing may stand before them."""
+    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+
+
+def _first_line(node: ast.stmt) -> int:
+    """Where a statement begins, decorators included."""
+    decorators = getattr(node, "decorator_list", [])
+    lines: list[int] = [node.lineno, *(decorator.lineno for decorator in decorators)]
+    return min(lines)
 
 
 def forget_own_modules() -> None:
@@ -144,8 +199,8 @@ def _read(file: Path) -> str:
         raise TaskError(f"{file}: cannot be read: {error}") from None
 
 
-def _parsed(module: _Module) -> ast.Module:
+def _tree_of(module: _Module, path: Path) -> ast.Module:
     try:
-        return ast.parse(module.text)
+        return parsed(module.text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise TaskError(f"{module.name}, which the task imports: cannot be parsed: {error}") from None
+        raise TaskError(f"{module.name}, which {path} imports: cannot be parsed: {error}") from None

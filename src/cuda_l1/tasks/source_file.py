@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from cuda_l1.errors import TaskError
-from cuda_l1.tasks.own_modules import own_modules
+from cuda_l1.tasks.own_modules import parsed, with_own_modules
 
 
 class SourceFile:
@@ -40,28 +40,16 @@ class SourceFile:
     def runnable_text(self) -> str:
         """The text; the user's own modules that it imports come first, as text of its own.
 
-        Raises TaskError for relative imports, which a single file cannot resolve, and as `own_modules` does.
+        They are looked for in the file's folder and in the working directory. Raises TaskError for relative imports,
+        which a single file cannot resolve, and as `with_own_modules` does.
         """
-        own = own_modules(self.path, self.tree)
-        if not own:
-            return self.text
-        lines = self.text.removesuffix("\n").split("\n")  # at no other sign: one may stand within a string
-        first = next(i for i, node in enumerate(self.tree.body) if not _stays_on_top(node))
-        at = _first_line(self.tree.body[first]) - 1
-        return "\n".join([*lines[:at], own, "", *lines[at:]]) + "\n"
-
-
-def _stays_on_top(node: ast.stmt) -> bool:
-    """A docstring or a `from __future__` import: nothing may stand before them."""
-    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
-
-
-def _first_line(node: ast.stmt) -> int:
-    """Where a statement begins, decorators included."""
-    decorators = getattr(node, "decorator_list", [])
-    lines: list[int] = [node.lineno, *(decorator.lineno for decorator in decorators)]
-    return min(lines)
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                raise TaskError(
+                    f"{self.path}:{node.lineno}: relative import; a task is one file, import by the full name"
+                )
+        folders = tuple(dict.fromkeys((self.path.resolve().parent, Path.cwd())))
+        return with_own_modules(self.text, self.tree, self.path, folders)
 
 
 def _read(path: Path) -> str:
@@ -79,7 +67,7 @@ def _read(path: Path) -> str:
 
 def _parse(path: Path, text: str) -> ast.Module:
     try:
-        return ast.parse(text)
+        return parsed(text)
     except SyntaxError as error:
         raise TaskError(f"{path}:{error.lineno or 1}: syntax error: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:

@@ -10,17 +10,18 @@ _Found = tuple[str, str, int, str]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-def kernel_findings(tree: ast.AST) -> Iterator[_Found]:
-    """`dead-kernel` and `silent-fallback`, both suspect: the result is PyTorch's, not the kernel's."""
-    yield from _dead_kernels(tree)
-    yield from _missing_kernels(tree)
+def kernel_findings(tree: ast.AST, own: ast.AST) -> Iterator[_Found]:
+    """`dead-kernel` and `silent-fallback`, both suspect: the result is PyTorch's, not the kernel's. `own` is the part
+    of the tree that is no text of the reference's."""
+    yield from _dead_kernels(tree, own)
+    yield from _missing_kernels(tree, own)
 
 
-def _dead_kernels(tree: ast.AST) -> Iterator[_Found]:
+def _dead_kernels(tree: ast.AST, written: ast.AST) -> Iterator[_Found]:
     """A text in which kernels are built or written and no function uses the name of any of them."""
-    kernels = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _is_jitted(node)}
+    kernels = {node.name: node for node in ast.walk(written) if isinstance(node, ast.FunctionDef) and _is_jitted(node)}
     lines = {name: node.lineno for name, node in kernels.items()}
-    assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    assignments = [node for node in ast.walk(written) if isinstance(node, ast.Assign)]
     # In order: `kernel = library.function` follows `library = CDLL(...)`, and `start = Launcher(kernel)` the kernel.
     for node in assignments:
         if _builds(node.value) or lines.keys() & _loaded(node.value):
@@ -35,10 +36,10 @@ def _dead_kernels(tree: ast.AST) -> Iterator[_Found]:
         yield "dead-kernel", "suspect", line, f"the kernel `{name}` is used by no function"
 
 
-def _missing_kernels(tree: ast.AST) -> Iterator[_Found]:
+def _missing_kernels(tree: ast.AST, own: ast.AST) -> Iterator[_Found]:
     """A name that is left empty when an exception is swallowed, and a function that answers by torch when it is."""
     guarded = {name for node in ast.walk(tree) for name in _left_empty(node)}
-    for function in ast.walk(tree):
+    for function in ast.walk(own):
         if not isinstance(function, ast.FunctionDef) or not any(_answers(node) for node in ast.walk(function)):
             continue
         for node in ast.walk(function):

@@ -7,11 +7,12 @@ fails, or never runs its kernel at all, must be seen as what it is.
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
-import warnings
 from collections.abc import Iterator
 
 from cuda_l1.evaluator.findings.kernels import kernel_findings
+from cuda_l1.tasks.own_modules import LOADER, whole_tree
 from cuda_l1.types import Finding
 
 MOST_CODE = 1 << 20
@@ -48,20 +49,24 @@ _SETTERS = {"set_float32_matmul_precision", "set_num_threads", "use_deterministi
 _PATCHED_ROOTS = {"torch", "time", "builtins", "sys", "os", "gc"}
 
 
-def static_findings(source: str) -> list[Finding]:
+def static_findings(source: str, reference: str = "") -> list[Finding]:
     """What the text uses that a reader of the verdict should know of; [] when it does not parse.
 
-    More code than can be read in a second or two is `suspect` by itself.
+    Statements that the task's text `reference` has as well make nothing `suspect`: what a reference does where an
+    optional library is missing is no kernel that failed. More code than can be read in a second or two is `suspect`
+    by itself.
     """
-    if len(_ONE_LINE_STRING.sub("", source)) > MOST_CODE:
+    code = source if LOADER in source else _ONE_LINE_STRING.sub("", source)  # what a string holds may be a module
+    if len(code) > MOST_CODE:
         text = f"more than {MOST_CODE >> 20} MiB of code: it was not read for what it uses"
         return [Finding(check="unread", severity="suspect", evidence=text, static=True)]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a candidate's odd escapes are its own business
-            tree = ast.parse(source.encode())  # bytes: a coding line counts as it does when the file is imported
+        tree = whole_tree(source.encode())  # bytes: a coding line counts as it does when the file is imported
+        found = list(_walk(tree))
+        if any(severity == "suspect" for _, severity, _, _ in found):
+            found = [*_suspects(tree, _own_part(tree, reference)), *(one for one in found if one[1] == "note")]
         seen: dict[str, Finding] = {}
-        for check, severity, line, text in _walk(tree):
+        for check, severity, line, text in found:
             seen.setdefault(
                 check, Finding(check=check, severity=severity, evidence=f"line {line}: {text}", static=True)
             )
@@ -70,8 +75,24 @@ def static_findings(source: str) -> list[Finding]:
     return list(seen.values())
 
 
+def _own_part(tree: ast.Module, reference: str) -> ast.Module:
+    """The statements that are not the reference's."""
+    theirs: set[str] = set()
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        theirs = {ast.dump(node) for node in whole_tree(reference).body}
+    return ast.Module([node for node in tree.body if ast.dump(node) not in theirs], [])
+
+
+def _suspects(tree: ast.AST, own: ast.AST) -> Iterator[tuple[str, str, int, str]]:
+    """What makes `own`, a part of `tree`, suspect."""
+    yield from kernel_findings(tree, own)
+    for node in ast.walk(own):
+        if isinstance(node, ast.Try):
+            yield from _fallback(node)
+
+
 def _walk(tree: ast.AST) -> Iterator[tuple[str, str, int, str]]:
-    yield from kernel_findings(tree)
+    yield from _suspects(tree, tree)
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):
@@ -86,8 +107,6 @@ def _walk(tree: ast.AST) -> Iterator[tuple[str, str, int, str]]:
                     yield from _assignment(target)
             case ast.FunctionDef(name="__del__"):
                 yield "deferred-work", "note", node.lineno, "__del__ runs after the timed window"
-            case ast.Try():
-                yield from _fallback(node)
 
 
 def _module(name: str, line: int) -> Iterator[tuple[str, str, int, str]]:

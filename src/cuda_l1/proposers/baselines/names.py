@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 
+from cuda_l1.tasks.own_modules import whole_tree
+
 
 def mentioned(source: str) -> set[str]:
-    """Every name, attribute and import that the source mentions; none where it is not Python."""
+    """Every name, attribute and import that the source and its own modules mention; none where it is not Python."""
     try:
-        nodes = list(ast.walk(ast.parse(source)))
+        nodes = list(ast.walk(whole_tree(source)))
     except SyntaxError:
         return set()
     attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
