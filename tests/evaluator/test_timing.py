@@ -57,6 +57,8 @@ class FakeBench:
         self.amortised: dict[str, float] = {}
         """What thirty calls together cost in one of them, microseconds of each."""
         self.late_reuse = False
+        self.stolen_s: dict[str, float] = {}
+        """Processor time that is used while a runner is stopped."""
         self.drawn_ahead = False
         self.left: dict[str, int] = {}
         """Threads that each call leaves."""
@@ -69,6 +71,7 @@ class FakeBench:
         self._count(candidate.id, "load")
         self.pids += 1
         guest = SimpleNamespace(pid=self.pids, stop=lambda: None, resume=lambda: None, log_tail=lambda n: "log")
+        guest.stolen_s = lambda: self.stolen_s.get(candidate.id, 0.0)
         guest.processor_s = self.idle_s.get(candidate.id, lambda: 0.0)
         guest.threads = lambda: 1 + self.left.get(candidate.id, 0) * self.calls.get((candidate.id, "called"), 0)
         runner = SimpleNamespace(guest=guest, candidate=candidate, name=str(self.pids))
@@ -491,6 +494,13 @@ def test_a_thread_for_each_call_is_left_behind():
     made.left = {CANDIDATE.id: 1}
     (finding,) = timed(made).findings()
     assert (finding.check, finding.severity) == ("threads-left", "suspect")
+
+
+@pytest.mark.parametrize(("used_s", "found"), [(0.0005, []), (0.1, ["outside-work"])])
+def test_what_is_stopped_does_not_work(used_s, found):
+    made = bench()
+    made.stolen_s = {CANDIDATE.id: used_s, EAGER.id: 1.0}
+    assert [f.check for f in timed(made).findings()] == found
 
 
 @pytest.mark.parametrize(("after", "calls", "said"), [(9, 300, False), (7, 4, False), (9, 4, True), (160, 300, True)])

@@ -81,6 +81,55 @@ def test_elements_of_masks_change_places(make):
     assert torch.equal(swapped.flatten().sort().values, value.flatten().sort().values)
 
 
+@pytest.mark.parametrize("make", PLAIN.values(), ids=PLAIN)
+def test_some_inputs_get_the_other_sign_and_some_are_zero(make):
+    torch.manual_seed(1)
+    value = make()
+    (blended,), found = trials.mixed([value], (-1.0, 0.0))
+    kept, negated, zero = blended == value, blended == -value, blended == 0
+    assert found and bool((kept | negated | zero).all()) and blended.stride() == value.stride()
+    assert 0.05 < float((negated & ~zero).float().mean()) < 0.4 and bool((zero & (value != 0)).any())
+    assert not bool(torch.signbit(blended[zero & (value != 0)]).any())
+
+
+@pytest.mark.parametrize("make", LEFT_ALONE.values(), ids=LEFT_ALONE)
+def test_no_sign_is_given_to_what_is_left_alone(make):
+    value = make()
+    (blended,), found = trials.mixed([value], (-1.0,))
+    assert not found and blended is value
+
+
+CONSTANTS = {
+    "mask-of-ones": lambda: torch.ones(4, 50, dtype=torch.bool),
+    "no-mask": lambda: torch.zeros(4, 50, dtype=torch.bool),
+    "integers-of-one": lambda: torch.ones(4, 50, dtype=torch.int64),
+    "weights-of-one": lambda: torch.ones(4, 50),
+    "first-state": lambda: torch.zeros(4, 50),
+    "expanded": lambda: torch.ones(50).expand(4, 50),
+}
+
+
+@pytest.mark.parametrize("make", CONSTANTS.values(), ids=CONSTANTS)
+def test_a_few_elements_of_a_constant_are_others(make):
+    value = make()
+    (other,), found = trials.with_other_constants([value], 3)
+    assert found and other.dtype == value.dtype and other.stride() == value.stride()
+    assert 1 <= int(torch.unique((other != value).nonzero()[:, 1]).numel()) <= 3
+    assert set(other.flatten().tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize(("value", "other"), [(1.0, 0.5), (0.0, 0.5), (-4.0, -2.0)])
+def test_a_single_number_is_another_one(value, other):
+    (found,), _ = trials.with_other_constants([torch.tensor(value)], 3)
+    assert float(found) == other
+
+
+@pytest.mark.parametrize("value", [torch.zeros(9, dtype=torch.int64), torch.full((9,), 2.0), torch.eye(3)])
+def test_what_may_be_places_or_is_no_constant_stays(value):
+    (same,), found = trials.with_other_constants([value], 3)
+    assert not found and same is value
+
+
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float32])
 def test_one_hot_rows_stand_for_integers_and_stay(dtype):
     rows = torch.nn.functional.one_hot(torch.randint(10, (32,)), 10).to(dtype)
@@ -141,6 +190,27 @@ def test_other_weights_keep_ties_and_positive_variances():
     other = trials.other_state(Tied())
     assert other["head.weight"] is other["embedding.weight"]
     assert (other["norm.running_var"] > 0).all()
+
+
+@pytest.mark.parametrize("buffers", [True, False])
+def test_parameters_of_one_sign_get_both(buffers):
+    torch.manual_seed(1)
+    model = Tied()
+    model.register_buffer("frozen", torch.ones(4))
+    before = trials.other_state(model)
+    signed = trials.of_both_signs(model, before, buffers=buffers)
+    assert bool((signed["norm.weight"].abs() == before["norm.weight"]).all()) and bool(
+        (signed["norm.weight"] < 0).any()
+    )
+    assert signed["head.weight"] is signed["embedding.weight"] is before["head.weight"]
+    for name in ("mask", "hidden", "norm.running_var"):
+        assert signed[name] is before[name], name
+    assert torch.equal(signed["frozen"], before["frozen"]) is not buffers
+
+
+def test_a_model_without_such_a_parameter_has_no_such_trial():
+    model = nn.Linear(4, 4)
+    assert trials.of_both_signs(model, trials.other_state(model), buffers=True) == {}
 
 
 def test_other_weights_leave_the_model_untouched():

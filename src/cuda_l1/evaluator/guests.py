@@ -77,6 +77,8 @@ class Guest:
         self._refusal: str | None = None
         self._next_look = 0.0
         self._kernel_kills = _kernel_oom_kills()
+        self._used_at_stop: dict[int, float] | None = None
+        self._stolen_s = 0.0
 
     def attach(self, control: Channel) -> None:
         """The line to this guest's keeper."""
@@ -153,11 +155,21 @@ class Guest:
         self.pid  # noqa: B018 - waits for the start
         if self._keeper and not group.stop(self._keeper):
             raise InfrastructureError(f"the {self.role} cannot be stopped (a hung driver?)")
+        self._stolen_s = self.stolen_s()
+        self._used_at_stop = group.processor_s_of_each(self._keeper) if self._keeper else None
 
     def resume(self) -> None:
         """SIGCONT all of it."""
+        self._stolen_s, self._used_at_stop = self.stolen_s(), None
         if self._keeper:
             group.resume(self._keeper)
+
+    def stolen_s(self) -> float:
+        """Seconds of processor time that it has used while it was stopped: SIGCONT can come from a timer of its own."""
+        if self._used_at_stop is None or not self._keeper:
+            return self._stolen_s
+        now = group.processor_s_of_each(self._keeper)
+        return self._stolen_s + sum(max(0.0, s - self._used_at_stop.get(pid, 0.0)) for pid, s in now.items())
 
     def processor_s(self) -> float:
         """Seconds of processor time that all of it has used."""

@@ -16,7 +16,7 @@ from cuda_l1.evaluator.blocks import MULTI_STREAM_US, Blocks
 from cuda_l1.evaluator.failures import Failure, eager_failed
 from cuda_l1.evaluator.figures import Figures
 from cuda_l1.evaluator.findings.clocks import ClockEvidence
-from cuda_l1.evaluator.findings.observed import Idle, left_behind, observed
+from cuda_l1.evaluator.findings.observed import Idle, left_behind, observed, stolen
 from cuda_l1.evaluator.findings.physics import physics
 from cuda_l1.evaluator.pairs import PairResult, Side
 from cuda_l1.evaluator.prefetch import Prefetch
@@ -65,6 +65,7 @@ class Timer:
         self._unseeded: str | None = None
         self._observed: list[Finding] = []
         self._idle: Finding | None = None
+        self._stolen_s = 0.0
 
     # ── pairs ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -142,6 +143,7 @@ class Timer:
                 side.runner.guest.stop()
             threads = sides[0].runner.guest.threads()
             self._time(sides)
+            self._stolen_s = max(self._stolen_s, sides[0].runner.guest.stolen_s())
             self._call_witness(sides)
             self._verify(sides[0])
             if not self.pairs:
@@ -275,7 +277,7 @@ class Timer:
     def findings(self) -> list[Finding]:
         """What the timed runs themselves show."""
         prepared = self.pairs[0].sides[0].prepared
-        found = [*self._observed, *([self._idle] if self._idle else [])]
+        found = [*self._observed, *filter(None, (self._idle, stolen(self._stolen_s)))]
         if prepared["reused"]:
             found.append(
                 Finding(

@@ -14,6 +14,7 @@ from wall_support import LIMITS, ROLES, eventually
 
 from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator.environment import guest_environment
+from cuda_l1.evaluator.findings.observed import STOLEN_S
 from cuda_l1.evaluator.guest import group
 from cuda_l1.evaluator.guest.channel import Channel, ProtocolError
 from cuda_l1.evaluator.processes import Template, choose_rung, wait
@@ -181,6 +182,51 @@ def test_stopping_and_resuming_takes_the_children_along(template, run):
     assert guest.kill().signal == signal.SIGKILL, "a stopped guest can be killed"
 
 
+def test_a_process_whose_first_thread_has_ended_is_stopped_too(template, run):
+    source = """
+    import ctypes, os, threading, time
+    def tick():
+        while True:
+            open("ticks", "a").write("x"); time.sleep(0.001)
+    if os.fork() == 0:
+        threading.Thread(target=tick).start()
+        ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
+    channel.send({})
+    channel.receive()
+    """
+    guest = run(template, source)
+    guest.channel.receive(20)
+    ticks = guest.work_dir / "ticks"
+    assert eventually(lambda: ticks.exists() and ticks.stat().st_size > 5)
+    guest.stop()
+    before = ticks.stat().st_size
+    time.sleep(0.1)
+    assert ticks.stat().st_size == before and guest.stolen_s() < STOLEN_S
+
+
+def test_what_continues_itself_by_a_timer_is_seen(template, run):
+    source = """
+    import ctypes, signal
+    libc, timer = ctypes.CDLL(None), ctypes.c_void_p()
+    signal.signal(signal.SIGCONT, lambda *_: None)
+    event = (ctypes.c_int * 16)(0, 0, signal.SIGCONT, 0)  # struct sigevent: value, signal, SIGEV_SIGNAL
+    assert libc.timer_create(1, ctypes.byref(event), ctypes.byref(timer)) == 0
+    half_a_second = (ctypes.c_long * 4)(0, 0, 0, 500_000_000)
+    assert libc.timer_settime(timer, 0, half_a_second, None) == 0
+    channel.send({})
+    while True:
+        sum(range(1000))
+    """
+    guest = run(template, source)
+    guest.channel.receive(20)
+    guest.stop()
+    assert guest.stolen_s() < STOLEN_S
+    assert eventually(lambda: guest.stolen_s() > STOLEN_S)
+    stolen_s = guest.stolen_s()
+    guest.resume()
+    assert guest.stolen_s() >= stolen_s, "it stays known"
+
+
 def test_garbage_on_the_channel_is_a_protocol_error(template, run):
     for source in (
         "import os; os.write(channel.fileno(), b'\\x00\\xffgarbage'); channel.receive()",
@@ -281,6 +327,7 @@ def test_everything_dies_with_the_parent(templates, rung, tmp_path):
 import sys, time
 from pathlib import Path
 from cuda_l1.evaluator.environment import guest_environment
+from cuda_l1.evaluator.findings.observed import STOLEN_S
 from cuda_l1.evaluator.processes import Template
 template = Template.start(guest_environment(), rung={rung!r}, role_folder=Path({str(ROLES)!r}))
 source = '''

@@ -32,6 +32,18 @@ def left_behind(before: int, after: int, calls: int) -> Finding | None:
     return Finding(check="threads-left", severity="suspect", evidence=text)
 
 
+STOLEN_S = 0.004
+"""What is stopped uses next to nothing: each thread that has to be told."""
+
+
+def stolen(used_s: float) -> Finding | None:
+    """What is said of a candidate that has worked while it was stopped, and others were timed."""
+    if used_s <= STOLEN_S:
+        return None
+    text = f"used {1e3 * used_s:.0f} ms of processor time while it was stopped, so that others could be timed"
+    return Finding(check="outside-work", severity="suspect", evidence=text)
+
+
 SETTLE_S, IDLE_S = 0.03, 0.1
 """OpenMP's threads spin for about 15 ms after their work; then a runner is left alone for at least this long."""
 IDLE_SHARE, IDLE_LEAST_S = 0.05, 0.004

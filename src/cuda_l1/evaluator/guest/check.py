@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from .classes import Case, Errors, least_exact
 from .evidence import Evidence, Wrong
 from .form import Form, without_unpartnered
 from .held import compare_held
-from .reference import Answer, Reference
+from .reference import Answer, BadTask, Reference
 from .session import RunnerFailure, Session
 from .tensors import VECTOR_BYTES, leaves
 
@@ -52,6 +52,9 @@ class Checker:
                 self.evidence.at_odd_bytes = 0 < plan.offset < VECTOR_BYTES
                 self._trial(plan, other)
             self.evidence.at_odd_bytes = False
+            for plan in trials.UNDRAWN_PLANS:
+                if mapped or not plan.other_weights:
+                    self._trial(plan, other)
             if self._class_so_far() not in ("exact", "relaxed", None):
                 for plan in trials.RANGE_PLANS:
                     self._trial(plan, other)
@@ -106,6 +109,8 @@ class Checker:
             return self._last
         if plan.few:
             return self._touched(plan)
+        if plan in trials.UNDRAWN_PLANS:
+            return self._undrawn(plan, other)
         inputs, touched = trials.stress(self.reference.draw(), plan.factor)
         if plan.factor != 1.0 and not touched:
             return None
@@ -125,6 +130,38 @@ class Checker:
             return None
         case = Case(self.reference, plan, inputs, self._last.weights, trials.secret_seed(), self.facts.jumpy)
         return case if plain or case.sound else None
+
+    def _undrawn(self, plan: trials.Plan, other: state.State) -> Case | None:
+        """The first form of such a trial that the reference stands: it may refuse what no draw shows it."""
+        for inputs, weights in self._forms(plan, other):
+            try:
+                case = Case(self.reference, plan, inputs, weights, trials.secret_seed(), self.facts.jumpy)
+            except BadTask:
+                continue
+            if case.sound:
+                return case
+        return None
+
+    def _forms(self, plan: trials.Plan, other: state.State) -> Iterator[tuple[trials.Inputs, state.State]]:
+        if plan.kind == "signs":
+            for buffers in (True, False):
+                if signed := trials.of_both_signs(self.reference.model, other, buffers=buffers):
+                    yield self.reference.draw(), signed
+            return
+        drawn = self.reference.draw()
+        if plan.kind == "constants":
+            made = (trials.with_other_constants(drawn, count) for count in trials.OTHERS)
+        else:
+            mixtures = [m for m in trials.MIXTURES if 0.0 not in m or self._stands_ties]
+            made = (trials.mixed(drawn, factors) for factors in mixtures)
+        for inputs, found in made:
+            if found:
+                yield inputs, self.reference.public
+
+    @property
+    def _stands_ties(self) -> bool:
+        """Whether equal values have one right answer: which of several comes first is nobody's promise."""
+        return not self.facts.jumpy and all("float" in out["dtype"] for out in self.facts.outputs)
 
     def _compare_inputs(self, case: Case) -> None:
         """The judge's own copy of the inputs decides whether the candidate changed them."""

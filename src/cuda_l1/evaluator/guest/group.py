@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 
 _STOP_ROUNDS = 50
+_DEAD = ("Z", "X")
+_STILL = ("T", "t", *_DEAD, None)
 _PROCESS_TIME = 2
 """The scheduler's clock of a process, in the low bits of its clock id (the kernel's MAKE_PROCESS_CPUCLOCK)."""
 
@@ -51,27 +53,44 @@ def parent_of(pid: int) -> int | None:
     return int(fields[1]) if fields else None
 
 
-def state_of(pid: int) -> str | None:
-    """The state letter of /proc (`R`, `S`, `D`, `T`, `Z`), or None when `pid` is gone."""
-    fields = _stat_fields(pid)
+def state_of(process: int | str) -> str | None:
+    """The state letter of /proc (`R`, `S`, `D`, `T`, `Z`) of a process, or of a thread (`PID/task/TID`); None when it
+    is gone."""
+    fields = _stat_fields(process)
     return fields[0] if fields else None
 
 
-def _stat_fields(pid: int) -> list[str] | None:
-    """The fields of /proc/PID/stat after the name, which may itself hold spaces and brackets."""
+def _runs(pid: int) -> bool:
+    """Whether any of it may go on. A process whose first thread has ended has the state of a zombie and others."""
+    state = state_of(pid)
+    if state not in _DEAD:
+        return state not in _STILL
+    others: list[str] = []
+    with contextlib.suppress(OSError):  # it is gone
+        others = [name for name in os.listdir(f"/proc/{pid}/task") if name != str(pid)]
+    return any(state_of(f"{pid}/task/{name}") not in _STILL for name in others)
+
+
+def _stat_fields(process: int | str) -> list[str] | None:
+    """The fields of /proc/PROCESS/stat after the name, which may itself hold spaces and brackets."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
 
 
 def processor_s(root: int) -> float:
     """Seconds of processor time that what lives below `root` has used, all threads together."""
-    total = 0.0
+    return sum(processor_s_of_each(root).values())
+
+
+def processor_s_of_each(root: int) -> dict[int, float]:
+    """The same of each process, by its id."""
+    used = {}
     for pid in descendants(root):
         with contextlib.suppress(OSError):  # it has ended
-            total += time.clock_gettime((~pid << 3) | _PROCESS_TIME)
-    return total
+            used[pid] = time.clock_gettime((~pid << 3) | _PROCESS_TIME)
+    return used
 
 
 def threads(root: int) -> int:
@@ -93,7 +112,7 @@ def stop(root: int, timeout_s: float = 1.0) -> bool:
     """SIGSTOP everything below `root` and wait until nothing of it runs; False when that took too long."""
     deadline = time.monotonic() + timeout_s
     while True:
-        running = [pid for pid in descendants(root) if state_of(pid) not in ("T", "t", "Z", "X", None)]
+        running = [pid for pid in descendants(root) if _runs(pid)]
         if not running:
             return True
         for pid in running:

@@ -6,7 +6,7 @@ Secret seeds come from `os.urandom`: two forked siblings draw the same `torch.ra
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,12 +55,21 @@ def standard_plans(*, aligned: bool = False) -> tuple[Plan, ...]:
     )
 
 
+UNDRAWN_PLANS = (Plan("mixed"), Plan("constants"), Plan("signs", other_weights=True))
+"""What a draw never shows, in the first form that the reference stands: inputs of both signs and zeros among them,
+other values where every draw has the same, and parameters of both signs."""
+
 RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6))
 """Far from ordinary inputs: exponentials overflow, epsilons decide, and fp16, else as good as TF32, has no range."""
 
 TINY, VISIBLE = 1e-3, 0.1
 """Parameters with a root mean square below the first are brought to the second among other weights."""
 
+
+MIXTURES = ((-1.0, 0.0), (-1.0,), (0.0,))
+"""By which some elements are multiplied in the trial `mixed`, from the first to the last that the reference stands."""
+MIXED_SHARE = 8
+"""One element of so many for each factor: a sum of them cancels no more than before."""
 
 LEAST_SHARE = 2.0**-7
 FEW_VALUES = 16
@@ -138,6 +147,8 @@ def stress(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
 
 
 TOUCHED, SWAPPED = 3, 32
+OTHERS = (SWAPPED, TOUCHED, 1)
+"""How many elements of a constant are exchanged, from the first to the last number that the reference stands."""
 
 
 def touched(inputs: Inputs, other: Inputs) -> tuple[Inputs, bool]:
@@ -152,6 +163,54 @@ def with_outliers(inputs: Inputs, other: Inputs, factor: float) -> tuple[Inputs,
     exchanged = _exchanged(inputs, other, factor)
     found = any(may_be_stressed(t) or is_mask(t) for t in leaves(inputs))
     return map_leaves(exchanged, lambda t: _swapped(t) if is_mask(t) else t), found
+
+
+def mixed(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
+    """The inputs with one element in eight of every stressable tensor times the first of `factors`, one times the next,
+    and whether there was one. Draws of one sign let the magnitude of a sum stand for a sum of magnitudes; draws without
+    zeros hide what is done to them."""
+    found = any(may_be_stressed(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: _blended(t, factors) if may_be_stressed(t) else t), found
+
+
+def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
+    flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
+    lot = torch.randint(MIXED_SHARE, flat.shape, device=tensor.device, dtype=torch.uint8)
+    for number, factor in enumerate(factors):
+        flat = torch.where(lot == number, flat * factor + 0.0, flat)  # no negative zero
+    return torch.as_strided(flat, tensor.shape, tensor.stride())
+
+
+def with_other_constants(inputs: Inputs, count: int) -> tuple[Inputs, bool]:
+    """The inputs with up to `count` elements exchanged (one for zero) in every tensor that holds nothing but ones or
+    nothing but zeros, and single floating numbers halved; and whether there was such a tensor. A mask of ones, or a
+    first state of zeros, is the same in every draw and may be another one from a caller. Integers of zero stay: they
+    may be places, and there may be no other."""
+    found = any(_is_constant(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: _with_others(t, count) if _is_constant(t) else t), found
+
+
+def _is_constant(tensor: torch.Tensor) -> bool:
+    if tensor.numel() == 0 or tensor.is_complex() or (tensor.is_floating_point() and tensor.dtype.itemsize < 2):
+        return False
+    if tensor.numel() == 1:
+        return tensor.is_floating_point()
+    only = bool((tensor == 1).all())
+    return only or (not _is_integer(tensor) and bool((tensor == 0).all()))
+
+
+def _is_integer(tensor: torch.Tensor) -> bool:
+    return not tensor.is_floating_point() and tensor.dtype is not torch.bool
+
+
+def _with_others(tensor: torch.Tensor, count: int) -> torch.Tensor:
+    if tensor.numel() == 1:
+        return torch.where(tensor == 0, 0.5, tensor * 0.5).to(tensor.dtype)
+    size = extent(tensor)
+    flat = torch.as_strided(tensor, (size,), (1,), tensor.storage_offset()).clone()
+    places = torch.randint(size, (count,), device=tensor.device)
+    flat[places] = (flat[places] == 0).to(flat.dtype)
+    return torch.as_strided(flat, tensor.shape, tensor.stride())
 
 
 def is_mask(tensor: torch.Tensor) -> bool:
@@ -212,6 +271,26 @@ def other_state(model: torch.nn.Module) -> state.State:
             drawn[key] = _other(name, kinds[name], tensor)
         values[name] = drawn[key]
     return values
+
+
+SIGNED_SHARE = 0.25
+
+
+def of_both_signs(model: torch.nn.Module, other: Mapping[str, torch.Tensor], *, buffers: bool) -> state.State:
+    """`other` with a quarter of the elements negated in every parameter that has one sign only, as scales of
+    normalisations start; empty where there is none. `buffers`: those of nothing but ones or zeros hold others, too."""
+    kinds, changed = state.kinds(model), dict[int, torch.Tensor]()
+    for name, value in other.items():
+        if id(value) in changed or not value.is_floating_point() or value.dtype.itemsize < 2 or value.numel() < 2:
+            continue
+        if kinds.get(name) == "parameter" and (bool((value > 0).all()) or bool((value < 0).all())):
+            flat = torch.rand(value.shape, device=value.device) < SIGNED_SHARE
+            flat.view(-1)[torch.randint(value.numel(), (1,))] = True
+            changed[id(value)] = torch.where(flat, -value, value)
+        elif buffers and kinds.get(name) == "buffer" and _is_constant(value):
+            noise = torch.rand_like(value) if bool((value == 1).all()) else 0.1 * torch.randn_like(value)
+            changed[id(value)] = value * 0.5 + noise
+    return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
 
 
 def _other(name: str, kind: str, tensor: torch.Tensor) -> torch.Tensor:
