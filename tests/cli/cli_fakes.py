@@ -111,6 +111,7 @@ class FakeEvaluator:
             "environment": self.environment,
             "protocol": protocol.name,
             "findings": findings(candidate.source),
+            "task_flags": ("random",) if "# random" in task.source else (),
         }
         if outcome is not Outcome.ACCEPTED:
             return Evaluation(outcome=outcome, detail="it says so", **common)

@@ -51,6 +51,16 @@ def propose(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     )
 
 
+def test_a_module_in_train_mode_is_told_how_to_be_measured_for_inference(
+    run: Run, reference: Path, propose: Callable[..., None]
+) -> None:
+    propose("# speedup 2.0")
+    assert "self.eval()" not in run("optimize", reference, "--device", "cpu").stderr
+    reference.write_text("# random\n" + reference.read_text())
+    told = run("optimize", reference, "--device", "cpu", "--json").stderr
+    assert told.count("call self.eval() at the end of its __init__") == 1
+
+
 def test_it_writes_the_measured_text_under_its_evidence(
     run: Run, reference: Path, propose: Callable[..., None]
 ) -> None:

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from cuda_l1.search import Result
     from cuda_l1.types import Record, Task
 
+AS_CONSTRUCTED = (
+    "as its constructor leaves it, the module draws random numbers or changes its own state in each call; where that "
+    "is its train mode and you want inference, call self.eval() at the end of its __init__"
+)
+
 
 @command(kept="every verdict so far is kept in the archive, and the same command goes on from there")
 def optimize(
@@ -168,6 +173,8 @@ def _finish(
         cost = guard_us(task, result.final)
         write_atomically(target, add_header(result.final.candidate.source, result.final, task, guard_us=cost))
     path = str(target) if result.final else None
+    if {"random", "stateful"} & {flag for record in records for flag in record.evaluation.task_flags}:
+        output.say(AS_CONSTRUCTED)
     show_result(output, result, path, cost, uses)
     final = result.final.evaluation if result.final else None
     output.summary(
