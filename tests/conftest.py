@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
@@ -54,9 +56,19 @@ def own_cores(index: int, count: int) -> set[int]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What may take longest is begun first, so that nobody waits for it in the end."""
+    """What may take longest is begun first, so that nobody waits for it in the end; and the Makefile must find what has
+    the machine to itself."""
+    for item in items:
+        for name in ("alone", "gpu"):
+            if item.get_closest_marker(name) and f"mark.{name}" not in _text(item.path):
+                raise pytest.UsageError(f"{item.nodeid}: write pytest.mark.{name} in its own file, for `make test`")
     usual = float(config.getini("timeout"))
     items.sort(key=lambda item: -max((mark.args[0] for mark in item.iter_markers("timeout")), default=usual))
+
+
+@functools.cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

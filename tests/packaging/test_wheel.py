@@ -82,9 +82,10 @@ def test_it_comes_from_the_wheel_and_works_in_an_empty_folder(installed: Path, t
 def test_it_gives_a_verdict(installed: Path, tmp_path: Path) -> None:
     candidate = tmp_path / "candidate.py"
     candidate.write_text(
-        "import torch\n\n\nclass ModelNew(torch.nn.Module):\n"
-        "    def forward(self, a, b):\n        return a[:, None] * b\n"
+        "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self, wide, out):\n"
+        "        super().__init__()\n        self.project = torch.nn.Linear(wide, out)\n\n"
+        "    def forward(self, tokens):\n        return self.project(tokens.mean(dim=1))\n"
     )
-    words = ["evaluate", "diagonal_matmul", str(candidate), "--protocol", "screen", "--device", "cpu", "--json"]
+    words = ["evaluate", "linear_mean_tokens", str(candidate), "--protocol", "screen", "--device", "cpu", "--json"]
     *_, summary = run(installed, tmp_path, *words, "--archive", str(tmp_path / "a.sqlite"))
     assert summary["outcome"] == "ACCEPTED"

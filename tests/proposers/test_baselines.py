@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from graphs import FRESH_PROCESS
 
 from cuda_l1.proposers.baselines import baselines, named, names
 from cuda_l1.types import Candidate, Task
@@ -156,7 +157,9 @@ def test_bf16_of_a_task_in_half_precision_fails_by_name() -> None:
 
 
 # One process for all of them: importing Inductor costs more than these tiny compilations.
-_COMPILE = """
+_COMPILE = (
+    FRESH_PROCESS
+    + """
 import json, sys, torch
 out = []
 for source in json.load(sys.stdin):
@@ -185,10 +188,11 @@ for source in json.load(sys.stdin):
     torch._dynamo.reset()
 print(json.dumps(out))
 """
+)
 
 
 def in_fresh_process(sources: list[str], cache: Path) -> list[float | str]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OWN_CACHE_DIR": str(cache)}
     done = subprocess.run(
         [sys.executable, "-c", _COMPILE], input=json.dumps(sources), env=environment, capture_output=True, text=True,
         timeout=240, check=True,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 from captures import hold_to_reference
-from graphs import applies, candidate, make_task
+from graphs import FRESH_PROCESS, applies, candidate, make_task
 
 from cuda_l1.proposers.techniques import build, inductor
 from cuda_l1.proposers.techniques.draft import open_draft
@@ -159,7 +159,9 @@ def test_an_output_that_aliases_is_named_in_the_reason() -> None:
 
 # ── Values: a fresh process with another cache directory ──────────────────────────────────────────
 
-_RUN = """
+_RUN = (
+    FRESH_PROCESS
+    + """
 import json, sys, torch
 from torch.utils._pytree import tree_leaves
 worst = {}
@@ -189,6 +191,7 @@ for name, source in json.load(sys.stdin).items():
                 assert all(b._version > v for b, v in zip(new.buffers(), versions, strict=True))
 print(json.dumps(worst))
 """
+)
 
 KEPT = make_task(
     "return F.linear(x, self.w * self.m).sigmoid()",
@@ -198,7 +201,7 @@ KEPT = make_task(
 
 
 def run_in_fresh_process(sources: dict[str, str], cache: Path) -> dict[str, float]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OWN_CACHE_DIR": str(cache)}
     done = subprocess.run(
         [sys.executable, "-c", _RUN], input=json.dumps(sources), env=environment, capture_output=True, text=True,
         timeout=240,
