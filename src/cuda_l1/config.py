@@ -417,9 +417,10 @@ def cache_home() -> Path:
     return _home("XDG_CACHE_HOME", ".cache") / "cuda-l1"
 
 
-def probes_folder(cache: Path) -> Path:
-    """Where, below a cache directory, is kept what Inductor asked the machine's C++ compiler. No guest writes here."""
-    return cache / "probes"
+def probes_folder(cache: Path, torch_version: str) -> Path:
+    """Where, below a cache directory, is kept what Inductor asked the machine's C++ compiler. No guest writes here, and
+    it is there as a whole or not at all."""
+    return cache / "probes" / torch_version
 
 
 def _home(variable: str, default: str) -> Path:

@@ -1,34 +1,83 @@
-"""An element that changes between two looks is seen; one that stays is not, whatever its dtype."""
+"""Elements that are read out of a process's memory: the same when they arrive, missed where they were not there yet."""
 
 from __future__ import annotations
+
+import os
+from collections.abc import Iterator
 
 import pytest
 import torch
 
-from cuda_l1.evaluator.guest.glimpse import Glimpse
+from cuda_l1.evaluator.guest import buffers
+from cuda_l1.evaluator.guest.glimpse import look, open_own_memory, place_of
+from cuda_l1.evaluator.guest.tensors import nbytes_needed, pack, view
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float64, torch.bool, torch.int64, torch.float8_e4m3fn, torch.complex64]
 
 
+@pytest.fixture
+def memory() -> Iterator[int]:
+    fd = open_own_memory()
+    yield fd
+    os.close(fd)
+
+
+def slots_for(*tensors: torch.Tensor) -> tuple[list[dict], buffers.Buffer]:
+    """Slots of an output buffer for tensors like these, as the judge describes them."""
+    empty = [torch.empty(t.shape, dtype=t.dtype) for t in tensors]
+    buffer = buffers.create(nbytes_needed(empty), None)
+    return pack(empty, buffer)["$list"], buffer
+
+
+def deliver(tensors: list[torch.Tensor], slots: list[dict], buffer: buffers.Buffer) -> None:
+    for tensor, slot in zip(tensors, slots, strict=True):
+        view(slot, buffer).copy_(tensor)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(), (3, 5), (64, 1000)])
-def test_the_same_outputs_are_the_same(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
-    glimpse, result = Glimpse(), [torch.randn(shape).to(dtype), {"t": torch.ones(4, 6).to(dtype).t()}]
-    assert not glimpse.differ(glimpse.look(result), glimpse.look(result))
+@pytest.mark.parametrize("shape", [(), (3, 5), (64, 1000), (0, 4)])
+def test_what_is_there_arrives_in_any_layout(memory: int, dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    plain = torch.randn(shape).to(dtype)
+    tensors = [
+        plain,
+        torch.ones(6, 4).to(dtype).t(),
+        torch.arange(40).to(dtype)[5::3],
+        plain[..., None].expand(*shape, 2),
+    ]
+    slots, buffer = slots_for(*tensors)
+    seen = look(memory, [place_of(t) for t in tensors], slots, ())
+    deliver(tensors, slots, buffer)
+    assert all(each.arrived(buffer) for each in seen)
 
 
-def test_nan_is_itself() -> None:
-    glimpse, result = Glimpse(), torch.full((8,), float("nan"))
-    assert not glimpse.differ(glimpse.look(result), glimpse.look(result))
+def test_nan_is_itself(memory: int) -> None:
+    (slot,), buffer = slots_for(nan := torch.full((8,), float("nan")))
+    seen = look(memory, [place_of(nan)], [slot], ())
+    deliver([nan], [slot], buffer)
+    assert seen[0].arrived(buffer)
 
 
 @pytest.mark.parametrize("part", [slice(0, 1), slice(-1, None), slice(0, 500), slice(500, 1000)])
-def test_a_part_that_is_written_later_is_seen(part: slice) -> None:
-    glimpse, result = Glimpse(), torch.zeros(1000)
-    before = glimpse.look(result)
+def test_what_is_computed_after_the_call_did_not_arrive(memory: int, part: slice) -> None:
+    (slot,), buffer = slots_for(result := torch.zeros(1000))
+    seen = look(memory, [place_of(result)], [slot], ())
     result[part] = 1.0
-    assert glimpse.differ(before, glimpse.look(result))
+    deliver([result], [slot], buffer)
+    assert not seen[0].arrived(buffer)
 
 
-def test_what_is_no_plain_tensor_is_left_to_others() -> None:
-    assert Glimpse().look([torch.zeros(3).to_sparse(), torch.zeros(0), None]) == []
+@pytest.mark.parametrize(
+    "told",
+    [None, [], "text", [None], [[0, [1]]], [[-8, [1]]], [[2**70, [1]]], [["x", [1]]], [[4096, "ab"]], [[1, [1, 1]]]],
+)
+def test_what_is_no_place_holds_nothing(memory: int, told: object) -> None:
+    (slot,), buffer = slots_for(result := torch.ones(10))
+    seen = look(memory, told, [slot], ())
+    deliver([result], [slot], buffer)
+    assert not seen[0].arrived(buffer)
+
+
+def test_state_that_a_candidate_need_not_have_is_not_looked_for(memory: int) -> None:
+    tensors = [torch.ones(3), torch.ones(4)]
+    slots, _ = slots_for(*tensors)
+    assert len(look(memory, [place_of(tensors[0]), None], slots, {1})) == 1

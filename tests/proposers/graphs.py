@@ -16,12 +16,11 @@ from cuda_l1.types import Candidate, Task
 
 HEADER = "import math\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
 
-# What compiles in a process with an Inductor cache of its own first asks the shared one which vector instructions there
-# are, as evaluators do: to find it out anew takes longer than these tests.
+# What compiles in a process with an Inductor cache of its own first asks the usual one which vector instructions there
+# are: to find it out anew takes longer than these tests.
 FRESH_PROCESS = """
 import os
-from cuda_l1.config import cache_home, probes_folder
-os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(probes_folder(cache_home()))
+os.environ.pop("TORCHINDUCTOR_CACHE_DIR", None)
 from torch._inductor.cpu_vec_isa import valid_vec_isa_list
 valid_vec_isa_list()
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.environ.pop("OWN_CACHE_DIR")

@@ -21,7 +21,6 @@ from cuda_l1.config import (
     CompatProtocol,
     EvaluatorSettings,
     Protocol,
-    probes_folder,
 )
 from cuda_l1.errors import CudaL1Error, InfrastructureError, TaskError, UsageError
 from cuda_l1.evaluator import work_folders
@@ -89,7 +88,7 @@ class Parent:
             rung=self._settings.rung,
             lane=self._lane,
             device=kind,
-            probes=probes_folder(self._cache_folder),
+            cache=self._cache_folder,
         )
         found = self._templates.plain.facts
         self.environment: Environment = device_environment(

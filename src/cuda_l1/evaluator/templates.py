@@ -7,12 +7,15 @@ each new cache directory. The text of a candidate chooses how fast it starts, ne
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from cuda_l1.config import probes_folder
 from cuda_l1.evaluator.processes import STARTUP_S, Template
 
 # Neither `torch.compiler` nor `torch._C._dynamo`, which every drop-in's guard names: they import nothing, and a process
@@ -34,9 +37,9 @@ class Templates:
         rung: Literal["auto", "R0", "R1", "R2"],
         lane: Sequence[int],
         device: Literal["cpu", "cuda"],
-        probes: Path,
+        cache: Path,
     ) -> None:
-        """`probes`: a folder that no guest may write to, where what the compiler can do is kept for the next time.
+        """`cache`: the evaluator's cache folder, where what the compiler can do is kept for the next time.
 
         Raises InfrastructureError when torch cannot be imported or the rung asked for is refused.
         """
@@ -46,15 +49,14 @@ class Templates:
             **environment,
             "TORCHINDUCTOR_COMPILE_THREADS": "1",
             "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
-            "TORCHINDUCTOR_CACHE_DIR": os.fspath(probes),
         }
-        self._rung, self._lane, self._device = rung, lane, device
+        self._rung, self._lane, self._device, self._cache = rung, lane, device, cache
         self.plain = self._start(())
         self._compiler: Template | None = None
 
-    def _start(self, preload: Sequence[str]) -> Template:
+    def _start(self, preload: Sequence[str], **more: str) -> Template:
         return Template.start(
-            self._environment,
+            {**self._environment, **more},
             rung=self._rung,
             lane=self._lane,
             device=self._device,
@@ -72,9 +74,22 @@ class Templates:
         if not self.uses_compiler(source):
             return self.plain
         if self._compiler is None:
-            on_cpu = self._device == "cpu"
-            self._compiler = self._start((*COMPILER_MODULES, VECTOR_PROBE) if on_cpu else COMPILER_MODULES)
+            self._compiler = self._start_on_cpu() if self._device == "cpu" else self._start(COMPILER_MODULES)
         return self._compiler
+
+    def _start_on_cpu(self) -> Template:
+        """The compiler's template, which knows the vector instructions. What was compiled to find them out is kept as a
+        whole: a library that somebody's kill has cut off would rule out its instructions for good."""
+        kept = probes_folder(self._cache, self.plain.facts.torch)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=kept.parent, ignore_cleanup_errors=True) as fresh:
+            folder = kept if kept.is_dir() else Path(fresh) / "probes"
+            preload = (*COMPILER_MODULES, VECTOR_PROBE)
+            template = self._start(preload, TORCHINDUCTOR_CACHE_DIR=os.fspath(folder))
+            if folder != kept:
+                with contextlib.suppress(OSError):  # nothing was compiled, or another evaluator was first
+                    folder.rename(kept)
+        return template
 
     def close(self) -> None:
         """End both and every guest."""

@@ -297,7 +297,7 @@ class Timer:
             )
             found.append(Finding(check="drawn-ahead", severity="suspect", evidence=text))
         if any(pair.sides[0].late for pair in self.pairs):
-            text = "an output was still being written after its timed call had returned"
+            text = "an output was not there yet when its timed call had returned"
             found.append(Finding(check="late-write", severity="reject", evidence=text))
         if self.streams > 1:
             text = f"works on {self.streams} streams; {MULTI_STREAM_US:.0f} us added to its device time"

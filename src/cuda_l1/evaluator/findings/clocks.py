@@ -9,10 +9,6 @@ from dataclasses import dataclass, replace
 from cuda_l1.evaluator.pairs import PairResult
 from cuda_l1.types import Clock, Finding, Severity
 
-COLD_BYTES_PER_US = 40_000.0
-"""On a CPU the judge's round trip holds the copy of the outputs, and what was stored past the caches is slower to copy:
-8.4 MB by 108 us (a fused RMSNorm against eager's, 2 cores). Twice that is allowed for."""
-
 HOST_FACTOR, HOST_US = 2.0, 50.0
 """A call that waits for the device leaves host work of the harness's to be seen, which lies behind the gate elsewhere:
 between two of its launches up to so many microseconds, and up to so many times what eager's outputs take to be handed
@@ -148,13 +144,12 @@ class ClockEvidence:
     def _limits(self, clock: Clock) -> tuple[float, float]:
         """(suspect above, reject above) by which the judge's clock may exceed the runner's.
 
-        On a CPU a round trip holds the copy of the outputs and two switches between processes, so it is coarser.
+        On a CPU a round trip holds two switches between processes, so it is coarser.
         """
         ours = self._own(clock)
         if not self._on_cpu:
             return max(3.0, 0.03 * ours), max(6.0, 0.25 * ours)
-        cold = self.output_bytes / COLD_BYTES_PER_US
-        return max(20.0, 0.1 * ours) + cold, max(100.0, 1.0 * ours) + cold
+        return max(20.0, 0.1 * ours), max(100.0, 1.0 * ours)
 
     # ── by the kernel's account (a CPU's clock) ───────────────────────────────────────────────────
 

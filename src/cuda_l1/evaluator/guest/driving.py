@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from . import state, trials
+from . import glimpse, state, trials
 from .control import Control
 from .gate import open_gate
 from .reference import Reference, synchronize
@@ -52,7 +52,7 @@ class Block:
     """Processor time of the runner's main thread in each call, those before the samples included; on a CPU, where the
     kernel tells."""
     late: bool = False
-    """An output changed after its call had returned."""
+    """An output was not yet there when its call had returned."""
     opened: int = 0
     """Calls that had not returned behind the gate when it was opened: the host's part stands in their figures."""
 
@@ -162,8 +162,9 @@ def block_on_cpu(
     patience_s: float,
     strange: bool = False,
 ) -> Block:
-    """`calls` driven calls after `warm` that are not counted. The judge's figure is the round trip. `strange`: one more
-    call is among them, which is no sample.
+    """`calls` driven calls after `warm` that are not counted. The judge's figure is the round trip until the runner
+    says that the call has returned; it delivers the outputs when the judge has had a glimpse of them where they lie.
+    `strange`: one more call is among them, which is no sample.
 
     Where a call changes state, each begins from another one: were it always the same, what follows from it could be
     remembered. Inputs are laid when that is in its place: a runner still at it would be slower to begin.
@@ -187,14 +188,14 @@ def block_on_cpu(
         reply = session.receive(patience_s, "a timed call")
         judge.append((time.perf_counter_ns() - begin) / 1e3)
         costs += [used_us() - used] if used_us else []
-        if number + 1 < course.total:
-            samples.append(_number(reply.get("us")))
-        else:  # what it says of earlier calls it has said when they ended
-            samples.append(_samples(reply, course.total)[-1])
-            late = reply.get("late") is not False
-            session.timed_form = _form(reply)
+        samples.append(_number(reply.get("us")))
+        seen = glimpse.look(session.memory, reply.get("places"), request["slots"], session.unpartnered)
+        session.send({"op": "deliver"})
+        delivered = session.receive(patience_s, "a timed call")
+        late = late or not all(each.arrived(session.outputs) for each in seen)
         us, factor = samples[-1] + judge[-1], course.factor(number)
         keep_some(session, inputs, request["slots"], us=us, factor=factor, seed=seed)
+    session.timed_form = _form(delivered)
     samples, judge = (_without(times, course.odd)[warm:] for times in (samples, judge))
     return Block(samples, judge, [], _without(costs, course.odd), late)
 

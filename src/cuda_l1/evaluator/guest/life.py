@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from . import sandbox
 from .channel import Channel
+from .glimpse import open_own_memory
 from .kernel import die_with_parent, set_name
 
 _OPEN_FILES = 4096
@@ -31,6 +32,7 @@ def live(
     keeper = os.getppid()
     try:
         _detach(order["role"], output, {channel, status, *extra})
+        memory = open_own_memory() if order["role"] == "runner" else None
         _set_environment(order["environment"])
         os.sched_setaffinity(0, order["lane"])
         _set_limits(order["file_bytes"])
@@ -43,7 +45,7 @@ def live(
         _say(status, {"reason": f"{type(error).__name__}: {error}"})
         os._exit(1)
     _say(status, report)
-    _run(module, Channel.from_fd(channel), {**order["spec"], "fds": extra})
+    _run(module, Channel.from_fd(channel), {**order["spec"], "fds": extra, "memory": memory})
 
 
 def _detach(role: str, output: int, kept: set[int]) -> None:

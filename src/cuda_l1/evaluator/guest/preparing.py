@@ -83,7 +83,7 @@ def prepare(
         "peak_bytes": told.get("peak_bytes") if isinstance(told.get("peak_bytes"), int) else None,
         "empty_us": _finite(empty.get("us")),
         "caching": caching,
-        "layout_us": layout_us(reply.outputs, sample.tensors),
+        "layout_us": layout_us(reply.outputs, sample.tensors) if session.device != "cpu" else 0.0,
     }
 
 

@@ -20,7 +20,7 @@ import torch
 from . import buffers, compat, profiling, state, vector_math
 from .buffers import Buffer
 from .channel import Channel, ChannelClosed
-from .glimpse import Glimpse
+from .glimpse import place_of
 from .load import Seeds, construct, load_module
 from .reference import structure_of
 from .tensors import leaves, map_leaves, overlaps, plain_tensor_problem, settled, start_together, touch, unpack, view
@@ -174,14 +174,22 @@ class Runner:
         with _no_grad():
             return settled(self._model(*self._args))
 
-    def _deliver(self, result: Any, message: dict[str, Any], *, synchronize: bool = True) -> dict[str, Any]:
-        """Copy outputs, changed arguments and changed state into their slots; describe what does not fit its slot."""
+    def _delivered(self, result: Any, message: dict[str, Any]) -> list[Any]:
+        """Outputs, changed arguments and changed state, in the order of their slots; None for state without partner."""
         flat_args = leaves(self._args)
         live = state.collect(self._model) if message["changed_state"] else {}
         partners = [live.get(self._partners.partner.get(name, name)) for name in message["changed_state"]]
-        outputs = leaves(result)
-        tensors = [*outputs, *(flat_args[i] for i in message["changed_args"]), *partners]
-        slots = message["slots"]
+        return [*leaves(result), *(flat_args[i] for i in message["changed_args"]), *partners]
+
+    def _places(self, result: Any, message: dict[str, Any]) -> list[Any]:
+        """Where the judge finds what a call has given; None for what is no plain tensor."""
+        tensors = self._delivered(result, message)
+        return [None if t is None or plain_tensor_problem(t) else place_of(t) for t in tensors]
+
+    def _deliver(self, result: Any, message: dict[str, Any], *, synchronize: bool = True) -> dict[str, Any]:
+        """Copy outputs, changed arguments and changed state into their slots; describe what does not fit its slot."""
+        flat_args, outputs, slots = leaves(self._args), leaves(result), message["slots"]
+        tensors = self._delivered(result, message)
         described = [self._describe(t, flat_args) for t in tensors]
         if message["op"] == "block":
             self._note_form(outputs, described[: len(outputs)])
@@ -268,10 +276,10 @@ class Runner:
         return {"peak_bytes": self._cuda.peak_bytes() if self._cuda else None}
 
     def block(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """A block of driven calls; the samples go back with the last reply."""
+        """A block of driven calls. On a CPU each tells what it took and where its outputs lie, and delivers them when
+        the judge has looked there; on a GPU the samples go back with the last reply."""
         if self._cuda:
             return dict(self._cuda.block(self, message))
-        samples, glimpse, late = [], Glimpse(), False
         go = message
         for index in range(message["calls"]):
             before = {}
@@ -288,17 +296,16 @@ class Runner:
             if message["clone"]:
                 result = map_leaves(result, _clone)
             elapsed = _now() - start
-            seen = glimpse.look(result)
+            self._channel.send({"us": elapsed / 1e3, "places": self._places(result, message)})
+            self._channel.receive(timeout=message["patience_s"])
             self._deliver(result, message)
-            late = late or glimpse.differ(seen, glimpse.look(result))
             if index + 1 == message["calls"]:  # held until a call of the next block has its own
                 self._last = [t for t in leaves(result) if not plain_tensor_problem(t)]
             result = None
-            samples.append(elapsed / 1e3)
             if index + 1 < message["calls"]:
-                self._channel.send({"us": samples[-1]})
+                self._channel.send({})
             self._reinstate(before, message)
-        return {"samples": samples, "late": late, "form": self.timed_form}
+        return {"form": self.timed_form}
 
     def slope(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Several calls behind one gate, timed by the judge alone."""
@@ -388,4 +395,4 @@ def main(channel: Channel, spec: dict[str, Any]) -> None:
             reply = {"error": describe_error(error)}
             sys.stderr.write(reply["error"]["trace"])
             sys.stderr.flush()
-        channel.send(reply)
+        channel.send(reply, [spec["memory"]] if message["op"] == "warm" else ())

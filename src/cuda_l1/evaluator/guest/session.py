@@ -5,6 +5,7 @@ A reply is evidence from a process that may be hostile: anything malformed, late
 
 from __future__ import annotations
 
+import os
 import select
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -77,6 +78,8 @@ class Session:
         self.seeded = False
         """Whether each timed call has a seed of its own, since the task's answers differ with it."""
         self.pid = 0
+        self.memory = -1
+        """A descriptor of the runner's memory, which it has given before its candidate was known."""
         self.kept: list[Any] = []
         """A few timed calls (`driving.Kept`)."""
         self.quickest: list[tuple[float, Any]] = []
@@ -121,8 +124,11 @@ class Session:
 
     def receive(self, timeout: float, stage: str) -> dict[str, Any]:
         """The next message of the runner's; an error reply becomes a RunnerFailure."""
+        return self._receive(timeout, stage)[0]
+
+    def _receive(self, timeout: float, stage: str, max_fds: int = 0) -> tuple[dict[str, Any], list[int]]:
         try:
-            reply, _ = self._channel.receive(timeout=timeout)
+            reply, fds = self._channel.receive(timeout=timeout, max_fds=max_fds)
         except ChannelClosed as error:
             raise RunnerFailure("DIED", f"the process ended during {stage}", stage) from error
         except TimeoutError as error:
@@ -131,7 +137,7 @@ class Session:
             raise RunnerFailure("CRASHED", f"the runner sent bytes that are no message: {error}", stage) from error
         if "error" in reply:
             raise self._failure(reply["error"], stage)
-        return reply
+        return reply, fds
 
     def has_message(self) -> bool:
         """Whether the runner has sent something that was not read yet."""
@@ -157,6 +163,9 @@ class Session:
     def close(self) -> None:
         """Hang up and let go of the buffers."""
         self._channel.close()
+        if self.memory >= 0:
+            os.close(self.memory)
+            self.memory = -1
         if self.processor is not None:
             self.processor.close()
             self.processor = None
@@ -171,8 +180,10 @@ class Session:
     # ── set-up ────────────────────────────────────────────────────────────────────────────────────
 
     def warm(self, threads: int) -> None:
-        """Bring the runner to life: threads, and on a GPU its context."""
-        reply = self.ask("warm", 120.0, "starting", threads=threads, device=self.device)
+        """Bring the runner to life: threads, and on a GPU its context. It hands over a view of its memory."""
+        self.send({"op": "warm", "threads": threads, "device": self.device})
+        reply, fds = self._receive(120.0, "starting", max_fds=1)
+        self.memory = fds[0] if fds else -1
         pid = reply.get("pid")
         self.pid = pid if isinstance(pid, int) else 0
 

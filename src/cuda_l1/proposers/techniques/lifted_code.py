@@ -119,10 +119,14 @@ def _checked(code: str, *, on_cpu: bool) -> Generated:
 def _ask_for_vectors() -> None:
     """Which vector instructions the machine's compiler can use, from where evaluators keep the answer: to find it out
     anew takes seconds. Inductor remembers it for this process."""
+    import torch
     from torch._inductor.cpu_vec_isa import valid_vec_isa_list
 
+    kept = probes_folder(cache_home(), torch.__version__)
+    if not kept.is_dir():
+        return
     before = os.environ.get(_CACHE_DIR)
-    os.environ[_CACHE_DIR] = os.fspath(probes_folder(cache_home()))
+    os.environ[_CACHE_DIR] = os.fspath(kept)
     try:
         with contextlib.suppress(Exception):  # no room there, say: Inductor asks by itself
             valid_vec_isa_list()
