@@ -28,7 +28,7 @@ def save_policy(folder: Path, *, replies: Sequence[str] = REPLIES, taught: bool 
         token: number for number, token in enumerate((*SPECIAL, *replies, *(LINES if taught else MORE_LINES)))
     }
     backend = Tokenizer(models.WordLevel(vocabulary, unk_token="<|unknown|>"))
-    backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"[^\n]*\n"), "isolated")
+    backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"```python\n(?:.*\n)*?```\n|[^\n]*\n"), "isolated")
     backend.decoder = decoders.Fuse()
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend,

@@ -44,7 +44,7 @@ def run(tmp_path: Path) -> RunDirectory:
 
 
 def test_it_is_asked_once_and_goes_on_where_it_was_interrupted(run: RunDirectory) -> None:
-    policy = save_policy(run.path / "self" / "final", replies=REPLIES, taught=False)
+    policy = save_policy(run.path / "self" / "final", replies=REPLIES)
 
     class Interrupted(FakeEvaluator):
         def evaluate(self, *asked: Any, **more: Any) -> Any:
@@ -65,16 +65,14 @@ def test_it_is_asked_once_and_goes_on_where_it_was_interrupted(run: RunDirectory
 
 
 def test_another_policy_of_the_run_is_refused(run: RunDirectory) -> None:
-    evaluated(run, save_policy(run.path / "sft" / "final", replies=REPLIES, taught=False), FakeEvaluator())
+    evaluated(run, save_policy(run.path / "sft" / "final", replies=REPLIES), FakeEvaluator())
     with pytest.raises(UsageError, match=r"was evaluated with another policy \(sft/final\)"):
-        evaluated(run, save_policy(run.path / "self" / "final", replies=REPLIES, taught=False, seed=1), FakeEvaluator())
+        evaluated(run, save_policy(run.path / "self" / "final", replies=REPLIES, seed=1), FakeEvaluator())
 
 
 def test_without_a_held_out_task_there_is_one_line(run: RunDirectory) -> None:
     with pytest.raises(UsageError, match="none of the recipe's tasks is held out"):
-        evaluated(
-            run, save_policy(run.path / "sft" / "final", replies=REPLIES, taught=False), FakeEvaluator(), tasks=[]
-        )
+        evaluated(run, save_policy(run.path / "sft" / "final", replies=REPLIES), FakeEvaluator(), tasks=[])
 
 
 def test_a_task_without_a_right_reply_counts_as_the_original() -> None:
@@ -93,7 +91,7 @@ def test_later_parts_show_what_the_policy_wrote_in_earlier_ones(run: RunDirector
     values = run.recipe.model_dump(mode="json")
     values["evaluation"] |= {"held_out_rounds": 3}
     run = RunDirectory(run.path, recipe_from(values, "a test"))
-    evaluated(run, save_policy(run.path / "self" / "final", replies=REPLIES, taught=False), FakeEvaluator())
+    evaluated(run, save_policy(run.path / "self" / "final", replies=REPLIES), FakeEvaluator())
     rows = list(run.stage("held-out").rows("samples"))
     asked = {row["name"]: row["questions"] for row in run.stage("held-out").rows("prompts")}
     assert list(asked) == ["held-out 0", "held-out 1", "held-out 2"] and len(rows) == 24

@@ -94,8 +94,11 @@ def rows(folder: Path, name: str) -> list[dict[str, Any]]:
 
 def test_the_share_of_right_replies_rises_and_nothing_is_learned_from_validation(tmp_path: Path) -> None:
     evaluator = FakeEvaluator()
-    start = save_policy(tmp_path / "start", replies=REPLIES, taught=False)
-    trained(tmp_path / "run", start, evaluator, learning_rate=1e-2, epochs=12)
+    wrong = [f"```python\nclass ModelNew: wrong={number}\n```\n" for number in range(5)]
+    start = save_policy(
+        tmp_path / "start", replies=[*REPLIES, *wrong]
+    )  # it knows how to end a reply, not which is right
+    trained(tmp_path / "run", start, evaluator)
     metrics = rows(tmp_path / "run", "metrics")
     assert [row["round"] for row in metrics] == [0, 1, 2]
     assert metrics[-1]["validation_pass_rate"] > metrics[0]["validation_pass_rate"] + 0.3
@@ -108,7 +111,7 @@ def test_the_share_of_right_replies_rises_and_nothing_is_learned_from_validation
 
 
 def test_an_interrupted_run_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
-    start = save_policy(tmp_path / "start", replies=REPLIES, taught=False)
+    start = save_policy(tmp_path / "start", replies=REPLIES)
     trained(tmp_path / "whole", start, FakeEvaluator(), samples=8, rounds=1)
     broken = Stopping(at=6)
     with pytest.raises(KeyboardInterrupt):
@@ -128,7 +131,7 @@ def test_without_a_right_reply_there_is_nothing_to_learn_from(tmp_path: Path) ->
             return evaluation(candidate.model_copy(update={"source": "wrong"}))
 
     with pytest.raises(UsageError, match=r"none of the replies of round 0 is executable and right.*stage 1 longer"):
-        trained(tmp_path / "run", save_policy(tmp_path / "start", replies=REPLIES, taught=False), Strict())
+        trained(tmp_path / "run", save_policy(tmp_path / "start", replies=REPLIES), Strict())
 
 
 def test_a_machine_that_fails_for_all_candidates_teaches_nothing(
@@ -139,7 +142,7 @@ def test_a_machine_that_fails_for_all_candidates_teaches_nothing(
             raise InfrastructureError("the device is gone")
 
     monkeypatch.setattr("cuda_l1.search.verdicts.RETRY_PAUSE_S", 0.0)
-    start = save_policy(tmp_path / "start", replies=REPLIES, taught=False)
+    start = save_policy(tmp_path / "start", replies=REPLIES)
     with pytest.raises(InfrastructureError, match=r"failed for all \d+ candidates of round 0 \(the device is gone"):
         trained(tmp_path / "run", start, Broken())
     assert not (tmp_path / "run" / "self" / "round-0").exists()

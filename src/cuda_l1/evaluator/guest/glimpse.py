@@ -24,11 +24,6 @@ PLACES = 16
 _random = SystemRandom()
 
 
-def open_own_memory() -> int:
-    """A descriptor of this process's memory, for the judge; taken before there is a wall or a candidate."""
-    return os.open("/proc/self/mem", os.O_RDONLY | os.O_CLOEXEC)
-
-
 def place_of(tensor: torch.Tensor) -> list[Any]:
     """Where a plain tensor on the CPU lies: the address of its first element, and its strides in elements."""
     return [_address(tensor), list(tensor.stride())]
