@@ -396,13 +396,14 @@ class Environment(Frozen):
     cuda: str | None = None
     driver: str | None = None
     python: str = ""
+    rules: int = 0
+    """Number of the evaluator's rules (`evaluator.environment.RULES`); 0 in records from before they had one."""
 
     @property
     def key(self) -> str:
-        """Identity of the measuring place: same key, comparable figures."""
-        return digest(
-            self.device, self.device_name, self.lane, self.rung, self.torch, self.cuda or "", self.driver or ""
-        )
+        """Identity of the measuring place and of the rules: same key, comparable figures."""
+        place = (self.device, self.device_name, self.lane, self.rung, self.torch, self.cuda or "", self.driver or "")
+        return digest(*place, *([f"rules {self.rules}"] if self.rules else []))
 
 
 class Evaluation(Frozen):
@@ -602,7 +603,9 @@ class Record(Frozen):
 
     @property
     def id(self) -> str:
-        """Content hash: the same record in two archives has the same id, so `merge` unites."""
-        return digest(
-            self.run, str(self.sequence), self.time.isoformat(), self.candidate.id, self.evaluation.model_dump_json()
-        )
+        """Content hash: the same record in two archives has the same id, so `merge` unites.
+
+        A field that is as it always is says nothing: one that a later release adds leaves the ids of earlier records.
+        """
+        evaluation = self.evaluation.model_dump_json(exclude_defaults=True)
+        return digest(self.run, str(self.sequence), self.time.isoformat(), self.candidate.id, evaluation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +30,22 @@ def test_a_record_reads_back_equal_with_the_same_id(archive: Archive, make_recor
     assert read == record
     assert read.id == record.id
     assert archive.task(task.sha) == task
+
+
+def test_a_verdict_under_other_rules_is_kept_and_not_served(archive: Archive, make_record: Make, task: Task) -> None:
+    old = make_record(environment=GPU)
+    archive.append(old, task)
+    now = GPU.model_copy(update={"rules": 2})
+    assert archive.find(old.candidate.id, GPU.key, old.evaluation.protocol) == old
+    assert archive.find(old.candidate.id, now.key, old.evaluation.protocol) is None
+
+
+def test_a_record_from_before_rules_had_a_number_keeps_its_id_and_place(make_record: Make) -> None:
+    record = make_record(environment=GPU)
+    document = json.loads(record.model_dump_json())
+    del document["evaluation"]["environment"]["rules"]
+    read = Record.model_validate(document)
+    assert (read.id, read.evaluation.environment.key) == (record.id, GPU.key)
 
 
 def test_an_infinite_error_is_stored_as_null(archive: Archive, make_record: Make, task: Task) -> None:

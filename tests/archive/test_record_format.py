@@ -72,11 +72,13 @@ def test_ids_are_computed_as_the_page_says(make_record: Callable[..., Record], t
     place = record.evaluation.environment
     assert task.sha == digest(task.source, "")
     assert record.candidate.id == digest(task.sha, "pytorch", record.candidate.source)
-    assert place.key == digest(place.device, place.device_name, place.lane, place.rung, place.torch, "", "")
+    parts = (place.device, place.device_name, place.lane, place.rung, place.torch, "", "")
+    assert place.key == digest(*parts)
+    assert place.model_copy(update={"rules": 3}).key == digest(*parts, "rules 3")
     assert record.id == digest(
         record.run,
         str(record.sequence),
         record.time.isoformat(),
         record.candidate.id,
-        record.evaluation.model_dump_json(),
+        record.evaluation.model_dump_json(exclude_defaults=True),
     )

@@ -111,9 +111,12 @@ def show_prompt(
 
 
 def _elsewhere(task: Task, archive: Archive, key: str) -> tuple[str, ...]:
-    """A line where other places hold variants of the task: their scores cannot be compared, so none is shown."""
+    """A line where other places, or other rules, hold variants of the task: scores that cannot be compared."""
     others = archive.exemplars.elsewhere(task.sha, key)
-    return tuple(f"{each.variants} variants measured elsewhere ({each.device_name}) are not shown" for each in others)
+    return tuple(
+        f"{each.variants} variants measured elsewhere or under other rules ({each.device_name}) are not shown"
+        for each in others
+    )
 
 
 def _uncounted(task: Task, settings: PromptSettings, archive: Archive, key: str) -> list[str]:

@@ -21,6 +21,9 @@ _PASSED_ON = (
     *("OMP_NUM_THREADS", "MKL_NUM_THREADS"),
 )
 _GPU_LANE = "gpu"
+RULES = 1
+"""Number of the rules by which verdicts are given: one more for each change by which a candidate may get another
+outcome. Verdicts under other numbers stay in an archive and are never served in place of a new one."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,7 @@ def device_environment(
         cuda=cuda_version if on_gpu else None,
         driver=device.gpu.driver if device.gpu else None,
         python=python,
+        rules=RULES,
     )
 
 

@@ -192,7 +192,7 @@ def _ranking(found: Sequence[Entry], protocol: str, clock: Clock, precision: Pre
     return ranked
 
 
-_DETAILS = ("torch", "cuda", "driver", "lane", "rung")
+_DETAILS = ("torch", "cuda", "driver", "lane", "rung", "rules")
 
 
 def place_labels(places: Sequence[Environment]) -> dict[str, str]:
