@@ -70,6 +70,32 @@ def test_the_one_file_is_found(reply: str) -> None:
     assert parse_reply(reply)[2:5] == (FILE, None, "")
 
 
+@pytest.mark.parametrize(
+    ("reply", "missing"),
+    [
+        ("The file: " + fenced(FILE), 3),
+        (SECTIONS.rstrip() + ": " + fenced(FILE), 0),
+        (SECTIONS.replace("## Code Implementation", "**3. Final Code**") + fenced(FILE), 0),
+        (SECTIONS.replace("Code Implementation", "Implementation") + fenced(FILE), 0),
+        ("Sure!\n" + fenced(SECTIONS + fenced(FILE), label="markdown") + "Tell me how it went.", 0),
+        (fenced(SECTIONS + fenced(FILE), label="md", mark="````"), 0),
+        ("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>" + fenced(FILE), 3),
+        (fenced("Notes.\n", label="markdown") + fenced(FILE), 3),
+    ],
+)
+def test_the_file_is_found_however_it_is_announced(reply: str, missing: int) -> None:
+    found = parse_reply(reply)
+    assert (found.source, len(found.missing)) == (FILE, missing)
+
+
+def test_a_heading_for_short_counts_only_where_the_whole_one_is_missing() -> None:
+    other = "### Implementation\nof before:\n" + fenced(FILE.replace("return x", "return -x"))
+    assert parse_reply(SECTIONS.replace("Fuse.", other) + fenced(FILE)).source == FILE
+    analysis = "## Performance Analysis\n" + other + "## Algorithm Design\nFuse.\n"
+    assert parse_reply(analysis + "## Code\n" + fenced(FILE)).source == FILE
+    assert parse_reply(analysis).problem == "wrong-sections"
+
+
 def test_fences_inside_the_file_do_not_end_it() -> None:
     file = 'CUDA = """\n```cuda\n__global__ void f() {}\n```\n"""\n' + FILE
     assert parse_reply(SECTIONS + fenced(file)).source == file

@@ -1,8 +1,10 @@
-"""The fenced code blocks of a reply, as CommonMark has them, save for one thing.
+"""The fenced code blocks of a reply, as CommonMark has them, save for three things.
 
 A file may hold fences of its own, in a text of kernels or a docstring, and CommonMark ends the block at the first of
 them. So a block ends at the first closing fence at which its text is complete Python, and where there is no
 such fence at the first one. Inside a string nothing is complete, so no fence of the file's own ends it.
+
+A fence may end a line of text (`The file: ```python`), and one that wraps a whole reply as Markdown is none.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ SLACK = 3
 _OPEN = re.compile(
     r"(?P<lead>[ \t]*(?:>[ \t]?)*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<label>.*)"
 )
+_LATE_OPEN = re.compile(r"(?P<lead>)[^`]*[:.*>][ \t]*(?P<mark>```)(?P<label>py(?:thon)?3?)[ \t]*", re.IGNORECASE)
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
 
 
@@ -38,14 +41,26 @@ class Block(NamedTuple):
 def blocks_of(lines: Sequence[str]) -> list[Block]:
     """The blocks of a text, in order. The last may be unclosed; it then reaches to the end."""
     found: list[Block] = []
-    at = 0
+    at, wrapped = 0, False
     while at < len(lines):
-        opening = _OPEN.fullmatch(lines[at])
-        if opening:
+        opening = _OPEN.fullmatch(lines[at]) or ("```" in lines[at] and _LATE_OPEN.fullmatch(lines[at]))
+        if opening and _is_wrapper(lines, at, opening):
+            wrapped = True
+        elif opening and wrapped and not opening["label"].strip():  # where the wrapper ends
+            wrapped = False
+        elif opening:
             found.append(_block(lines, at, opening))
             at = found[-1].last
         at += 1
     return found
+
+
+def _is_wrapper(lines: Sequence[str], at: int, opening: re.Match[str]) -> bool:
+    """Whether a fence says that Markdown follows, and the next one is that of a block with a language."""
+    if opening["label"].strip().lower() not in ("markdown", "md"):
+        return False
+    following = next(filter(None, map(_OPEN.fullmatch, lines[at + 1 :])), None)
+    return following is not None and bool(following["label"].strip())
 
 
 def _block(lines: Sequence[str], at: int, opening: re.Match[str]) -> Block:

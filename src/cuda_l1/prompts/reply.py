@@ -104,7 +104,7 @@ def _in_code(blocks: Sequence[Block], sections: Sequence[Section]) -> list[Block
     if not sections:
         return list(blocks)
     spans = [(s.first, s.last) for s in sections if s.name == CODE]
-    return [block for block in blocks if any(first < block.first <= last for first, last in spans)]
+    return [block for block in blocks if any(first <= block.first <= last for first, last in spans)]
 
 
 def _is_file(block: Block) -> bool:

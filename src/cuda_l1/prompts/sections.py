@@ -16,6 +16,12 @@ _HEADING = re.compile(
     rf"(?P<name>{'|'.join(name.replace(' ', '[ _]') for name in NAMES)})\b",
     re.IGNORECASE,
 )
+_SHORT_HEADING = re.compile(
+    r"[\s>#*_=-]*+(?:\(?\d{1,2}[.):]*|[IVX]{1,3}[.):]+)?[\s*_:.–—-]*+"
+    r"(?:(?:the|my|final|complete|full|new|optimi[sz]ed|improved)\s+){0,2}(?:code|implementation)[\s*_:#=.–—-]*",
+    re.IGNORECASE,
+)
+"""How the third heading is named for short, where the two before it are there and it is not."""
 """No quantifier gives back what it took: a model that repeats blanks without end must not cost their number squared."""
 HEADING_CHARACTERS = 120
 """Within so many a line shows that it is one."""
@@ -35,13 +41,24 @@ class Section(NamedTuple):
 
 def sections_of(lines: Sequence[str], blocks: Sequence[Block]) -> list[Section]:
     """The sections of a reply, in their order; one may occur twice. What is in a block is no heading."""
-    inside = {line for block in blocks for line in range(block.first, block.last + 1)}
-    heads = [(n, *head) for n, line in enumerate(lines) if n not in inside and (head := _heading(line))]
+    inside = {line for block in blocks for line in range(block.first + 1, block.last + 1)}
+    outside = [(number, line) for number, line in enumerate(lines) if number not in inside]
+    heads = [(number, *head) for number, line in outside if (head := _heading(line))]
+    if {name for _, name, _ in heads} == {ANALYSIS, DESIGN}:
+        last = max(number for number, _, _ in heads)
+        heads += [(number, CODE, "") for number, line in outside if number > last and _is_short_heading(line)]
     ends = [*(n - 1 for n, _, _ in heads[1:]), len(lines) - 1]
     return [
         Section(name, first, last, "\n".join([rest, *lines[first + 1 : last + 1]]).strip())
         for (first, name, rest), last in zip(heads, ends, strict=False)
     ]
+
+
+def _is_short_heading(line: str) -> bool:
+    """Whether a line is nothing but a marked `Code` or `Implementation`."""
+    bare = line.strip()
+    marked = bare[:1] in "#*_0123456789" or bare.endswith(":")
+    return bool(bare) and marked and bool(_SHORT_HEADING.fullmatch(bare[:HEADING_CHARACTERS]))
 
 
 def _heading(line: str) -> tuple[str, str] | None:

@@ -13,7 +13,7 @@ _TAG = re.compile(
     r"|\[(?P<bracket>/?)THINK\]"
     r"|◁(?P<triangle>/?)think▷"
     r"|<\|(?P<edge>begin|end|start)_?(?:of)?_?(?:thinking|thought|think)\|>"
-    r"|<\|channel\|>\s*(?P<channel>\w+)",
+    r"|<\|channel\|>\s*(?P<channel>\w+)(?:\s*<\|message\|>)?",
     re.IGNORECASE,
 )
 """How the families of reasoning models mark their thoughts; of channels, all but `final` are thoughts."""
