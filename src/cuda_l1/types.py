@@ -402,8 +402,16 @@ class Environment(Frozen):
     @property
     def key(self) -> str:
         """Identity of the measuring place and of the rules: same key, comparable figures."""
-        place = (self.device, self.device_name, self.lane, self.rung, self.torch, self.cuda or "", self.driver or "")
-        return digest(*place, *([f"rules {self.rules}"] if self.rules else []))
+        return digest(*self._place, *([f"rules {self.rules}"] if self.rules else []))
+
+    @property
+    def place(self) -> str:
+        """Identity of the measuring place alone: of two verdicts there, the one by later rules stands."""
+        return digest(*self._place)
+
+    @property
+    def _place(self) -> tuple[str, ...]:
+        return self.device, self.device_name, self.lane, self.rung, self.torch, self.cuda or "", self.driver or ""
 
 
 class Evaluation(Frozen):

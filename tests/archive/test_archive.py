@@ -40,6 +40,16 @@ def test_a_verdict_under_other_rules_is_kept_and_not_served(archive: Archive, ma
     assert archive.find(old.candidate.id, now.key, old.evaluation.protocol) is None
 
 
+def test_of_two_finals_the_one_by_later_rules_stands(archive: Archive, make_record: Make, task: Task) -> None:
+    older = make_record(protocol="final", sequence=2)
+    archive.append(older, task)
+    assert archive.best(task.sha) == older
+    place = older.evaluation.environment.model_copy(update={"rules": 1})
+    archive.append(make_record(protocol="final", speedup=None, environment=place, sequence=1), task)
+    assert archive.best(task.sha) is None
+    assert len(list(archive.records(task.sha))) == 2
+
+
 def test_a_record_from_before_rules_had_a_number_keeps_its_id_and_place(make_record: Make) -> None:
     record = make_record(environment=GPU)
     document = json.loads(record.model_dump_json())

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cuda_l1.errors import InfrastructureError, UsageError
+
+if TYPE_CHECKING:
+    from cuda_l1.types import Record
 
 UNCONFINED = (
     "the sandbox rung is R0, where a candidate could change its own verdict, so none wins or is exported; "
     "`cuda-l1 doctor` says how to raise it"
 )
 """What people are told where nothing walls candidates off."""
+
+
+def by_earlier_rules(records: Iterable[Record]) -> str | None:
+    """A line where some of these verdicts were given by other rules than this release's."""
+    from cuda_l1.evaluator.environment import RULES
+
+    earlier = [record for record in records if record.evaluation.environment.rules < RULES]
+    if not earlier:
+        return None
+    which = ", ".join(sorted({record.candidate.task_id.partition("@")[0] for record in earlier}))
+    return f"judged by the rules of an earlier release: {which}; `cuda-l1 evaluate --fresh` judges anew"
 
 
 def resolve_device(text: str, name: str = "--device") -> str:

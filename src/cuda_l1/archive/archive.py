@@ -166,8 +166,8 @@ class Archive:
         """The `final` record with the highest speed-up against eager on `clock` among those that may win, or None.
 
         May win: no baseline, accepted, confined, unsuspected, exact enough for `precision`, and not slower on the other
-        clock. Of
-        several finals of one candidate in one place the latest stands, as it does for `find`: a later suspicion counts.
+        clock. Of several finals of one candidate in one place the latest by the latest rules stands: a later suspicion
+        counts.
         Without `environment_key` and `device_name` records of all places compete, though figures of different machines
         cannot be compared.
         """
@@ -176,10 +176,15 @@ class Archive:
             conditions.append(records.c.environment_key == environment_key)
         if device_name is not None:
             conditions.append(records.c.device_name == device_name)
+        standing: dict[tuple[str, str], Record] = {}
+        for record in (one for batch in batches(self._latest_of_each(*conditions)) for one in self._documents(batch)):
+            place = record.evaluation.environment
+            before = standing.get((record.candidate.id, place.place))
+            if before is None or place.rules > before.evaluation.environment.rules:
+                standing[record.candidate.id, place.place] = record
         ranked = (
             (figure, record)
-            for batch in batches(self._latest_of_each(*conditions))
-            for record in self._documents(batch)
+            for record in standing.values()
             if not record.candidate.is_baseline
             and scoring.counts(record.evaluation, precision)
             and not scoring.slower_elsewhere(record.evaluation, clock)

@@ -99,6 +99,7 @@ def best(
     for record in found:
         output.record("record", record, id=record.id)
     _show(output, found)
+    _say_by_earlier_rules(found)
     output.summary(records=len(found), tasks=len(wanted))
     return 0 if found else NOTHING_ACCEPTED
 
@@ -167,6 +168,7 @@ def export(
         if release is not None:
             wanted = [_task(opened, task)] if task else list(opened.tasks())
             best_of_each = [(one, _winners(opened, one, precision, clock)) for one in wanted]
+            _say_by_earlier_rules([record for _, winners in best_of_each for record in winners.values()])
             return export_release(best_of_each, release, device_name=device_name, clock=objective, output=output)
         if task is None:
             raise UsageError("name a task, as `cuda-l1 archive list` prints it, or give --release FILE for all of them")
@@ -182,6 +184,7 @@ def export(
     write_atomically(target, add_header(record.candidate.source, record, found))
     eager, best = record.evaluation.timing("eager", objective), record.evaluation.best_baseline_timing(objective)
     output.show(f"written: {target}")
+    _say_by_earlier_rules([record])
     if not is_faster(eager):
         Output.say(f"it is not faster than eager by more than its interval: {with_interval(eager)}")
     output.summary(path=str(target), record=record.id, task_id=found.id, **figures(eager, best))
@@ -225,6 +228,13 @@ def _chosen(winners: dict[str, Record], task: Task, device_name: str | None) -> 
     if device_name is not None and device_name not in winners:
         raise UsageError(f"--device-name {device_name}: the archive has winners of {task.id} on {names}")
     return winners[device_name] if device_name is not None else next(iter(winners.values()))
+
+
+def _say_by_earlier_rules(records: list[Record]) -> None:
+    from cuda_l1.api.places import by_earlier_rules
+
+    if line := by_earlier_rules(records):
+        Output.say(line)
 
 
 def _why_none(archive: Archive, task: Task) -> str:
