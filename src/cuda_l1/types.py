@@ -198,7 +198,8 @@ class Trial(Frozen):
 
     kind: str
     """`base`, `repeat`, `refill`, `touched`, `outliers`, `weights`, `negated`, `scaled`, `shrunk`, `offset`,
-    `near-1e5`, `near-1e-6`, `timed`; under a compatibility protocol `allclose`."""
+    `mixed`, `constants`, `signs`, `near-1e5`, `near-1e-6`, `seeds`, `timed`; under a compatibility protocol
+    `allclose`."""
     error: float | None
     """Largest element error |x - truth| / (|truth| + rms(truth)); null when non-finite. Of an `allclose`: the least
     tolerance, absolute and relative, at which the candidate passes."""
@@ -232,7 +233,7 @@ class Pair(Frozen):
     candidate_us: tuple[FiniteFloat, ...]
     opponent_us: tuple[FiniteFloat, ...]
     judge_candidate_us: FiniteFloat | None = None
-    """The judge's own figure for the candidate, less an empty candidate's."""
+    """The judge's own figure for the candidate: the median of its round trips, on a GPU of its windows."""
     judge_opponent_us: FiniteFloat | None = None
     candidate_pid: int
     opponent_pid: int
@@ -428,11 +429,13 @@ class Evaluation(Frozen):
     protocol: str
     """`screen`, `final`, or a compatibility protocol: `cuda-l1`, `kernelbench`, `kernelbench-2025`."""
     task_flags: tuple[str, ...] = ()
-    """`degenerate`, `ill-conditioned`, `random`, `stateful`, `eval-mode`: what the audit said of the task."""
+    """`degenerate`, `ill-conditioned`, `random`, `stateful`, `eval-mode`, `insensitive-inputs`, `insensitive-weights`:
+    what the audit said of the task."""
     peak_bytes: int | None = None
     reference_peak_bytes: int | None = None
     stage_s: dict[str, float] = Field(default_factory=dict)
-    """Seconds per stage: `build`, `judge`, `load`, `check`, `time`, `wait` (for the device), `total`."""
+    """Seconds per stage: `build`, `judge`, `load`, `check`, `time` (with its parts `prepare`, `samples`, `witness`,
+    `profile`), `counters`, `wait` (for the device), `total`."""
     log: str = ""
     """Tail of the candidate's own output and of the compiler's."""
     work: Work | None = None

@@ -30,7 +30,7 @@ def ablate(
             help="Techniques separated by +, or the beginning of a record's or candidate's id in the archive.",
         ),
     ],
-    protocol: Annotated[o.ProtocolChoice, typer.Option(help="How much evidence.")] = o.ProtocolChoice.screen,
+    protocol: Annotated[o.OwnProtocolChoice, typer.Option(help="How much evidence.")] = o.OwnProtocolChoice.screen,
     precision: o.PrecisionOption = o.PrecisionChoice.default,
     clock: Annotated[o.ClockChoice | None, typer.Option(help="Whose figures are shown.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure anew what the archive already knows.")] = False,

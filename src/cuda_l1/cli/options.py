@@ -172,8 +172,15 @@ class ClockChoice(StrEnum):
     call = "call"
 
 
+class OwnProtocolChoice(StrEnum):
+    """How much evidence: `final` has an interval, `screen` is quick."""
+
+    final = "final"
+    screen = "screen"
+
+
 class ProtocolChoice(StrEnum):
-    """How much evidence: `final` has an interval, `screen` is quick; the others are what a published harness says."""
+    """The same, and what a published harness says."""
 
     final = "final"
     screen = "screen"

@@ -61,7 +61,7 @@ def prompt(
     failures: Annotated[int, typer.Option(min=0, max=8, help="How many failed attempts.")] = 2,
     max_tokens: Annotated[
         int | None,
-        typer.Option(min=1000, help="A longer prompt loses failed attempts, then variants, then is an error."),
+        typer.Option(min=1000, help="A longer prompt loses parts, failed attempts first, then is an error."),
     ] = None,
     template: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A Jinja template of your own for the user message.")

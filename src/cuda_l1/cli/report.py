@@ -57,7 +57,7 @@ def report(
         o.ClockChoice | None, typer.Option(help="By which clock; default: the device's objective.")
     ] = None,
     precision: o.PrecisionOption = o.PrecisionChoice.default,
-    protocol: Annotated[o.ProtocolChoice | None, typer.Option(help="Only verdicts of this protocol.")] = None,
+    protocol: Annotated[o.OwnProtocolChoice | None, typer.Option(help="Only verdicts of this protocol.")] = None,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="DIR", help="Write pages there that open from disk, one a task.")
     ] = None,
