@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from evaluator_support import LINEAR, reference_of
 
-from cuda_l1.evaluator.guest.audit import Facts, audit
+from cuda_l1.evaluator.guest.audit import Facts, _keeps_dropout_state, audit
 from cuda_l1.evaluator.guest.reference import BadTask
 
 
@@ -162,3 +163,9 @@ def test_other_weights_are_drawn_from_the_public_ones_whatever_ran_before(tmp_pa
     reference = reference_of(tmp_path, body)
     audit(reference)
     assert reference.other_weights()["norm.num_batches_tracked"] == 1  # as one call leaves it
+
+
+@pytest.mark.parametrize(("dropout", "keeps"), [(0.1, True), (0.0, False)])
+def test_recurrent_networks_with_dropout_keep_a_state_of_their_own(dropout, keeps):
+    model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.GRU(4, 4, num_layers=2, dropout=dropout))
+    assert _keeps_dropout_state(model) is keeps

@@ -192,25 +192,34 @@ def test_other_weights_keep_ties_and_positive_variances():
     assert (other["norm.running_var"] > 0).all()
 
 
-@pytest.mark.parametrize("buffers", [True, False])
-def test_parameters_of_one_sign_get_both(buffers):
+@pytest.mark.parametrize("constants", trials.CONSTANT_BUFFERS)
+def test_parameters_of_one_sign_get_both(constants):
     torch.manual_seed(1)
     model = Tied()
-    model.register_buffer("frozen", torch.ones(4))
+    model.register_buffer("frozen", torch.ones(64))
     before = trials.other_state(model)
-    signed = trials.of_both_signs(model, before, buffers=buffers)
+    signed = trials.of_both_signs(model, before, constants)
     assert bool((signed["norm.weight"].abs() == before["norm.weight"]).all()) and bool(
         (signed["norm.weight"] < 0).any()
     )
     assert signed["head.weight"] is signed["embedding.weight"] is before["head.weight"]
     for name in ("mask", "hidden", "norm.running_var"):
         assert signed[name] is before[name], name
-    assert torch.equal(signed["frozen"], before["frozen"]) is not buffers
+    assert torch.equal(signed["frozen"], before["frozen"]) is (constants is None)
+
+
+def test_a_buffer_that_may_be_a_mask_is_one_still_in_the_first_form():
+    model = nn.Linear(4, 4)
+    model.register_buffer("mask", torch.ones(8, 8))
+    model.register_buffer("state", torch.zeros(8))
+    signed = trials.of_both_signs(model, trials.other_state(model), trials.CONSTANT_BUFFERS[0])
+    for value in (signed["mask"], signed["state"]):
+        assert bool(((value == 0) | (value == 1)).all()) and 0 < float(value.mean()) < 1
 
 
 def test_a_model_without_such_a_parameter_has_no_such_trial():
     model = nn.Linear(4, 4)
-    assert trials.of_both_signs(model, trials.other_state(model), buffers=True) == {}
+    assert trials.of_both_signs(model, trials.other_state(model), trials.CONSTANT_BUFFERS[0]) == {}
 
 
 def test_other_weights_leave_the_model_untouched():

@@ -30,9 +30,11 @@ class Side:
     surcharge_us: float = 0.0
     """Added on the device clock."""
     late: bool = False
-    """An output changed after its call had returned."""
+    """An output was not yet there when its call had returned."""
     opened: int = 0
     """Calls on the device clock that the gate had to be opened for, before they returned."""
+    ended: bool = False
+    """Whether its process is over."""
 
     def median(self, clock: Clock) -> float:
         """The figure of this side on a clock; on the device clock with the surcharge for several streams."""

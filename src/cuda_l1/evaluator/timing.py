@@ -83,7 +83,7 @@ class Timer:
         while len(self.pairs) < wanted:
             if len(self.pairs) == 1 and self.stage_s.get("prepare", 0.0) > SLOW_PREPARE_S:
                 self._prefetch(candidate, wanted - 1)
-            if not self._ready and self._is_too_long(time.monotonic() - begin):
+            if not self._ready and self._is_too_long(time.monotonic() - begin - self.stage_s.get("witness", 0.0)):
                 break
             self.add_pair(candidate)
             if len(self.pairs) == self._protocol.first_pairs == FIRST_PAIRS:
@@ -154,14 +154,20 @@ class Timer:
                 self._look_closer(sides)
         finally:
             for side in sides:
-                side.runner.guest.resume()
-                self._bench.release(side.runner, keep_caches=side.candidate if not self.pairs else None)
+                self._end(side)
             if runner is not None and not sides:
                 self._bench.release(runner)
             for each in ready:
                 self._bench.release(each)
         self.pairs.append(PairResult(sides))
         return self.pairs[-1]
+
+    def _end(self, side: Side) -> None:
+        """Its process is over; what it compiled in the first pair is kept for the next."""
+        if not side.ended:
+            side.ended = True
+            side.runner.guest.resume()
+            self._bench.release(side.runner, keep_caches=side.candidate if not self.pairs else None)
 
     def _add_opponent(
         self, sides: list[Side], name: str, opponent: Candidate, runner: Runner | None, beside: Candidate | None
@@ -251,6 +257,8 @@ class Timer:
         if not seeded or self._unseeded or all(pair.log_ratio(clock, 1) <= 0 for clock in self.clocks):
             return
         begin = time.monotonic()
+        for side in sides[1:]:  # nothing is asked of them any more, and a device holds so many processes
+            self._end(side)
         limits = self._limits_of(sides[0].candidate)
         runner = self._bench.runner_for(sides[0].candidate, limits)
         try:

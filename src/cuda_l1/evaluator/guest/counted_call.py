@@ -26,7 +26,9 @@ def main(candidate: str, reference: str, mode: str) -> None:
     load = _load()
     task = load.load_module(reference, "reference_task")
     load.seed_everything(load.PUBLIC_SEED)
-    init, inputs = task.get_init_inputs(), _moved(task.get_inputs())
+    init: Any = getattr(task, "get_init_inputs", list)()
+    drawn = task.get_inputs()
+    inputs = [_moved(each) for each in drawn] if isinstance(drawn, (list, tuple)) else [_moved(drawn)]
     model = load.construct(load.load_module(candidate, "candidate").ModelNew, init, DEVICE)
     model.train(mode == "train")
     with torch.no_grad():
@@ -52,6 +54,8 @@ def _load() -> Any:
 def _moved(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.to(DEVICE)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_moved, value))
     if isinstance(value, (list, tuple)):
         return type(value)(map(_moved, value))
     return {key: _moved(each) for key, each in value.items()} if isinstance(value, dict) else value

@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 
 _STOP_ROUNDS = 50
-_DEAD = ("Z", "X")
-_STILL = ("T", "t", *_DEAD, None)
+_STILL = ("T", "t", "Z", "X", None)
 _PROCESS_TIME = 2
 """The scheduler's clock of a process, in the low bits of its clock id (the kernel's MAKE_PROCESS_CPUCLOCK)."""
 
@@ -61,14 +60,14 @@ def state_of(process: int | str) -> str | None:
 
 
 def _runs(pid: int) -> bool:
-    """Whether any of it may go on. A process whose first thread has ended has the state of a zombie and others."""
-    state = state_of(pid)
-    if state not in _DEAD:
-        return state not in _STILL
+    """Whether any of it may go on: its first thread, which may have ended before the others, or one of these. What
+    waits in the kernel (`D`) stops when that is over, and works no more."""
+    if state_of(pid) not in _STILL:
+        return True
     others: list[str] = []
     with contextlib.suppress(OSError):  # it is gone
         others = [name for name in os.listdir(f"/proc/{pid}/task") if name != str(pid)]
-    return any(state_of(f"{pid}/task/{name}") not in _STILL for name in others)
+    return any(state_of(f"{pid}/task/{name}") not in (*_STILL, "D") for name in others)
 
 
 def _stat_fields(process: int | str) -> list[str] | None:

@@ -62,7 +62,7 @@ def prepare(
         "stateful": bool(reference.changed_state or reference.changed_args),
         "state": session.vary_state(reference.changed_state) if session.mapped and session.device == "cpu" else {},
     }
-    session.seeded = facts.random
+    session.seeded = facts.seeded
     session.factors = () if facts.random else _strange_factors(reference, supply.first)
     session.may_change = reference.changed_args
     times: list[float] = []

@@ -16,6 +16,7 @@ import torch
 from . import oracle, randomness, state, trials
 from .audit import Facts, audit
 from .check import Checker
+from .classes import unit_roundoff
 from .driving import Kept
 from .evidence import Evidence, Wrong
 from .form import Form
@@ -25,6 +26,8 @@ from .session import RunnerFailure, Session
 SPREAD_SEEDS = 16
 APART = 0.05
 """Of the mean squared distance between the reference's answers under different seeds; independent numbers give 1."""
+ROUNDINGS = 4
+"""Unit roundoffs by which answers may differ besides: another process may choose another kernel."""
 
 
 @dataclass(frozen=True)
@@ -160,9 +163,10 @@ def unlike_another_process(reference: Reference, session: Session, witness: Sess
         for index, (again, timed, variance) in enumerate(answers):
             if index not in session.unpartnered and 0 < variance < math.inf:
                 places = oracle.lattice(timed.shape)
-                difference = oracle.thinned(again, places).double() - oracle.thinned(timed, places).double()
-                apart = float(difference.pow(2).mean()) / (2 * variance)
-                if not apart <= APART:
+                one, other = (oracle.thinned(tensor, places).double() for tensor in (timed, again))
+                roundoff = unit_roundoff(timed.dtype) if timed.is_floating_point() else 0.0
+                rounding = (ROUNDINGS * roundoff) ** 2 * float(one.pow(2).mean())
+                if not float((one - other).pow(2).mean()) <= APART * 2 * variance + rounding:
                     return f"the same inputs under the same seed gave another answer in another process (place {index})"
     return None
 

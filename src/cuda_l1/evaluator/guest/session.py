@@ -136,6 +136,8 @@ class Session:
         except ProtocolError as error:
             raise RunnerFailure("CRASHED", f"the runner sent bytes that are no message: {error}", stage) from error
         if "error" in reply:
+            for fd in fds:
+                os.close(fd)
             raise self._failure(reply["error"], stage)
         return reply, fds
 

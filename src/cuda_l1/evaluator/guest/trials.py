@@ -239,10 +239,10 @@ def _swapped(tensor: torch.Tensor) -> torch.Tensor:
 
 def _exchanged(inputs: Inputs, other: Inputs, factor: float) -> Inputs:
     others = iter(leaves(other))
-    return list(map_leaves(inputs, lambda t: _mixed(t, next(others), factor)))
+    return list(map_leaves(inputs, lambda t: _with_some_of(t, next(others), factor)))
 
 
-def _mixed(tensor: torch.Tensor, other: torch.Tensor, factor: float) -> torch.Tensor:
+def _with_some_of(tensor: torch.Tensor, other: torch.Tensor, factor: float) -> torch.Tensor:
     if not may_be_stressed(tensor):
         return tensor
     size = (extent(tensor),)
@@ -276,9 +276,31 @@ def other_state(model: torch.nn.Module) -> state.State:
 SIGNED_SHARE = 0.25
 
 
-def of_both_signs(model: torch.nn.Module, other: Mapping[str, torch.Tensor], *, buffers: bool) -> state.State:
+def _exchanged_constants(value: torch.Tensor) -> torch.Tensor:
+    return _with_others(value, max(1, min(SWAPPED, value.numel() // 4)))
+
+
+def _noisy_constants(value: torch.Tensor) -> torch.Tensor:
+    return value * 0.5 + (torch.rand_like(value) if bool((value == 1).all()) else 0.1 * torch.randn_like(value))
+
+
+CONSTANT_BUFFERS: tuple[Callable[[torch.Tensor], torch.Tensor] | None, ...] = (
+    _exchanged_constants,
+    _noisy_constants,
+    None,
+)
+"""What is made of buffers of nothing but ones or zeros, from the first to the last that the reference stands: the other
+of both in some elements, since they may be a mask; other numbers; nothing."""
+
+
+def of_both_signs(
+    model: torch.nn.Module,
+    other: Mapping[str, torch.Tensor],
+    constants: Callable[[torch.Tensor], torch.Tensor] | None,
+) -> state.State:
     """`other` with a quarter of the elements negated in every parameter that has one sign only, as scales of
-    normalisations start; empty where there is none. `buffers`: those of nothing but ones or zeros hold others, too."""
+    normalisations start, and with what `constants` makes of buffers of nothing but ones or zeros; empty where there is
+    neither."""
     kinds, changed = state.kinds(model), dict[int, torch.Tensor]()
     for name, value in other.items():
         if id(value) in changed or not value.is_floating_point() or value.dtype.itemsize < 2 or value.numel() < 2:
@@ -287,9 +309,8 @@ def of_both_signs(model: torch.nn.Module, other: Mapping[str, torch.Tensor], *, 
             flat = torch.rand(value.shape, device=value.device) < SIGNED_SHARE
             flat.view(-1)[torch.randint(value.numel(), (1,))] = True
             changed[id(value)] = torch.where(flat, -value, value)
-        elif buffers and kinds.get(name) == "buffer" and _is_constant(value):
-            noise = torch.rand_like(value) if bool((value == 1).all()) else 0.1 * torch.randn_like(value)
-            changed[id(value)] = value * 0.5 + noise
+        elif constants and kinds.get(name) == "buffer" and _is_constant(value):
+            changed[id(value)] = constants(value)
     return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
 
 
