@@ -30,7 +30,7 @@ from cuda_l1.types import Candidate, Environment, Evaluation, Task
 from provenance import PROVENANCE, ROOT, Deadline, columns_of, header, parser, run, say
 
 sys.path.append(str(ROOT / "tests" / "attacks"))
-from corpus import FAMILIES, LIMITS, QUICK, RUNGS, Case, cases, complaint, gets_full_credit, judge
+from corpus import FAMILIES, LIMITS, QUICK, RUNGS, Case, cases, complaint, gains, gets_full_credit, judge
 from honest_kernels import ALL as HONEST
 from honest_kernels import LIMITS as HONEST_LIMITS
 
@@ -155,7 +155,7 @@ def row_of(item: Item, evaluator: Evaluator) -> dict[str, object]:
         "outcome": evaluation.outcome,
         "precision_class": evaluation.precision_class,
         "findings": " ".join(f"{f.check}({f.severity})" for f in evaluation.findings),
-        "full_credit": gets_full_credit(evaluation, static=item.static),
+        "full_credit": gets_full_credit(evaluation, static=item.static) and (item.kind != ATTACK or gains(evaluation)),
         "wrong": item.wrong(evaluation),
         "speedup": timing.speedup if timing else None,
         "seconds": evaluation.stage_s.get("total"),
@@ -211,7 +211,8 @@ def how(row: Row) -> str:
     checks = [text.partition("(")[0] for text in row["findings"].split() if not text.endswith("(note)")]
     named = ", ".join(dict.fromkeys(checks))
     if not named and row["outcome"] == "ACCEPTED":
-        named = f"class {row['precision_class']}"
+        gained = row["kind"] != ATTACK or float(row["speedup"] or 0.0) > 1.0
+        named = f"class {row['precision_class']}" if gained else "gains nothing"
     return f"{row['outcome']}: {named}" if named else row["outcome"]
 
 
