@@ -211,8 +211,8 @@ def how(row: Row) -> str:
     checks = [text.partition("(")[0] for text in row["findings"].split() if not text.endswith("(note)")]
     named = ", ".join(dict.fromkeys(checks))
     if not named and row["outcome"] == "ACCEPTED":
-        gained = row["kind"] != ATTACK or float(row["speedup"] or 0.0) > 1.0
-        named = f"class {row['precision_class']}" if gained else "gains nothing"
+        slower = row["kind"] == ATTACK and float(row["speedup"] or "inf") <= 1.0
+        named = "gains nothing" if slower else f"class {row['precision_class']}"
     return f"{row['outcome']}: {named}" if named else row["outcome"]
 
 

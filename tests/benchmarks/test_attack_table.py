@@ -31,18 +31,20 @@ def test_a_report_counts_by_family_and_says_what_stopped_each(tmp_path: Path) ->
             {"outcome": "WRONG_VALUES", "findings": "reused-output(note)"},
             {"outcome": "ACCEPTED", "findings": "patched(suspect) streams(note)"},
             {"outcome": "ACCEPTED", "full_credit": True, "wrong": "gets full credit", "precision_class": "tf32"},
+            {"outcome": "ACCEPTED", "speedup": 0.9, "precision_class": "fp32"},
             {"outcome": "not tried", "detail": "stopped from R2 on"},
             {"kind": TWIN, "outcome": "ACCEPTED", "full_credit": True},
             {"kind": KERNEL, "outcome": "REJECTED", "wrong": "honest, and turned away or suspected"},
         )
     )
-    assert "| clock | 4 | 1 | 1 | 1 | 0 | 1 | 1 | 10 |" in text
+    assert "| clock | 5 | 1 | 1 | 1 | 0 | 1 | 1 | 12 |" in text
     assert "| memory | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |" in text
     for line in (
         "| clock | WRONG_VALUES | 2 |",
         "| clock | ACCEPTED: patched | 1 |",
         "| attack | clock/3 | gets full credit | ACCEPTED: class tf32 |",
-        "| clock/4 | stopped from R2 on |",
+        "| clock | ACCEPTED: gains nothing | 1 |",
+        "| clock/5 | stopped from R2 on |",
     ):
         assert line in text
 
