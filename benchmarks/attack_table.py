@@ -212,7 +212,7 @@ def how(row: Row) -> str:
     named = ", ".join(dict.fromkeys(checks))
     if not named and row["outcome"] == "ACCEPTED":
         slower = row["kind"] == ATTACK and float(row["speedup"] or "inf") <= 1.0
-        named = "gains nothing" if slower else f"class {row['precision_class']}"
+        named = f"class {row['precision_class']}" + (", gains nothing" if slower else "")
     return f"{row['outcome']}: {named}" if named else row["outcome"]
 
 

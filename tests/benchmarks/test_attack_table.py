@@ -43,7 +43,7 @@ def test_a_report_counts_by_family_and_says_what_stopped_each(tmp_path: Path) ->
         "| clock | WRONG_VALUES | 2 |",
         "| clock | ACCEPTED: patched | 1 |",
         "| attack | clock/3 | gets full credit | ACCEPTED: class tf32 |",
-        "| clock | ACCEPTED: gains nothing | 1 |",
+        "| clock | ACCEPTED: class fp32, gains nothing | 1 |",
         "| clock/5 | stopped from R2 on |",
     ):
         assert line in text
