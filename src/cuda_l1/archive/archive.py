@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
@@ -177,11 +178,11 @@ class Archive:
         if device_name is not None:
             conditions.append(records.c.device_name == device_name)
         standing: dict[tuple[str, str], Record] = {}
-        for record in (one for batch in batches(self._latest_of_each(*conditions)) for one in self._documents(batch)):
-            place = record.evaluation.environment
-            before = standing.get((record.candidate.id, place.place))
-            if before is None or place.rules > before.evaluation.environment.rules:
-                standing[record.candidate.id, place.place] = record
+        for record in itertools.chain.from_iterable(map(self._documents, batches(self._latest_of_each(*conditions)))):
+            environment = record.evaluation.environment
+            known = standing.setdefault((record.candidate.id, environment.place), record)
+            if environment.rules > known.evaluation.environment.rules:
+                standing[record.candidate.id, environment.place] = record
         ranked = (
             (figure, record)
             for record in standing.values()

@@ -11,18 +11,19 @@ from cuda_l1.prompts.fences import Block
 ANALYSIS, DESIGN, CODE = "Performance Analysis", "Algorithm Design", "Code Implementation"
 NAMES = (ANALYSIS, DESIGN, CODE)
 
+_NUMBER = r"(?:\(?\d{1,2}[.):]*|[IVX]{1,3}[.):]+)?[\s*_:.–—-]*+"
 _HEADING = re.compile(
-    r"[\s>#*_=-]*+(?:(?:section|part|step)\s+)?(?:\(?\d{1,2}[.):]*|[IVX]{1,3}[.):]+)?[\s*_:.–—-]*+"
+    rf"[\s>#*_=-]*+(?:(?:section|part|step)\s+)?{_NUMBER}"
     rf"(?P<name>{'|'.join(name.replace(' ', '[ _]') for name in NAMES)})\b",
     re.IGNORECASE,
 )
+"""No quantifier gives back what it took: a model that repeats blanks without end must not cost their number squared."""
 _SHORT_HEADING = re.compile(
-    r"[\s>#*_=-]*+(?:\(?\d{1,2}[.):]*|[IVX]{1,3}[.):]+)?[\s*_:.–—-]*+"
+    rf"[\s>#*_=-]*+{_NUMBER}"
     r"(?:(?:the|my|final|complete|full|new|optimi[sz]ed|improved)\s+){0,2}(?:code|implementation)[\s*_:#=.–—-]*",
     re.IGNORECASE,
 )
 """How the third heading is named for short, where the two before it are there and it is not."""
-"""No quantifier gives back what it took: a model that repeats blanks without end must not cost their number squared."""
 HEADING_CHARACTERS = 120
 """Within so many a line shows that it is one."""
 _NOTHING = re.compile(r"[\s*_:#=.–—-]*")
