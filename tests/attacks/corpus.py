@@ -28,7 +28,7 @@ FIELDS = {
     "slow",
     "protocol",
 }
-OF_TIME = {"amortised-cost", "caching", "clock-mismatch", "drawn-ahead", "outside-work"}
+OF_TIME = {"caching", "clock-mismatch", "drawn-ahead", "outside-work"}
 """Findings that say nothing against an answer, only against the time that it is said to have taken."""
 QUICK = Protocol(name="screen", pair_s=0.05, max_samples=24)
 """Enough samples for a verdict on an attack that works by a factor of ten."""

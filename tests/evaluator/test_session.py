@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import socket
-import subprocess
-import sys
 import time
 from types import SimpleNamespace
 
@@ -18,7 +15,6 @@ from cuda_l1.evaluator.blocks import ENOUGH_CALLS, Blocks
 from cuda_l1.evaluator.guest import copying, driving
 from cuda_l1.evaluator.guest.channel import Channel
 from cuda_l1.evaluator.guest.glimpse import place_of
-from cuda_l1.evaluator.guest.processor import ProcessorTime
 from cuda_l1.evaluator.guest.session import Deadlines, RunnerFailure, Session, parse_reply
 from cuda_l1.evaluator.guest.tensors import view
 
@@ -226,33 +222,6 @@ def test_times_of_earlier_calls_cannot_be_told_anew_at_the_end(far_and_session):
     request = {"slots": session.slots([OUTPUT]), "stateful": False}
     block = driving.block_on_cpu(session, sets, request, 3, warm=0, patience_s=0.3)
     assert block.samples == [7.0, 8.0, 9.0]
-
-
-def test_what_a_call_costs_is_read_around_it_and_strange_calls_are_left_out(far_and_session):
-    far, session = far_and_session
-    for reply in ({}, *[{"us": 1.0}, {}] * 10):
-        far.says(reply)
-    session.show(INPUTS)
-    session.factors = (-4.0,)
-    laid = []
-    sets = SimpleNamespace(lay=lambda session, factor, again: laid.append(factor) or INPUTS)
-    spent = itertools.accumulate(1000.0 if laid[-1] == -4.0 else 5.0 for _ in itertools.count())
-    session.processor = SimpleNamespace(us=lambda: next(spent), close=lambda: None)
-    request = {"slots": session.slots([OUTPUT]), "stateful": False}
-    block = driving.block_on_cpu(session, sets, request, 8, warm=1, patience_s=0.3, strange=True)
-    assert block.costs == [5.0] * 9 and len(block.samples) == 8
-
-
-def test_a_process_whose_time_is_told_may_end():
-    child = subprocess.Popen([sys.executable, "-c", "sum(range(10**6)); input()"], stdin=subprocess.PIPE)
-    clock = ProcessorTime(os.open(f"/proc/{child.pid}/schedstat", os.O_RDONLY))
-    deadline = time.monotonic() + 30.0
-    while (used := clock.us()) < 1000.0:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    child.communicate(b"\n")
-    assert clock.us() >= used > 0.0
-    clock.close()
 
 
 def test_state_is_another_before_each_call(far_and_session):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -169,8 +167,7 @@ class Bench:
             "deadlines": {"load_s": limits.build_s, "first_call_s": limits.first_call_s, "call_s": 60.0},
         }
         try:
-            with self._processor_time(guest.pid) as clock:
-                reply = self._ask_judge(message, 150.0, (judges_end.fileno(), *clock))
+            reply = self._ask_judge(message, 150.0, (judges_end.fileno(),))
         finally:
             judges_end.close()
         if "failure" in reply:
@@ -179,16 +176,6 @@ class Bench:
             short = reply["failure"]["outcome"] == "OUT_OF_MEMORY"
             raise DeviceMemoryShort(text) if short else InfrastructureError(text)
         return runner
-
-    @contextlib.contextmanager
-    def _processor_time(self, pid: int) -> Iterator[tuple[int, ...]]:
-        """A descriptor from which the judge can read it, on a CPU; none where the kernel keeps no account."""
-        with contextlib.ExitStack() as stack:
-            fds: tuple[int, ...] = ()
-            if not self._on_gpu:
-                with contextlib.suppress(OSError):
-                    fds = (stack.enter_context(open(f"/proc/{pid}/schedstat", "rb", buffering=0)).fileno(),)
-            yield fds
 
     def warm_up(self, count: int) -> None:
         """Keep `count` unused runners ready."""

@@ -82,8 +82,6 @@ class Blocks:
         side.samples.setdefault(clock, []).extend(reply["samples"])
         side.judge.setdefault(clock, []).extend(reply["judge"])
         side.outside.setdefault(clock, []).extend(reply["outside"])
-        side.warm_costs += reply["costs"][:warm]
-        side.costs += reply["costs"][warm:]
         side.late = side.late or reply["late"]
         side.opened += reply["opened"]
 

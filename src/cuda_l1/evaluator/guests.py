@@ -78,7 +78,7 @@ class Guest:
         self._next_look = 0.0
         self._kernel_kills = _kernel_oom_kills()
         self._used_at_stop: dict[int, float] | None = None
-        self._stolen_s = 0.0
+        self._stolen_s: list[float] = []
 
     def attach(self, control: Channel) -> None:
         """The line to this guest's keeper."""
@@ -164,12 +164,13 @@ class Guest:
         if self._keeper:
             group.resume(self._keeper)
 
-    def stolen_s(self) -> float:
-        """Seconds of processor time that it has used while it was stopped: SIGCONT can come from a timer of its own."""
+    def stolen_s(self) -> list[float]:
+        """Seconds of processor time that it has used each time that it was stopped: SIGCONT can come from a timer of
+        its own."""
         if self._used_at_stop is None or not self._keeper:
             return self._stolen_s
         now = group.processor_s_of_each(self._keeper)
-        return self._stolen_s + sum(max(0.0, s - self._used_at_stop.get(pid, 0.0)) for pid, s in now.items())
+        return [*self._stolen_s, sum(max(0.0, s - self._used_at_stop.get(pid, 0.0)) for pid, s in now.items())]
 
     def processor_s(self) -> float:
         """Seconds of processor time that all of it has used."""

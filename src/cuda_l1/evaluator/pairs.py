@@ -23,10 +23,6 @@ class Side:
     judge: dict[Clock, list[float]] = field(default_factory=dict)
     outside: dict[Clock, list[float]] = field(default_factory=dict)
     """What the cycles of its calls took beside the judge's window."""
-    costs: list[float] = field(default_factory=list)
-    """Processor time of the runner's main thread in each timed call, on a CPU, by the kernel."""
-    warm_costs: list[float] = field(default_factory=list)
-    """The same of the calls before them."""
     surcharge_us: float = 0.0
     """Added on the device clock."""
     late: bool = False
@@ -63,13 +59,6 @@ class Side:
         waiting for a core of a busy host is not."""
         quick = self._of_quick_calls(clock, self.outside.get(clock) or [0.0] * len(self.samples[clock]))
         return quick[3 * len(quick) // 4] - quick[len(quick) // 4]
-
-    @property
-    def amortised_us(self) -> float:
-        """By how much the mean cost of a call exceeds the median one; nothing where costs are not known."""
-        if not self.costs:
-            return 0.0
-        return statistics.fmean([*self.warm_costs, *self.costs]) - statistics.median(self.costs)
 
     def _lowest(self, clock: Clock, beyond: Sequence[float]) -> float:
         quick = self._of_quick_calls(clock, beyond)

@@ -65,7 +65,7 @@ class Timer:
         self._unseeded: str | None = None
         self._observed: list[Finding] = []
         self._idle: Finding | None = None
-        self._stolen_s = 0.0
+        self._stolen: list[Finding] = []
 
     # ── pairs ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -143,7 +143,7 @@ class Timer:
                 side.runner.guest.stop()
             threads = sides[0].runner.guest.threads()
             self._time(sides)
-            self._stolen_s = max(self._stolen_s, sides[0].runner.guest.stolen_s())
+            self._stolen += filter(None, [stolen(sides[0].runner.guest.stolen_s())])
             self._call_witness(sides)
             self._verify(sides[0])
             if not self.pairs:
@@ -285,7 +285,7 @@ class Timer:
     def findings(self) -> list[Finding]:
         """What the timed runs themselves show."""
         prepared = self.pairs[0].sides[0].prepared
-        found = [*self._observed, *filter(None, (self._idle, stolen(self._stolen_s)))]
+        found = [*self._observed, *([self._idle] if self._idle else []), *self._stolen[:1]]
         if prepared["reused"]:
             found.append(
                 Finding(

@@ -171,7 +171,7 @@ def _silent_fallback(facts: Facts) -> str | None:
 
 
 def _hidden_work(facts: Facts) -> str | None:
-    found = (_finding(facts, check) for check in ("clock-mismatch", "outside-work", "amortised-cost", "patched"))
+    found = (_finding(facts, check) for check in ("clock-mismatch", "outside-work", "drawn-ahead", "patched"))
     return next((f"{f.check}: {f.evidence}" for f in found if f), None)
 
 

@@ -14,9 +14,6 @@ HOST_FACTOR, HOST_US = 2.0, 50.0
 between two of its launches up to so many microseconds, and up to so many times what eager's outputs take to be handed
 over where nothing hides it."""
 
-AMORTISED_US, AMORTISED_SHARE = 200.0, 1.0
-"""Between mean and median, beyond what lies there for eager: that varies by as much with caches that others disturb."""
-
 BUSY_FACTOR, BUSY_US = 4.0, 200.0
 """So much longer than in its quickest call does the reference take on a machine that is no use for measuring."""
 
@@ -42,7 +39,7 @@ class ClockEvidence:
         return self._contradictions(clock) + self._busy_machine(clock)
 
     def _contradictions(self, clock: Clock) -> list[Finding]:
-        return self._mismatch(clock) + self._outside_work(clock) + self._amortised(clock)
+        return self._mismatch(clock) + self._outside_work(clock)
 
     def slope(self, slope_us: float | None) -> list[Finding]:
         """A warm call cannot take longer than the cold one that the runner reports."""
@@ -150,20 +147,6 @@ class ClockEvidence:
         if not self._on_cpu:
             return max(3.0, 0.03 * ours), max(6.0, 0.25 * ours)
         return max(20.0, 0.1 * ours), max(100.0, 1.0 * ours)
-
-    # ── by the kernel's account (a CPU's clock) ───────────────────────────────────────────────────
-
-    def _amortised(self, clock: Clock) -> list[Finding]:
-        """Suspect where few calls cost so much that the figure, a median, leaves it out, and eager's cost no such
-        thing. Processor time, since other work on the machine makes single calls long and not dear."""
-        if not self._on_cpu or not self._is_faster(clock):
-            return []
-        excess = statistics.median(p.sides[0].amortised_us - max(p.sides[1].amortised_us, 0.0) for p in self.pairs)
-        ours = self._own(clock)
-        if excess <= max(AMORTISED_US, AMORTISED_SHARE * ours):
-            return []
-        text = f"a call costs {excess:.0f} us more on average than most, which take {ours:.0f}: few work for the others"
-        return [Finding(check="amortised-cost", severity="suspect", evidence=text)]
 
     # ── beside it (a GPU's clocks) ────────────────────────────────────────────────────────────────
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import SystemRandom
 from typing import Any
 
@@ -48,9 +48,6 @@ class Block:
     outside: list[float]
     """What a cycle takes beside the judge's window, where inputs or outputs are in reach; on a CPU the window is all of
     it: empty."""
-    costs: list[float] = field(default_factory=list)
-    """Processor time of the runner's main thread in each call, those before the samples included; on a CPU, where the
-    kernel tells."""
     late: bool = False
     """An output was not yet there when its call had returned."""
     opened: int = 0
@@ -171,8 +168,7 @@ def block_on_cpu(
     """
     course = _Course.of(session, calls, warm, strange)
     block = {"op": "block", "calls": course.total, "patience_s": patience_s, **request}
-    samples, judge, costs, late = [], [], [], False
-    used_us = session.processor.us if session.processor else None
+    samples, judge, late = [], [], False
     for number in range(course.total):
         start = {"op": "go"} if number else block
         if request["stateful"]:
@@ -182,12 +178,10 @@ def block_on_cpu(
             start = {"op": "go"}
         inputs = supply.lay(session, factor=course.factor(number), again=number < warm)
         seed = _seed(session)
-        used = used_us() if used_us else 0.0
         begin = time.perf_counter_ns()
         session.send({**start, "seed": seed})
         reply = session.receive(patience_s, "a timed call")
         judge.append((time.perf_counter_ns() - begin) / 1e3)
-        costs += [used_us() - used] if used_us else []
         samples.append(_number(reply.get("us")))
         seen = glimpse.look(session.memory, reply.get("places"), request["slots"], session.unpartnered)
         session.send({"op": "deliver"})
@@ -197,7 +191,7 @@ def block_on_cpu(
         keep_some(session, inputs, request["slots"], us=us, factor=factor, seed=seed)
     session.timed_form = _form(delivered)
     samples, judge = (_without(times, course.odd)[warm:] for times in (samples, judge))
-    return Block(samples, judge, [], _without(costs, course.odd), late)
+    return Block(samples, judge, [], late)
 
 
 def _seed(session: Session) -> int | None:

@@ -19,7 +19,6 @@ from .channel import Channel, ChannelClosed
 from .check import Checker
 from .control import Control
 from .copying import copy_bytes_per_us
-from .processor import ProcessorTime
 from .profiling import believable
 from .random_tasks import EvalMode, check_random, unlike_another_process
 from .reference import BadTask, Reference, first_line
@@ -114,7 +113,6 @@ class Judge:
         """Take over the channel of a fresh runner and warm it up, before its candidate is known."""
         limits = Deadlines(**message["deadlines"])
         session = Session(message["name"], Channel.from_fd(fds[0]), self._device, self._driver, limits)
-        session.processor = ProcessorTime(fds[1]) if fds[1:] else None
         session.warm(message["threads"])
         self._sessions[message["name"]] = session
         return {"pid": session.pid}

@@ -15,7 +15,6 @@ import torch
 
 from . import buffers, tensors
 from .channel import Channel, ChannelClosed, ProtocolError
-from .processor import ProcessorTime
 from .reference import Answer
 from .tensors import layout, leaves, nbytes_needed, pack, rewrite, view, write
 from .trials import varied
@@ -107,8 +106,6 @@ class Session:
         """State of the reference's that the candidate has no tensor for, or that only its own method can set."""
         self.laid_state: dict[str, torch.Tensor] = {}
         """What it was before the call that is being made, where it is varied."""
-        self.processor: ProcessorTime | None = None
-        """What its main thread has used of the processor; None where nobody tells."""
         self.sequence = 0
         self.request: dict[str, Any] = {}
 
@@ -168,9 +165,6 @@ class Session:
         if self.memory >= 0:
             os.close(self.memory)
             self.memory = -1
-        if self.processor is not None:
-            self.processor.close()
-            self.processor = None
         self.kept, self.quickest = [], []
         if self.control is not None:
             self.control.close()
