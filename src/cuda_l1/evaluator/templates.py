@@ -21,8 +21,15 @@ from cuda_l1.evaluator.processes import STARTUP_S, Template
 # Neither `torch.compiler` nor `torch._C._dynamo`, which every drop-in's guard names: they import nothing, and a process
 # that holds the compiler's modules calls a small module about 13 us slower on a CPU.
 _COMPILER_MARKS = re.compile(r"torch\.compile\b|torch\._(dynamo|inductor)|\bimport _(dynamo|inductor)|\baoti_")
-# Not `compile_fx`: importing it starts the CUDA driver, whose thread no fork may inherit.
 COMPILER_MODULES = ("torch._dynamo", "torch._inductor.codecache", "torch._inductor.async_compile")
+# Importing `compile_fx` starts the CUDA driver where torch has one, whose thread no fork may inherit. Elsewhere these
+# are most of what the first call of a compiled module takes where its code is in the cache; the last is the hash of
+# torch's sources that stands in each key.
+REST_OF_INDUCTOR = (
+    "torch._inductor.compile_fx",
+    "torch._inductor.codegen.common:init_backend_registration",
+    "torch._inductor.codecache:torch_key",
+)
 VECTOR_PROBE = "guest.vectors:find_out"
 PROBE_S = 300.0
 
@@ -84,7 +91,8 @@ class Templates:
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".new-", dir=kept.parent, ignore_cleanup_errors=True) as fresh:
             folder = kept if kept.is_dir() else Path(fresh) / "probes"
-            preload = (*COMPILER_MODULES, VECTOR_PROBE)
+            rest = REST_OF_INDUCTOR if self.plain.facts.cuda is None else ()
+            preload = (*COMPILER_MODULES, *rest, VECTOR_PROBE)
             template = self._start(preload, TORCHINDUCTOR_CACHE_DIR=os.fspath(folder))
             if folder != kept:
                 with contextlib.suppress(OSError):  # nothing was compiled, or another evaluator was first
