@@ -49,6 +49,7 @@ def test_eager_is_first_and_every_name_is_offered() -> None:
     assert next(iter(labelled(CONV, "cpu"))) == "eager" == names("cuda:1")[0]
     assert tuple(labelled(CONV, "cpu")) == names("cpu") == ("eager", "compile", "channels-last", "bf16")
     assert tuple(labelled(CONV, "cuda:1")) == names("cuda")
+    assert names("cuda")[1] == "compile", "where there is little time, what users compare with comes first"
     assert {
         "tf32",
         "cudnn-benchmark",

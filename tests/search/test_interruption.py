@@ -164,6 +164,19 @@ def test_a_baseline_that_takes_all_of_the_time_leaves_a_candidate(
     )
 
 
+def test_a_baseline_that_would_not_end_in_time_is_left_out(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, later = time.monotonic, [0.0]
+
+    def before(text: str) -> None:
+        later[0] += 12.0 * text.startswith("compile:")
+
+    monkeypatch.setattr(time, "monotonic", lambda: real() + later[0])
+    evaluator = FakeEvaluator(before=before)
+    offered = [EAGER, *(baseline(name, "speed=1.5") for name in ("compile", "compile-reduce-overhead", "cuda-graph"))]
+    result = search(ListProposer(*TEXTS), evaluator=evaluator, baselines=offered, budget_s=60.0)
+    assert [b.name for b in result.baselines if b.outcome is not None] == ["eager", "compile", "cuda-graph"]
+
+
 def test_an_overdrawn_time_budget_ends_without_a_candidate(search: Search, evaluator: FakeEvaluator) -> None:
     result = search(ListProposer(*TEXTS), budget_s=60.0, started=time.monotonic() - 61.0)
     assert (result.stop_reason, result.outcome) == ("time-budget", "no-improvement")

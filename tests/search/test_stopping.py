@@ -46,7 +46,9 @@ def test_baselines_begin_within_a_third() -> None:
     assert MINUTE.another_baseline(Progress(elapsed_s=19.9))
     assert not MINUTE.another_baseline(Progress(elapsed_s=20.1))
     assert MINUTE.another_baseline(Progress(elapsed_s=25.0, first_s=6.0)), "the first candidate takes none of it"
-    assert StopRules().another_baseline(Progress(elapsed_s=1e6))
+    assert MINUTE.another_baseline(Progress(elapsed_s=10.0), 9.9)
+    assert not MINUTE.another_baseline(Progress(elapsed_s=10.0), 10.1), "it would end later"
+    assert StopRules().another_baseline(Progress(elapsed_s=1e6), 1e6)
 
 
 def test_without_limits_only_patience_ends_it() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from cuda_l1 import scoring
 from cuda_l1.config import SCREEN
 from cuda_l1.errors import TaskError
+from cuda_l1.proposers.baselines import COMPILING
 from cuda_l1.search.events import BaselineDone
 from cuda_l1.search.result import BaselineResult
 from cuda_l1.search.state import Search, total_s
@@ -22,7 +23,7 @@ def measure_eager(search: Search, eager: Candidate) -> None:
 
     Raises TaskError where it cannot be built or crashes: there is nothing then to compare anything with.
     """
-    result = _measure(search, eager, is_eager=True)
+    result, _ = _measure(search, eager, is_eager=True)
     _note(search, result)
     if result.outcome in UNABLE:
         raise TaskError(
@@ -33,12 +34,16 @@ def measure_eager(search: Search, eager: Candidate) -> None:
 def measure_baselines(search: Search, baselines: Sequence[Candidate]) -> None:
     """Screens each baseline after eager, and notes the best of a class that may win.
 
-    One that fails, or begins when a third of the time budget is gone, is named in the table and left out. The best
-    includes those that are slower than eager on the other clock: leaving them out would flatter us.
+    One that fails, or begins when a third of the time budget is gone, is named in the table and left out; so is one
+    that compiles and would not end within that third, by what another one took. The best includes those that are slower
+    than eager on the other clock: leaving them out would flatter us.
     """
+    compiling_s = 0.0
     for baseline in baselines:
-        if search.rules.another_baseline(search.progress()):
-            result = _measure(search, baseline, is_eager=False)
+        compiles = baseline.label in COMPILING
+        if search.rules.another_baseline(search.progress(), compiling_s if compiles else 0.0):
+            result, took_s = _measure(search, baseline, is_eager=False)
+            compiling_s = max(compiling_s, took_s) if compiles else compiling_s
         else:
             result = BaselineResult(
                 name=baseline.label, candidate_id=baseline.id, outcome=None, detail="not measured: no time left for it"
@@ -51,7 +56,8 @@ def _note(search: Search, result: BaselineResult) -> None:
     search.emit(BaselineDone(result.name, result.outcome, result.speedup, result.detail))
 
 
-def _measure(search: Search, baseline: Candidate, *, is_eager: bool) -> BaselineResult:
+def _measure(search: Search, baseline: Candidate, *, is_eager: bool) -> tuple[BaselineResult, float]:
+    """What is known of it, and the seconds that its screen took, now or when it was made."""
     began, paid = time.monotonic(), search.evaluations
     record = search.obtain(baseline, SCREEN)
     if is_eager and record.evaluation.outcome in UNABLE and search.evaluations == paid:
@@ -61,13 +67,14 @@ def _measure(search: Search, baseline: Candidate, *, is_eager: bool) -> Baseline
     speedup = _speedup(search, record, is_eager=is_eager)
     if speedup is not None and scoring.counts(record.evaluation, search.settings.precision):
         _compare(search, baseline, speedup, took_s, is_eager=is_eager)
-    return BaselineResult(
+    result = BaselineResult(
         name=baseline.label,
         candidate_id=baseline.id,
         outcome=record.evaluation.outcome,
         speedup=speedup,
         detail=record.evaluation.detail,
     )
+    return result, took_s
 
 
 def _speedup(search: Search, record: Record, *, is_eager: bool) -> float | None:

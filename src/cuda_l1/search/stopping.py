@@ -99,9 +99,9 @@ class StopRules:
         """Seconds for a second opinion now: half of what is left for candidates, so that a slow one ends no search."""
         return max(LEAST_REVIEW_S, self.spare_s(progress) / 2)
 
-    def another_baseline(self, progress: Progress) -> bool:
-        """Whether one more baseline may begin."""
-        return self.budget_s is None or progress.elapsed_s - progress.first_s < self.budget_s / SHARE
+    def another_baseline(self, progress: Progress, expected_s: float = 0.0) -> bool:
+        """Whether one more baseline may begin, which is expected to take so many seconds."""
+        return self.budget_s is None or progress.elapsed_s - progress.first_s + expected_s < self.budget_s / SHARE
 
     def another_final(self, progress: Progress) -> bool:
         """Whether one more final fits, after one that did not hold up."""

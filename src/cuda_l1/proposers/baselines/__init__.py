@@ -23,18 +23,20 @@ _CPU: dict[str, Suffix] = {
 }
 _CUDA: dict[str, Suffix] = {
     "eager": eager.as_shipped,
-    "eager-fp32": eager.without_tf32,
-    "cudnn-benchmark": flags.cudnn_benchmark,
-    "tf32": flags.tf32,
-    "bf16": half.bf16,
-    "cuda-graph": graph.captured,
-    "channels-last": layout.channels_last,
     "compile": compiled.default,
+    "cuda-graph": graph.captured,
+    "tf32": flags.tf32,
+    "cudnn-benchmark": flags.cudnn_benchmark,
+    "bf16": half.bf16,
+    "channels-last": layout.channels_last,
+    "eager-fp32": eager.without_tf32,
     "compile-reduce-overhead": compiled.reduce_overhead,
     "compile-max-autotune": compiled.max_autotune,
     "aot-inductor": aot.packaged,
 }
-"""Cheap ones first: a search with little time measures as many as it can."""
+"""A search with little time measures the first of them: what most users have tried, then what compiles nothing."""
+COMPILING = frozenset({"compile", "compile-reduce-overhead", "compile-max-autotune", "aot-inductor"})
+"""Those that take about as long as one another, and far longer than the others."""
 
 
 def names(device: str) -> tuple[str, ...]:
