@@ -31,7 +31,7 @@ LOST, KEPT = 0.1, 1e-3
 OWN = {torch.bfloat16: "bf16", torch.float16: "fp16"}
 RELAXED_FLOOR, RELAXED_CEILING = 2e-2, 1e-1
 ROUNDING = 8
-
+MORE_JUMPS = 3
 
 _ORDER = ("exact", "fp32", "bf16", "fp16", "tf32", "relaxed")
 
@@ -48,7 +48,8 @@ def unit_roundoff(dtype: torch.dtype) -> float:
 
 
 def multiple(dtype: torch.dtype) -> int:
-    """How many times the noise floor an answer of this dtype may err."""
+    """How many times the noise floor an answer of this dtype may err, and how many times as often as the reference's it
+    may lie on the other side of an edge: the more it errs before it rounds, the more of its elements do."""
     return 4 if dtype in OWN else 16
 
 
@@ -203,14 +204,15 @@ class Case:
             return self._own[self.own]
 
     def errors(self, answer: Answer) -> Errors:
-        """Errors per tensor; isolated jumps are left out while there are at most twice the reference's plus 3."""
+        """Errors per tensor; isolated jumps are left out while they are no more than `MORE_JUMPS` beyond `multiple`
+        times the reference's."""
         worst = []
-        places = zip(answer.tensors, self.truth.tensors, self.jumps, self.unjudged, strict=True)
-        for got, truth, jumps, unjudged in places:
+        places = zip(answer.tensors, self.noise.tensors, self.truth.tensors, self.jumps, self.unjudged, strict=True)
+        for got, noise, truth, jumps, unjudged in places:
             mask = unjudged
             if jumps is not None:
                 own = oracle.find_jumps(got, truth)
-                allowed = own.count <= 2 * jumps.count + 3
+                allowed = own.count <= multiple(noise.dtype) * jumps.count + MORE_JUMPS
                 jumped = jumps.mask | own.mask if allowed else jumps.mask
                 mask = jumped if mask is None else mask | jumped
             worst.append(oracle.max_error(got, truth, mask))
