@@ -257,7 +257,7 @@ class ModelSettings(Frozen):
     """As its endpoint calls it."""
     url: str
     """Base URL of an OpenAI-compatible endpoint, e.g. `http://localhost:8000/v1`."""
-    temperature: float | None = Field(None, ge=0)
+    temperature: float | None = Field(None, ge=0, allow_inf_nan=False)
     """None: the endpoint's own."""
     max_tokens: int | None = Field(None, ge=1)
     """Of one answer, what a model thinks aloud included; None: the endpoint's own limit."""

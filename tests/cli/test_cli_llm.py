@@ -204,6 +204,7 @@ def test_money_is_limited_where_prices_are_known(ask: Ask, tmp_path: Path) -> No
         (("--model", "m"), "only --proposer llm asks a model"),
         (("--proposer", "llm", "--model", "m,heat=3"), "`heat=3` is no setting; give NAME=VALUE with url, temperature"),
         (("--proposer", "llm", "--model", "m,temperature=hot"), "temperature: input should be a valid number"),
+        (("--proposer", "llm", "--model", "m,temperature=inf"), "temperature: input should be a finite number"),
         (("--proposer", "llm", "--model", ",temperature=1"), "name: field required"),
         (("--proposer", "llm", "--model", "m", "--base-url", "localhost:1"), "is not the address of an endpoint"),
         (("--proposer", "llm", "--model", "m", "--base-url", "http://a:b@c/v1"), "leave keys out of the address"),

@@ -66,6 +66,21 @@ def test_odd_completions_are_answers(said: Said) -> None:
     json.dumps(answer.text, ensure_ascii=False).encode()
 
 
+def test_of_a_list_of_parts_only_text_is_the_answer() -> None:
+    thoughts = {"type": "thinking", "thinking": [{"type": "text", "text": "no"}]}
+    parts = [thoughts, {"type": "text", "text": "x = "}, {"type": "text", "text": "1"}, {"type": "text"}, "odd", None]
+    body = json.dumps({"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}).encode()
+    with serving(body) as server:
+        answer = ask(server.url)
+    assert (answer.text, answer.finish_reason, answer.thought) == ("x = 1", "stop", True)
+
+
+def test_a_failure_that_repeats_the_key_does_not_show_it() -> None:
+    body = json.dumps({"error": {"message": f"not with {KEY}"}}).encode()
+    with serving(body) as server, pytest.raises(EndpointError, match=r"it failed \(not with \*\*\*\)"):
+        ask(server.url)
+
+
 def test_a_model_that_wants_its_limit_under_the_other_name_gets_it() -> None:
     says = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
     with serving((400, says), "done") as server:

@@ -66,6 +66,8 @@ def test_a_server_without_schemas_is_asked_without_one() -> None:
         (b"<html>hello</html>", "no chat completion; the URL usually ends in /v1", False),
         (b"", "no chat completion", False),
         (b'{"choices": []}', "no chat completion", False),
+        (b'{"error": {"message": "no \\u001b provider", "code": 502}}', r"it failed \(no provider\)", False),
+        (b'{"error": "no credit", "choices": []}', r"it failed \(no credit\)", False),
         (b'{"choices": [{"message": {"content": null}}]}', "holds no text", False),
         (b"[" * 50_000, "no chat completion", False),
         ("  ", "holds no text", False),

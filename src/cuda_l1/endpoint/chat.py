@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cuda_l1.endpoint.bounded import bounded_client
-from cuda_l1.endpoint.faults import explained, one_line
+from cuda_l1.endpoint.faults import explained, one_line, reported
 from cuda_l1.endpoint.keys import without_key
 from cuda_l1.errors import EndpointError
 
@@ -39,7 +39,7 @@ class Answer:
     tokens_out: int | None = None
     """The same, with what it thought aloud."""
     thought: bool = False
-    """Whether it thought aloud in `reasoning_content`."""
+    """Whether it thought aloud in `reasoning_content`, or in a part of its content that is no text."""
 
 
 class Chat:
@@ -165,6 +165,8 @@ def _answer_of(body: bytes, key: str) -> Answer:
     """What a body says; a key that it repeats is blotted out, since answers are kept."""
     try:
         parsed = json.loads(body)
+        if isinstance(parsed, dict) and parsed.get("error") and not parsed.get("choices"):
+            raise reported(parsed["error"], key)
         choice = parsed["choices"][0]
         message = choice["message"]
         said = {name: message.get(name) for name in ("content", "refusal", "reasoning_content", "reasoning")}
@@ -172,14 +174,25 @@ def _answer_of(body: bytes, key: str) -> Answer:
         counts = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise EndpointError(_NO_COMPLETION) from None
+    spoken, thought = _spoken(said["content"])
     return Answer(
-        text=without_key(_text(said["content"]), key),
+        text=without_key(_text(spoken), key),
         finish_reason=without_key(_text(choice.get("finish_reason")), key),
         refusal=without_key(_text(said["refusal"]), key),
         tokens_in=counts[0],
         tokens_out=counts[1],
-        thought=bool(said["reasoning_content"] or said["reasoning"]),
+        thought=bool(said["reasoning_content"] or said["reasoning"] or thought),
     )
+
+
+def _spoken(content: object) -> tuple[object, bool]:
+    """A message's content without the parts of another kind than text, as some services hand over thoughts in a list of
+    parts, and whether there were any."""
+    if not isinstance(content, list):
+        return content, False
+    parts = [part if isinstance(part, dict) else {} for part in content]
+    texts = [part["text"] for part in parts if part.get("type") == "text" and isinstance(part.get("text"), str)]
+    return "".join(texts), len(texts) < len(parts)
 
 
 def _text(value: object) -> str:

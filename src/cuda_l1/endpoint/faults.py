@@ -44,6 +44,12 @@ def explained(error: Exception, key: str) -> EndpointError:
     return EndpointError(f"{type(error).__name__}: {_why(error, key)}")
 
 
+def reported(error: object, key: str) -> EndpointError:
+    """What a server says in place of an answer, with the status of one: some hosted services do."""
+    said = (error.get("message") or error.get("code")) if isinstance(error, dict) else error
+    return EndpointError(f"it failed ({one_line(without_key(str(said), key), 200)})")
+
+
 def _why(error: BaseException, key: str) -> str:
     line = one_line(without_key(str(error), key), 200) or type(error).__name__
     if "CERTIFICATE_VERIFY_FAILED" in line:

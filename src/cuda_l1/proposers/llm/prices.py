@@ -65,10 +65,21 @@ def _price(path: Path, name: str, table: object) -> Price:
     try:
         return Price.model_validate(table, strict=True)
     except ValidationError as error:
+        fault = error.errors()[0]
+        field = ".".join(map(str, fault["loc"]))
+        said = f"{field}: {fault['msg'].lower()}" if field else fault["msg"].lower()
         raise UsageError(
             f'prices {path}, "{name}": give input = and output =, US dollars for a million tokens '
-            f"({error.errors()[0]['msg'].lower()})"
+            f"({said}){_unquoted(name, table)}"
         ) from error
+
+
+def _unquoted(name: str, table: object) -> str:
+    """To TOML `[a-1.5]` is a table within a table: what to write instead, where that is what somebody did."""
+    full = name
+    while isinstance(table, dict) and (inner := next((k for k, v in table.items() if isinstance(v, dict)), None)):
+        full, table = f"{full}.{inner}", table[inner]
+    return "" if full == name else f'; a name with a dot wants quotes: ["{full}"]'
 
 
 def price_of(prices: Prices, model: str, place: str) -> Price | None:
