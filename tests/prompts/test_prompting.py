@@ -58,7 +58,7 @@ def test_what_a_judge_counted_is_the_roofline() -> None:
     text = prompting.render(TASK, [], [record(FILE, 2.0, work=counted)]).user
     assert "8.00 MB, and the original does 30.00 million operations. A large copy moves 10.0 GB/s here" in text
     assert "a large product does 100 GFLOP/s in fp32." in text
-    assert "else a call takes 800.00 us; the original takes 100.00 us, 0.1 times that; the best variant" in text
+    assert "else a call takes 800.00 us; the original takes 100.00 us, 0.12 times that; the best variant" in text
     slow = counted.model_copy(update={"flops": 300_000_000})
     assert "else a call takes 3000.00 us" in prompting.render(TASK, [], [record(FILE, 2.0, work=slow)]).user
     nothing = counted.model_copy(update={"flops": 0, "moved_bytes": 0})
