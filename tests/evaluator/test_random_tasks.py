@@ -10,6 +10,12 @@ from cuda_l1.evaluator.guest import randomness
 from cuda_l1.evaluator.guest.randomness import SEEDS, Unlike
 
 
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    """An honest answer may stand out by chance: of `heavy` four in three thousand did, of the others none in 600."""
+    torch.manual_seed(0)
+
+
 def moments(samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     wide = samples.double()
     return wide.mean(0), wide.pow(2).mean(0)
