@@ -23,8 +23,9 @@ from cuda_l1.evaluator.prefetch import Prefetch
 from cuda_l1.scoring import FIRST_PAIRS, pairs_needed, target_half_width
 from cuda_l1.types import CallProfile, Candidate, Clock, Finding, Outcome, Timing
 
-PATIENCE = 3.0
-"""The first pairs may take this many times the protocol's budget together; beyond it two are enough."""
+PATIENCE, LEAST_PAIRS = 3.0, 3
+"""The first pairs may take this many times the protocol's budget together; beyond it these are enough. Two are not:
+what a factor of 30 is known by would then be an interval that holds 1."""
 DOUBTFUL_PAIRS, SUSPICIOUS_PAIRS = 3, 5
 """So many pairs decide where fewer leave a doubt, or a suspicion."""
 SLOW_PREPARE_S = 2.0
@@ -65,7 +66,7 @@ class Timer:
         self._unseeded: str | None = None
         self._observed: list[Finding] = []
         self._idle: Finding | None = None
-        self._stolen: list[Finding] = []
+        self._stolen: Finding | None = None
 
     # ── pairs ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -107,7 +108,7 @@ class Timer:
         interval rests on their spread, unless all of them would take several times the budget."""
         done, first = len(self.pairs), self._protocol.first_pairs
         if done < first:
-            return done >= 2 and first * spent_s / done > PATIENCE * self._protocol.budget_s
+            return done >= LEAST_PAIRS and first * spent_s / done > PATIENCE * self._protocol.budget_s
         return spent_s + spent_s / done > self._protocol.budget_s
 
     def _prefetch(self, candidate: Candidate, pairs: int) -> None:
@@ -143,7 +144,7 @@ class Timer:
                 side.runner.guest.stop()
             threads = sides[0].runner.guest.threads()
             self._time(sides)
-            self._stolen += filter(None, [stolen(sides[0].runner.guest.stolen_s())])
+            self._stolen = self._stolen or stolen(sides[0].runner.guest.stolen_s())
             self._call_witness(sides)
             self._verify(sides[0])
             if not self.pairs:
@@ -285,7 +286,7 @@ class Timer:
     def findings(self) -> list[Finding]:
         """What the timed runs themselves show."""
         prepared = self.pairs[0].sides[0].prepared
-        found = [*self._observed, *([self._idle] if self._idle else []), *self._stolen[:1]]
+        found = [*self._observed, *filter(None, (self._idle, self._stolen))]
         if prepared["reused"]:
             found.append(
                 Finding(
