@@ -61,6 +61,8 @@ class Facts:
     torch: str
     cuda: str | None
     python: str
+    threads: int
+    """How many it has once all is imported; with more than one it forks nothing."""
 
 
 class Template:
@@ -72,7 +74,7 @@ class Template:
         self._process, self._channel, self._output, self._base = process, channel, output, base
         self._settings = settings
         self._guests: list[Guest] = []
-        self.facts = Facts("", None, "")
+        self.facts = Facts("", None, "", 1)
 
     @classmethod
     def start(
@@ -121,7 +123,7 @@ class Template:
             if isinstance(error, ChannelClosed | TimeoutError):
                 raise InfrastructureError(f"the fork template did not start: {reason}") from error
             raise
-        template.facts = Facts(ready["torch"], ready["cuda"], ready["python"])
+        template.facts = Facts(ready["torch"], ready["cuda"], ready["python"], ready["threads"])
         return template
 
     @property

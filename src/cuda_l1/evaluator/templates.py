@@ -22,14 +22,7 @@ from cuda_l1.evaluator.processes import STARTUP_S, Template
 # that holds the compiler's modules calls a small module about 13 us slower on a CPU.
 _COMPILER_MARKS = re.compile(r"torch\.compile\b|torch\._(dynamo|inductor)|\bimport _(dynamo|inductor)|\baoti_")
 COMPILER_MODULES = ("torch._dynamo", "torch._inductor.codecache", "torch._inductor.async_compile")
-# Importing `compile_fx` starts the CUDA driver where torch has one, whose thread no fork may inherit. Elsewhere these
-# are most of what the first call of a compiled module takes where its code is in the cache; the last is the hash of
-# torch's sources that stands in each key.
-REST_OF_INDUCTOR = (
-    "torch._inductor.compile_fx",
-    "torch._inductor.codegen.common:init_backend_registration",
-    "torch._inductor.codecache:torch_key",
-)
+ALL_OF_INDUCTOR = {"cpu": "guest.inductor:for_cpu", "cuda": "guest.inductor:for_gpu"}
 VECTOR_PROBE = "guest.vectors:find_out"
 PROBE_S = 300.0
 
@@ -81,8 +74,16 @@ class Templates:
         if not self.uses_compiler(source):
             return self.plain
         if self._compiler is None:
-            self._compiler = self._start_on_cpu() if self._device == "cpu" else self._start(COMPILER_MODULES)
+            self._compiler = self._start_on_cpu() if self._device == "cpu" else self._start_on_gpu()
         return self._compiler
+
+    def _start_on_gpu(self) -> Template:
+        """The compiler's template; where a torch starts the driver all the same, with the modules that never do."""
+        template = self._start((*COMPILER_MODULES, ALL_OF_INDUCTOR["cuda"]))
+        if template.facts.threads == 1:
+            return template
+        template.close()
+        return self._start(COMPILER_MODULES)
 
     def _start_on_cpu(self) -> Template:
         """The compiler's template, which knows the vector instructions. What was compiled to find them out is kept as a
@@ -91,8 +92,7 @@ class Templates:
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".new-", dir=kept.parent, ignore_cleanup_errors=True) as fresh:
             folder = kept if kept.is_dir() else Path(fresh) / "probes"
-            rest = REST_OF_INDUCTOR if self.plain.facts.cuda is None else ()
-            preload = (*COMPILER_MODULES, *rest, VECTOR_PROBE)
+            preload = (*COMPILER_MODULES, ALL_OF_INDUCTOR["cpu"], VECTOR_PROBE)
             template = self._start(preload, TORCHINDUCTOR_CACHE_DIR=os.fspath(folder))
             if folder != kept:
                 with contextlib.suppress(OSError):  # nothing was compiled, or another evaluator was first

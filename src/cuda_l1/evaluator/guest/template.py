@@ -60,19 +60,22 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # a collection in a child would otherwise copy every page that holds an object
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers report by themselves; nothing is left to reap
-    channel.send(
-        {"event": "ready", "torch": torch.__version__, "cuda": torch.version.cuda, "python": sys.version.split()[0]}
-    )
+    facts = {"torch": torch.__version__, "cuda": torch.version.cuda, "python": sys.version.split()[0]}
+    channel.send({"event": "ready", "threads": _threads(), **facts})
     while True:
         try:
             order, fds = channel.receive(max_fds=MAX_FDS)
         except ChannelClosed:
             os._exit(0)
-        threads = len(os.listdir("/proc/self/task"))
+        threads = _threads()
         if threads != 1:
             channel.send({"event": "fault", "reason": f"the fork template has {threads} threads; it must have one"})
             os._exit(1)
         _spawn(order, fds, roles)
+
+
+def _threads() -> int:
+    return len(os.listdir("/proc/self/task"))
 
 
 def _preload(module: str, function: str | None = None) -> None:
