@@ -44,13 +44,17 @@ def test_inductor_is_imported_whole_without_a_thread_or_a_question_left() -> Non
         "        assert not function or callable(getattr(sys.modules[module], function)), part\n"
         "print(len(os.listdir('/proc/self/task')))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert (done.stdout.strip(), done.returncode) == ("1", 0), done.stderr
 
 
 @pytest.mark.gpu
 def test_inductor_as_a_whole_starts_no_driver() -> None:
-    template = Template.start(dict(os.environ), device="cuda", preload=(*COMPILER_MODULES, ALL_OF_INDUCTOR["cuda"]))
+    template = Template.start(
+        {**os.environ, "OMP_NUM_THREADS": "1"}, device="cuda", preload=(*COMPILER_MODULES, ALL_OF_INDUCTOR["cuda"])
+    )
     try:
         assert template.facts.threads == 1
     finally:
