@@ -39,6 +39,8 @@ from throughput_batch import KINDS, Entry, batch
 OURS, THEIRS = "cuda-l1", "KernelBench"
 SECONDS_EACH = {"none": 12.0, "triton": 15.0, "inline": 60.0}
 """A batch is not begun with less time than this for each candidate left."""
+STAGES = ("build", "wait", "judge", "load", "check", "prepare", "samples", "time", "total")
+"""Of a verdict of ours; `prepare` and `samples` are parts of `time`, `wait` is for the device."""
 COLUMNS = (
     *("system", "kind", "protocol", "candidates", "tasks", "accepted", "wall_s", "per_minute"),
     *("build_s", "build_wall_s", "error_median", "error_p95", "half_width_median", "evaluators", "first_start_s"),
@@ -46,7 +48,8 @@ COLUMNS = (
 )
 CANDIDATE_COLUMNS = (
     *("system", "kind", "protocol", "name", "outcome", "speedup", "speedup_low", "speedup_high"),
-    *("build_s", "wait_s", "total_s", "finished_s", "detail"),
+    *(f"{stage}_s" for stage in STAGES),
+    *("finished_s", "detail"),
 )
 Found = dict[str, object]
 
@@ -134,7 +137,7 @@ def columns(entry: Entry, answer: Answer, finished_s: float) -> Found:
         "speedup": timing.speedup if timing else None,
         "speedup_low": timing.speedup_low if timing else None,
         "speedup_high": timing.speedup_high if timing else None,
-        **{f"{stage}_s": evaluation.stage_s.get(stage) for stage in ("build", "wait", "total")},
+        **{f"{stage}_s": evaluation.stage_s.get(stage) for stage in STAGES},
         "finished_s": finished_s,
         "detail": evaluation.detail,
     }
