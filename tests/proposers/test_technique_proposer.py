@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +16,7 @@ from cuda_l1.types import (
     Correctness,
     Environment,
     Evaluation,
+    Origin,
     Outcome,
     Pair,
     Record,
@@ -186,3 +188,35 @@ def test_the_first_candidate_waits_for_no_technique_behind_it(monkeypatch: pytes
     first, second = (proposer.propose(TASK, []) for _ in range(2))
     assert first is not None and first.origins[0].techniques == ("fuse_activation",)
     assert second is not None and second.origins[0].techniques == ("common_subexpressions",)
+
+
+CONVOLUTION = make_task("return self.conv(x).relu() * 2", "torch.randn(2, 3, 8, 8)", "self.conv = nn.Conv2d(3, 4, 3)")
+
+
+def baseline(task: Task, name: str, speedup: float, *, total_s: float = 1.0) -> Record:
+    """What a search knows of a baseline when it asks for candidates."""
+    made = Candidate(
+        task_sha=task.sha,
+        task_id=task.id,
+        source=f"# {name}",
+        language="pytorch",
+        origins=(Origin(proposer="baselines", techniques=(name,)),),
+    )
+    measured = evaluation(made, speedup).model_copy(update={"stage_s": {"total": total_s}})
+    return Record(run="r", sequence=0, candidate=made, evaluation=measured)
+
+
+@pytest.mark.parametrize(("speedup", "first"), [(1.3, "channels_last"), (0.9, "in_place")])
+def test_a_baseline_that_is_ahead_shows_what_to_try_first(speedup: float, first: str) -> None:
+    proposer = TechniqueProposer("cpu", techniques=["in_place", "channels_last"])
+    offered = proposer.propose(CONVOLUTION, [baseline(CONVOLUTION, "channels-last", speedup)])
+    assert offered is not None and offered.origins[0].techniques == (first,)
+
+
+def test_what_compiles_for_longer_than_is_left_is_not_offered() -> None:
+    history = [baseline(CONVOLUTION, "compile", 1.5, total_s=100.0)]
+    proposer = TechniqueProposer("cpu", techniques=["inductor", "in_place"])
+    begin = time.monotonic()
+    offered = proposer.propose(CONVOLUTION, history, until=begin + 50.0)
+    assert offered is not None and offered.origins[0].techniques == ("in_place",)
+    assert time.monotonic() - begin < 50.0

@@ -28,6 +28,19 @@ BASES = 3
 HARMFUL = 0.9
 """A technique that alone is slower than this is not added to a subset."""
 
+ALIKE = {
+    "compile": "inductor",
+    "compile-reduce-overhead": "inductor",
+    "compile-max-autotune": "inductor",
+    "channels-last": "channels_last",
+    "cuda-graph": "cuda_graph",
+    "tf32": "tf32",
+}
+"""Baseline -> the technique whose candidate is about as fast."""
+
+COMPILERS = frozenset({"inductor", "compile"})
+"""Techniques whose candidates take as long to judge as a baseline that compiles."""
+
 _UNKNOWN_SIZE = ("GuardOnDataDependentSymNode", "DynamicOutputShapeException", "DataDependentOutputException")
 
 log = logging.getLogger(__name__)
@@ -57,7 +70,8 @@ class TechniqueProposer:
     """First each technique alone, then the best subset so far extended by one technique at a time.
 
     Extending goes by measured speed-up: techniques that helped alone first, then those not measured with this subset.
-    It needs no memory of its own between processes: what `history` holds is not offered again.
+    A baseline that is ahead of all of them shows which technique to try next: the one that does what it does. It needs
+    no memory of its own between processes: what `history` holds is not offered again.
     """
 
     name = "techniques"
@@ -89,8 +103,11 @@ class TechniqueProposer:
         """
         known = self._known.setdefault(task.sha, _Known())
         seen = known.offered | {record.candidate.id for record in history}
-        for subset in self._subsets(task, known, self._scores(history), until):
+        compiling_s = _compiling_s(history)
+        for subset in self._subsets(task, known, history, until):
             if subset in known.tried:
+                continue
+            if subset & COMPILERS and time.monotonic() + compiling_s > until:
                 continue
             if time.monotonic() > until:
                 return None
@@ -124,8 +141,10 @@ class TechniqueProposer:
         self.failures.append(line)
         log.info("%s: could not be built: %s", task.name, line)
 
-    def _subsets(self, task: Task, known: _Known, scores: dict[Subset, float], until: float) -> Iterator[Subset]:
+    def _subsets(self, task: Task, known: _Known, history: Sequence[Record], until: float) -> Iterator[Subset]:
         """Subsets worth trying now, best guess first; lazily, since building one is not free."""
+        scores = self._scores(history)
+        yield from self._like_baselines(history, max(scores.values(), default=1.0))
         yield from (frozenset({name}) for name in self._singles(task, known, until))
         rewrites = frozenset(name for name in known.singles if load(name).stage < FUSION)
         if rewrites:
@@ -135,6 +154,19 @@ class TechniqueProposer:
                 if known.combinations >= MOST_COMBINATIONS:
                     return
                 yield base | {technique.name}
+
+    def _like_baselines(self, history: Sequence[Record], best: float) -> Iterator[Subset]:
+        """What does the same as the baselines that are ahead of every candidate so far, the fastest first."""
+        ahead: dict[str, float] = {}
+        for record in history:
+            value = scoring.speedup(record.evaluation, self.clock)
+            name = ALIKE.get(record.candidate.label) if record.candidate.is_baseline else None
+            if name is None or value is None or not scoring.counts(record.evaluation, self.precision):
+                continue
+            if value > best:
+                ahead[name] = max(value, ahead.get(name, 0.0))
+        names = {technique.name for technique in self.techniques}
+        yield from (frozenset({name}) for name in sorted(ahead, key=lambda name: -ahead[name]) if name in names)
 
     def _singles(self, task: Task, known: _Known, until: float) -> Iterator[str]:
         """Those that are known, then the others: whether Inductor applies is seen from its code, seconds later."""
@@ -171,6 +203,12 @@ class TechniqueProposer:
                     subset = frozenset(origin.techniques)
                     scores[subset] = max(value, scores.get(subset, 0.0))
         return scores
+
+
+def _compiling_s(history: Sequence[Record]) -> float:
+    """Seconds that a verdict on what torch.compile makes of this task took; 0 where there was none."""
+    compiled = [r.evaluation for r in history if r.candidate.is_baseline and r.candidate.label == "compile"]
+    return max((evaluation.stage_s.get("total", 0.0) for evaluation in compiled), default=0.0)
 
 
 def _why(error: Exception) -> str:
