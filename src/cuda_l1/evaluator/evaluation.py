@@ -74,9 +74,10 @@ class Verdict(Stages):
         # A compiler disturbs what is timed on the cores beside it, and hardly what is timed on a GPU.
         with self._lease(shared=True) if on_cpu else nullcontext(), self._stage("build"):
             self.log = self.bench.build(self.candidate, limits)
-        with self._lease(shared=True):
+        with self._lease(shared=True) as lease:
             runner = self._load_and_check(limits)
-            self.bench.warm_up(1 + on_cpu)  # the first pair's runners: what starts them need not hold the device
+            # The first pair's: what starts them need not hold the device. Who has to wait for it ends the checked one.
+            self.bench.warm_up(2 if on_cpu or lease.began_in_company else 1)
         checked = [runner] if runner is not None else []
 
         def end_checked(text: str) -> None:

@@ -49,7 +49,8 @@ class DeviceLease:
         self._held = ExitStack()
         self.waited_s = 0.0
         """Seconds until the lease was there, the last time that it was taken."""
-        self._began_in_company = False
+        self.began_in_company = False
+        """Whether others held the device when it was taken."""
 
     def __enter__(self) -> Self:
         """Take the lease; waiting can be interrupted. Raises `InfrastructureError` when a file cannot be made."""
@@ -58,8 +59,8 @@ class DeviceLease:
             turns = [_opened(path, passed) for path in self._turnstiles]
             fds = [_opened(path, held) for path in self.paths]
             self._wait([(turn, fcntl.LOCK_EX) for turn in turns], fds)
-            self._began_in_company = not all(_try(fd, fcntl.LOCK_EX) for fd in fds)
-            if self._shared or self._began_in_company:
+            self.began_in_company = not all(_try(fd, fcntl.LOCK_EX) for fd in fds)
+            if self._shared or self.began_in_company:
                 how = fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX
                 self._wait([(fd, how) for fd in fds], fds)
             self._held = held.pop_all()
@@ -82,7 +83,7 @@ class DeviceLease:
     def has_company(self) -> bool:
         """Whether others held the device when this lease began, or hold it or wait for it now. To be asked at the end:
         the lease may be lost by it."""
-        if not self._shared or self._began_in_company:
+        if not self._shared or self.began_in_company:
             return self._shared
         with ExitStack() as stack:
             turns = [_opened(path, stack) for path in self._turnstiles]

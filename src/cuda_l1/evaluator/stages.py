@@ -122,7 +122,7 @@ class Stages(ABC):
         with self.lease(on_wait=on_wait or self.progress, shared=shared) as lease:
             self.stage_s["wait"] = self.stage_s.get("wait", 0.0) + lease.waited_s
             try:
-                yield
+                yield lease
             except Failure as failure:
                 if failure.outcome is Outcome.TIMED_OUT and lease.has_company():
                     failure.contested = True
