@@ -37,6 +37,20 @@ LARGE = [
     ("F.batch_norm(x, None, None, training=True).relu() + y", "torch.randn(64, 64, 32, 32), torch.randn(32)"),
 ]  # fmt: skip
 
+OVER_TIME = """
+state, top, states = torch.zeros_like(x[:, 0]), x[:, 0], []
+for step in range(x.shape[1]):
+    state = torch.sigmoid(y) * state + x[:, step]
+    top = torch.maximum(top, state)
+    states.append(top - 0.5 * state)
+return torch.stack(states, dim=1), state"""
+RECURRENCES = [
+    (OVER_TIME, "torch.randn(8, 70, 512), torch.randn(512)"),
+    (OVER_TIME, "torch.randn(64, 70, 4096), torch.randn(4096)"),
+    (OVER_TIME, "torch.randn(8, 70, 500).bfloat16(), torch.randn(500).bfloat16()"),
+]
+"""Steps that a kernel takes in a loop."""
+
 
 def _module(source: str, folder: Path) -> ModuleType:
     """Triton reads the text of its kernels from a file."""
@@ -67,9 +81,11 @@ def _error(value: torch.Tensor, truth: torch.Tensor) -> float:
     return float(((found - right).abs() / scale).max())
 
 
-@pytest.mark.parametrize(("body", "inputs"), CHAINS + ROWS + MOVES + LARGE)
+@pytest.mark.parametrize(("body", "inputs"), CHAINS + ROWS + MOVES + LARGE + RECURRENCES)
 def test_matches_float64(body: str, inputs: str, tmp_path: Path) -> None:
     module, model, model_new = _pair(body, inputs, tmp_path)
+    if body == OVER_TIME:
+        assert "for turn in range(" in Path(str(module.__file__)).read_text()
     torch.manual_seed(1)
     given = [value.cuda() for value in module.get_inputs()]
     with torch.no_grad():
