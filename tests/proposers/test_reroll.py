@@ -49,6 +49,16 @@ OTHERS = {
     return state * 2 + x[:, 0]""",
         "torch.randn(3, 100, 40), torch.randn(40)",
     ),
+    "two results, one after the other": (
+        """
+    state, top, states = torch.zeros_like(x[:, 0]), x[:, 0], []
+    for step in range(x.shape[1]):
+        state = torch.sigmoid(y) * state + x[:, step]
+        top = torch.maximum(top, state)
+        states.append(top - 0.5 * state)
+    return torch.stack(states, dim=1), state""",
+        "torch.randn(3, 70, 40), torch.randn(40)",
+    ),
     "a state and its running maximum": (
         """
     state, top, states = x[:, 0], x[:, 0], []

@@ -61,21 +61,21 @@ def rerolled(lines: Sequence[str]) -> list[str]:
 
     `lines` define each name once, `name = expression`, or store; no store may touch what a load reads.
     """
-    if len(lines) > MOST_LINES:
-        return list(lines)
-    parsed = _parsed(lines)
-    found = _repetition(parsed) if parsed else None
-    if not parsed or not found:
-        return list(lines)
-    return _Loop(parsed, *found).printed() or list(lines)
+    statements = _parsed(lines) if len(lines) <= MOST_LINES else []
+    for order in (_stores_early, _step_by_step) if statements else ():
+        ordered = order(statements)
+        found = _repetition(ordered)
+        printed = _Loop(ordered, *found).printed() if found else []
+        if printed:
+            return printed
+    return list(lines)
 
 
 def _parsed(lines: Sequence[str]) -> list[_Line]:
-    """Statements without aliases, each store behind what it stores; empty where a line is none of these."""
+    """Statements without aliases; empty where a line is none."""
     same: dict[str, str] = {}
-    defined: dict[str, int] = {}
-    kept: list[_Line] = []
-    stores: list[tuple[int, _Line]] = []
+    defined: set[str] = set()
+    found: list[_Line] = []
     for line in lines:
         match = _DEFINITION.fullmatch(line)
         if match is None and not line.startswith(_STORE):
@@ -84,21 +84,59 @@ def _parsed(lines: Sequence[str]) -> list[_Line]:
         if match and _NAME.fullmatch(text):
             same[match[1]] = text
             continue
-        statement = _statement(match[1] if match else None, text)
-        if any(name not in defined for name in statement.reads):
+        found.append(_statement(match[1] if match else None, text))
+        if not defined.issuperset(found[-1].reads):
             return []
-        if statement.defines:
-            defined[statement.defines] = len(kept)
-            kept.append(statement)
-        else:
-            stores.append((max((defined[name] for name in statement.reads), default=-1), statement))
-    behind: dict[int, list[_Line]] = {}
-    for place, store in stores:
-        behind.setdefault(place, []).append(store)
-    ordered = list(behind.get(-1, ()))
-    for index, statement in enumerate(kept):
-        ordered += [statement, *behind.get(index, ())]
-    return ordered
+        defined |= {match[1]} if match else set()
+    return found
+
+
+def _stores_early(statements: Sequence[_Line]) -> list[_Line]:
+    """In their order, save that each store follows what it stores."""
+    order: list[_Line] = []
+    behind: dict[str | None, list[_Line]] = {}
+    places = _places(statements)
+    for store in statements:
+        if store.defines is None:
+            behind.setdefault(max(store.reads, key=places.__getitem__, default=None), []).append(store)
+    order += behind.get(None, ())
+    for statement in statements:
+        if statement.defines is not None:
+            order += [statement, *behind.get(statement.defines, ())]
+    return order
+
+
+def _step_by_step(statements: Sequence[_Line]) -> list[_Line]:
+    """What depends on an earlier statement of its own form, and stores, by how long a chain leads to them; all else
+    directly before its first reader. A kernel is printed result by result: of two that a recurrence gives, the steps of
+    the one would stand behind all steps of the other."""
+    by_name = {statement.defines: statement for statement in statements if statement.defines}
+    length: dict[str | None, int] = {}
+    forms: dict[str, frozenset[str]] = {}
+    roots: list[tuple[int, str, int]] = []
+    for index, statement in enumerate(statements):
+        above = frozenset[str]().union(*(forms[name] | {by_name[name].form} for name in statement.reads))
+        steps = 1 + max((length[name] for name in statement.reads), default=0)
+        if statement.defines is not None:
+            forms[statement.defines], length[statement.defines] = above, steps
+        if statement.defines is None or statement.form in above:
+            roots.append((steps, statement.form, index))
+    order: dict[int, _Line] = {}
+    for _, _, index in sorted(roots):
+        pending = [statements[index]]
+        while pending:
+            missing = [by_name[name] for name in pending[-1].reads if id(by_name[name]) not in order]
+            if missing:
+                pending.append(missing[0])
+            else:
+                last = pending.pop()
+                order.setdefault(id(last), last)
+    return list(order.values())
+
+
+def _places(statements: Sequence[_Line]) -> dict[str, int]:
+    """Where each name is defined."""
+    return {statement.defines: index for index, statement in enumerate(statements) if statement.defines}
 
 
 def _statement(defines: str | None, text: str) -> _Line:
@@ -135,7 +173,7 @@ class _Loop:
 
     def __init__(self, lines: Sequence[_Line], start: int, period: int, times: int) -> None:
         self.lines, self.start, self.period = lines, start, period
-        self.places = {line.defines: index for index, line in enumerate(lines) if line.defines}
+        self.places = _places(lines)
         self.first, self.last = self._even(times)
         self.operands = [self._operands(position) for position in range(period)]
 
