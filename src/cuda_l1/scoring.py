@@ -99,7 +99,7 @@ def is_confined(place: Environment) -> bool:
 def counts(evaluation: Evaluation, precision: str = "default") -> bool:
     """Whether a result may win or be exported: accepted by a protocol of ours, confined, unsuspected, exact enough.
 
-    `precision` findings follow `--precision`; `unstable` counts with its slower figure.
+    `precision` findings follow `--precision`; `unstable` counts with its middle figure.
     """
     if not evaluation.accepted or evaluation.correctness is None or evaluation.precision_class is None:
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -167,17 +168,21 @@ class Verdict(Stages):
             raise Failure(Outcome.REJECTED, f"{rejected.check}: {rejected.evidence}")
 
     def _measure_again(self, timer: Timer) -> None:
-        """A screen that would become the task's best by more than 10 % is measured again at once."""
+        """A screen that would become the task's best by more than 10 % is measured again at once; where the second pair
+        says another thing, a third is timed and the middle one stands."""
         clock = timer.clocks[0]
-        first = timer.pairs[0].log_ratio(clock, 1)
-        if self.best_so_far is None or math.exp(first) <= self.best_so_far * (1 + UNSTABLE):
+        pairs = timer.pairs[:1]
+        ratios = [pairs[0].log_ratio(clock, 1)]
+        if self.best_so_far is None or math.exp(ratios[0]) <= self.best_so_far * (1 + UNSTABLE):
             return
-        second = timer.add_pair(self.candidate).log_ratio(clock, 1)
-        if abs(first - second) > UNSTABLE:
-            slower = min(first, second)
-            timer.pairs = [p for p in timer.pairs if p.log_ratio(clock, 1) == slower]
-            text = f"two pairs gave {math.exp(first):.2f}x and {math.exp(second):.2f}x; the slower stands"
-            self.findings.append(Finding(check="unstable", severity="suspect", evidence=text))
+        for _ in range(2):
+            pairs.append(timer.add_pair(self.candidate))
+            ratios.append(pairs[-1].log_ratio(clock, 1))
+            if abs(ratios[0] - ratios[1]) <= UNSTABLE:
+                return
+        timer.pairs = [pairs[ratios.index(statistics.median(ratios))]]
+        text = f"three pairs gave {', '.join(f'{math.exp(ratio):.2f}x' for ratio in ratios)}; the middle one stands"
+        self.findings.append(Finding(check="unstable", severity="suspect", evidence=text))
 
     def _is_looked_into(self, timer: Timer) -> bool:
         """Whether somebody asked what the kernels of so fast a candidate do."""
