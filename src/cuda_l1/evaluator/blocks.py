@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,10 @@ MATTERS_BELOW_US = 250.0
 _COPY_BYTES_PER_US = 2000.0
 _OVERHEAD_US = 400.0
 _LONG_CALL_US = 20_000.0
+_CURRENT_STREAM = re.compile(
+    r"(?:_cuda_)?getCurrent(?:Raw|CUDA)Stream|get_raw_stream|current_stream|default_stream|CUDAStream\.h|cudaStream_t|\.cuda_stream\b"
+    r"|\bstream\d*\b(?!\s*\()"
+)
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,6 @@ def _profile(told: dict[str, Any] | None) -> CallProfile | None:
 
 
 def speaks_of_streams(source: str) -> bool:
-    """Whether a text makes streams of its own; asking for the current one, as every launcher does, is none."""
-    for question in ("getCurrentRawStream", "get_raw_stream", "current_stream", "default_stream"):
-        source = source.replace(question, "")
-    return "tream" in source
+    """Whether a text makes streams of its own or switches to one. Asking for the current one, and a variable that holds
+    it, which every launcher has, is neither; what hides behind other names a final's profile shows."""
+    return "tream" in _CURRENT_STREAM.sub("", source)
