@@ -27,8 +27,8 @@ _COPY_BYTES_PER_US = 2000.0
 _OVERHEAD_US = 400.0
 _LONG_CALL_US = 20_000.0
 _CURRENT_STREAM = re.compile(
-    r"(?:_cuda_)?getCurrent(?:Raw|CUDA)Stream|get_raw_stream|current_stream|default_stream|CUDAStream\.h|cudaStream_t|\.cuda_stream\b"
-    r"|\bstream\d*\b(?!\s*\()"
+    r"(?:_cuda_)?getCurrent(?:Raw|CUDA)Stream|get_raw_stream|current_stream|default_stream"
+    r"|CUDAStream\.h|cudaStream_t|\.cuda_stream\b|\bstream\d*\b(?!\s*\()"
 )
 
 
