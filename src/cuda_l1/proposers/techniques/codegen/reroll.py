@@ -19,6 +19,8 @@ LEAST_TURNS = 3
 """Fewer turns than this are not worth a loop."""
 MOST_LINES = 20_000
 LONGEST_GROUP = 96
+MOST_FORMS = 200
+"""Lines of so many kinds repeat nothing that is worth the search."""
 
 TURN = "for turn in range(0, "
 """How the line begins that opens a loop."""
@@ -61,7 +63,9 @@ def rerolled(lines: Sequence[str]) -> list[str]:
 
     `lines` define each name once, `name = expression`, or store; no store may touch what a load reads.
     """
-    statements = _parsed(lines) if len(lines) <= MOST_LINES else []
+    statements = _parsed(lines) if TOGETHER * LEAST_TURNS <= len(lines) <= MOST_LINES else []
+    if len({statement.form for statement in statements}) > MOST_FORMS:
+        return list(lines)
     for order in (_stores_early, _step_by_step) if statements else ():
         ordered = order(statements)
         found = _repetition(ordered)
