@@ -41,6 +41,9 @@ ALIKE = {
 COMPILERS = frozenset({"inductor", "compile"})
 """Techniques whose candidates take as long to judge as a baseline that compiles."""
 
+LATE_S = 10.0
+"""What compiles may end so much later than a search would like; it may take 15 s beyond its budget."""
+
 _UNKNOWN_SIZE = ("GuardOnDataDependentSymNode", "DynamicOutputShapeException", "DataDependentOutputException")
 
 log = logging.getLogger(__name__)
@@ -107,7 +110,7 @@ class TechniqueProposer:
         for subset in self._subsets(task, known, history, until):
             if subset in known.tried:
                 continue
-            if subset & COMPILERS and time.monotonic() + compiling_s > until:
+            if subset & COMPILERS and time.monotonic() + compiling_s > until + LATE_S:
                 continue
             if time.monotonic() > until:
                 return None
