@@ -33,7 +33,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt tools/make_venv.sh
 
 $(VENV)/.ready-dev: $(VENV)/.ready
 	@echo "installing what tests and checks need"
-	@$(PIP) install --quiet -e '.[dev]'
+	@$(PIP) install --quiet --no-compile -e '.[dev]'  # most of transformers is imported by nobody
 	@test -x $(BIN)/ruff || $(PIP) install --quiet --ignore-installed --no-deps ruff  # one outside has no script in here
 	@touch $@
 
@@ -53,7 +53,7 @@ attacks: $(VENV)/.ready-dev
 static: $(VENV)/.ready-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/python -m mypy
+	@MYPY_NUM_WORKERS=auto $(BIN)/python -m mypy
 
 check: static
 	@$(BESIDE) -m "not e2e and not alone and not gpu and not slow"

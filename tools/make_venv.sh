@@ -32,7 +32,7 @@ PYTHON
 )
 
 pip() {
-    "$venv/bin/python" -m pip --disable-pip-version-check install --quiet "$@"
+    "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --no-compile "$@"
 }
 
 if [ -n "$found" ]; then
@@ -48,3 +48,5 @@ else
 fi
 echo "installing cuda-l1"
 pip -e .
+# On all cores; pip compiles on one. A file that does not compile, or a machine without semaphores, is no reason to fail.
+"$venv/bin/python" -m compileall -qq -j 0 "$venv/lib" || :
