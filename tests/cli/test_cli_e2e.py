@@ -18,6 +18,7 @@ from cuda_l1.export.header import split_header
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 COMMAND = [sys.executable, "-m", "cuda_l1.cli"]
+EAGER_ONLY = [sys.executable, str(Path(__file__).with_name("eager_only.py"))]
 OPTIMIZE = [
     "optimize",
     "ref.py",
@@ -52,6 +53,9 @@ def get_init_inputs():
     return [768]
 """
 
+SMALL = REFERENCE.replace("768", "128")
+"""For whoever asks nothing of its time."""
+
 USE = """
 import torch
 from ref_optimized import Model, ModelNew, get_inputs
@@ -69,7 +73,7 @@ assert fast.report["fallbacks"] == {"shape": 1}, fast.report
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "ref.py").write_text(REFERENCE)
+    (tmp_path / "ref.py").write_text(SMALL)
     return tmp_path
 
 
@@ -77,14 +81,14 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "CUDA_L1_ARCHIVE": str(folder / "a.sqlite"), "CUDA_VISIBLE_DEVICES": ""}
 
 
-def cuda_l1(folder: Path, *words: str) -> tuple[int, list[dict[str, Any]], str]:
-    done = subprocess.run([*COMMAND, *words], cwd=folder, env=environment(folder), capture_output=True, text=True)
+def cuda_l1(folder: Path, *words: str, command: list[str] = COMMAND) -> tuple[int, list[dict[str, Any]], str]:
+    done = subprocess.run([*command, *words], cwd=folder, env=environment(folder), capture_output=True, text=True)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
 def test_what_lies_beside_a_file_is_there_behind_the_wall(folder: Path) -> None:
     (folder / "beside.py").write_text("import torch\n\n\ndef product(a, x):\n    return torch.diag(a) @ x\n")
-    text = REFERENCE.replace("torch.diag(self.scale) @ x", "product(self.scale, x)")
+    text = SMALL.replace("torch.diag(self.scale) @ x", "product(self.scale, x)")
     (folder / "ref.py").write_text("from beside import product\n" + text)
     code, told, error = cuda_l1(folder, "tasks", "audit", "ref.py", "--device", "cpu", "--json")
     assert code == 0 and told[-1]["kind"] == "summary", error
@@ -95,7 +99,7 @@ def test_what_lies_beside_a_candidate_is_part_of_it(folder: Path) -> None:
     theirs = folder / "theirs"
     theirs.mkdir()
     (theirs / "rows.py").write_text("def scaled(a, x):\n    return a[:, None] * x\n")
-    text = REFERENCE.partition("def get_inputs")[0].replace("class Model", "class ModelNew")
+    text = SMALL.partition("def get_inputs")[0].replace("class Model", "class ModelNew")
     text = "from rows import scaled\n" + text.replace("torch.diag(self.scale) @ x", "scaled(self.scale, x)")
     (theirs / "candidate.py").write_text(text)
     evaluate = ["evaluate", "ref.py", "theirs/candidate.py", "--device", "cpu", "--protocol", "screen", "--json"]
@@ -107,8 +111,8 @@ def test_what_lies_beside_a_candidate_is_part_of_it(folder: Path) -> None:
     use = "import torch\nfrom out import ModelNew\nassert ModelNew(3)(torch.ones(3, 2)).shape == (3, 2)\n"
     assert subprocess.run([sys.executable, "-c", use], cwd=folder / "alone").returncode == 0
     (theirs / "rows.py").write_text("def scaled(a, x):\n    return a[:, None] + x\n")
-    _, other, error = cuda_l1(folder, *evaluate)
-    assert other[0]["outcome"] == "WRONG_VALUES", error
+    code, other, error = cuda_l1(folder, *evaluate)
+    assert code == 1 and other[0]["outcome"] == "WRONG_VALUES", error
     assert other[0]["candidate_id"] != told[0]["candidate_id"]
 
 
@@ -122,20 +126,23 @@ class Interrupted:
         self.after_ctrl_c = records(folder)
         _, self.told_killed = self._ended_by(signal.SIGKILL, self.after_ctrl_c)
         self.before = records(folder)
-        self.code, self.lines, self.told_last = cuda_l1(folder, *OPTIMIZE)
+        self.code, self.lines, self.told_last = self._to_its_end()
 
     def found(self) -> list[dict[str, Any]]:
         """What a run says that found something. On a machine that others work on one measurement may be spoilt."""
         for _ in range(3):
             if self.code == 0:
                 return self.lines
-            self.code, self.lines, self.told_last = cuda_l1(self.folder, *OPTIMIZE)
+            self.code, self.lines, self.told_last = self._to_its_end()
         raise AssertionError(self.told_last)
+
+    def _to_its_end(self) -> tuple[int, list[dict[str, Any]], str]:
+        return cuda_l1(self.folder, *OPTIMIZE, command=EAGER_ONLY)
 
     def _ended_by(self, how: signal.Signals, known: set[str]) -> tuple[int, str]:
         """Exit code and stderr of the command, interrupted when it has one verdict more."""
         process = subprocess.Popen(
-            [*COMMAND, *OPTIMIZE],
+            [*EAGER_ONLY, *OPTIMIZE],
             cwd=self.folder,
             env=environment(self.folder),
             stdout=subprocess.PIPE,
@@ -199,37 +206,39 @@ def records(folder: Path) -> set[str]:
         return {record.id for record in archive.records()}
 
 
-@pytest.mark.parametrize(
-    ("head", "outcome"),
-    [
-        ("class ModelNew(", "BUILD_FAILED"),
-        ("x = 1\n", "BUILD_FAILED"),
-        (
-            f"{REFERENCE}\nclass ModelNew(Model):\n    def __init__(self):\n        super().__init__(1)\n",
-            "BUILD_FAILED",
-        ),
-        (f"{REFERENCE}\nclass ModelNew(Model):\n    def forward(self, x):\n        return x\n", "WRONG_VALUES"),
-        (
-            f"{REFERENCE}\nclass ModelNew(Model):\n    def forward(self, x):\n        raise ValueError('no')\n",
-            "CRASHED",
-        ),
-    ],
-    ids=["syntax", "no ModelNew", "constructor", "wrong", "raises"],
-)
-def test_a_bad_candidate_is_an_outcome_with_a_reason(folder: Path, head: str, outcome: str) -> None:
-    (folder / "candidate.py").write_text(head)
-    code, lines, told = cuda_l1(folder, "evaluate", "ref.py", "candidate.py", "--protocol", "screen", "--json")
+BAD = {
+    "syntax": ("class ModelNew(", "BUILD_FAILED"),
+    "no_class": ("x = 1\n", "BUILD_FAILED"),
+    "constructor": (
+        f"{SMALL}\nclass ModelNew(Model):\n    def __init__(self):\n        super().__init__(1)\n",
+        "BUILD_FAILED",
+    ),
+    "wrong": (f"{SMALL}\nclass ModelNew(Model):\n    def forward(self, x):\n        return x\n", "WRONG_VALUES"),
+    "raises": (
+        f"{SMALL}\nclass ModelNew(Model):\n    def forward(self, x):\n        raise ValueError('no')\n",
+        "CRASHED",
+    ),
+}
+
+
+def test_each_bad_candidate_is_an_outcome_with_a_reason(folder: Path) -> None:
+    for name, (text, _) in BAD.items():
+        (folder / f"{name}.py").write_text(text)
+    files = [f"{name}.py" for name in BAD]
+    code, (*found, _), told = cuda_l1(folder, "evaluate", "ref.py", *files, "--protocol", "screen", "--json")
     assert code == 1, told
-    assert lines[0]["outcome"] == outcome and lines[0]["detail"]
+    assert [line["path"] for line in found] == files
+    assert [line["outcome"] for line in found] == [outcome for _, outcome in BAD.values()]
+    assert all(line["detail"] for line in found)
     assert "Traceback" not in told
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (REFERENCE.replace("super().__init__()", "super().__init__(); raise RuntimeError('no luck')"), "no luck"),
-        (REFERENCE.replace("return [torch.randn(768, 768)]", "raise RuntimeError('no luck')"), "no luck"),
-        (REFERENCE.replace("torch.diag(self.scale) @ x", "x / 0 * 0"), "NaN|nan|finite"),
+        (SMALL.replace("super().__init__()", "super().__init__(); raise RuntimeError('no luck')"), "no luck"),
+        (SMALL.replace("return [torch.randn(128, 128)]", "raise RuntimeError('no luck')"), "no luck"),
+        (SMALL.replace("torch.diag(self.scale) @ x", "x / 0 * 0"), "NaN|nan|finite"),
     ],
     ids=["constructor", "get_inputs", "nan"],
 )

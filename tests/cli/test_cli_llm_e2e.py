@@ -14,6 +14,8 @@ from llm_server import Request, serving
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
+EAGER_ONLY = Path(__file__).with_name("eager_only.py")
+
 REFERENCE = """
 import torch
 import torch.nn as nn
@@ -78,7 +80,7 @@ def test_what_a_model_repairs_is_verified_and_wins(tmp_path: Path) -> None:
         }
         words = ("--budget", "2", "--final-budget", "4s", "--device", "cpu", "--proposer", "llm", "--model", "m")
         done = subprocess.run(
-            [sys.executable, "-m", "cuda_l1.cli", "optimize", "ref.py", *words, "--json"],
+            [sys.executable, EAGER_ONLY, "optimize", "ref.py", *words, "--json"],
             cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=500,
         )  # fmt: skip
     *records, summary = [json.loads(line) for line in done.stdout.splitlines()]
