@@ -67,6 +67,12 @@ def test_a_pass_is_stale_when_its_file_has_changed(
     assert "never passed" in reasons["same.py::new"]
 
 
-def test_the_tests_marked_gpu_are_found(ledger: ModuleType) -> None:
-    found = ledger.gpu_tests()
-    assert found and all((ROOT / name.partition("::")[0]).exists() for name in found)
+def test_the_tests_marked_gpu_are_found(ledger: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "tests" / "sub"
+    folder.mkdir(parents=True)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = gpu\n")
+    marked = "import pytest\n@pytest.mark.gpu\n@pytest.mark.parametrize('n', [1, 2])\ndef test_a(n): pass\n"
+    (folder / "test_gpu.py").write_text(marked + "def test_b(): pass\n")
+    (folder / "test_other.py").write_text("raise AssertionError('it has no such mark and is not imported')\n")
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    assert ledger.gpu_tests() == ["tests/sub/test_gpu.py::test_a[1]", "tests/sub/test_gpu.py::test_a[2]"]

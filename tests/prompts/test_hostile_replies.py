@@ -23,7 +23,7 @@ ENDLESS = {
     "blocks": f"{FENCE}\nx\n{FENCE}\n" * (MANY // 10),
     "fences": f"{FENCE}\n" * (MANY // 4),
     "blocks of no Python": f"{FENCE}python\nx = (\n{FENCE}\n" * (MANY // 20),
-    "a file of many megabytes": f"{FENCE}python\n" + "x = 1\n" * 2_000_000 + f"class ModelNew: pass\n{FENCE}",
+    "a file of many megabytes": f"{FENCE}python\n" + "x = 1\n" * 500_000 + f"class ModelNew: pass\n{FENCE}",
     "a block without an end": f"{FENCE}python\n" + "x = 1\n" * (MANY // 6),
     "branches": f"{FENCE}python\nif a: pass\n" + "elif a: pass\n" * (MANY // 13) + FENCE,
     "brackets": f"{FENCE}python\n" + "(" * MANY + f"\n{FENCE}",
