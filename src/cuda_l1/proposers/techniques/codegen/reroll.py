@@ -24,6 +24,8 @@ MOST_FORMS = 200
 
 TURN = "for turn in range(0, "
 """How the line begins that opens a loop."""
+HANDS_ON = "    k"
+"""How a line of a loop begins that hands a value to later turns."""
 
 _NAME = re.compile(r"\b[vtp]\d+\b")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
@@ -187,10 +189,13 @@ class _Loop:
         left = self._left(end)
         kept = {(position, back) for operands in self.operands for _, position, ago in operands
                 for back in range(1, ago + 1)} | set(left.values())  # fmt: skip
-        oldest = max((ago for _, ago in kept), default=0)
-        # A kept value has the shape of a whole tile once as many steps as there are kept values lie before it.
-        turns = (self.last + 1 - self.first - max(oldest, len(kept), 1)) // TOGETHER
-        if turns < LEAST_TURNS or oldest > TOGETHER:
+        ages: dict[int, int] = {}
+        for position, ago in kept:
+            ages[position] = max(ago, ages.get(position, 0))
+        # What a kept value's shape follows from is handed from line to line, and through each of them once at most: it
+        # has the shape that it keeps after as many steps as the lines' oldest values are old together.
+        turns = (self.last + 1 - self.first - max(sum(ages.values()), 1)) // TOGETHER
+        if turns < LEAST_TURNS or any(ago > TOGETHER for ago in ages.values()):
             return []
         entry = self.last + 1 - turns * TOGETHER
         begin = self.start + entry * self.period
@@ -223,12 +228,19 @@ class _Loop:
         """Whether names and numbers of a step continue those of the step before, as that continued its own."""
         for position in range(self.period):
             line, before = self._line(step, position), self._line(step - 1, position)
-            for name, earlier in zip(line.reads, before.reads, strict=True):
-                if name != earlier and self.places[name] - self.places[earlier] != self.period:
-                    return False
-            if step - 1 > first and line.beyond(before) != before.beyond(self._line(step - 2, position)):
+            moves = self._moves(line, before)
+            if not all(move in (0, self.period) for move in moves):
                 return False
+            if step - 1 > first:
+                oldest = self._line(step - 2, position)
+                if moves != self._moves(before, oldest) or line.beyond(before) != before.beyond(oldest):
+                    return False
         return True
+
+    def _moves(self, line: _Line, before: _Line) -> list[int]:
+        """How many lines further down each name is defined that a line reads, than that of the same line a step ago."""
+        return [self.places[name] - self.places[earlier]
+                for name, earlier in zip(line.reads, before.reads, strict=True)]  # fmt: skip
 
     def _operands(self, position: int) -> list[tuple[str, int, int]]:
         """Of each name that this line of a step reads: the name, where it is always the same; else the line that

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cuda_l1.proposers.techniques.codegen.axes import count
 from cuda_l1.proposers.techniques.codegen.ir import Unsupported, Value
 from cuda_l1.proposers.techniques.codegen.plan import Plan
-from cuda_l1.proposers.techniques.codegen.reroll import TURN, rerolled
+from cuda_l1.proposers.techniques.codegen.reroll import HANDS_ON, rerolled
 from cuda_l1.proposers.techniques.codegen.triton_expr import TYPES
 from cuda_l1.proposers.techniques.codegen.triton_nest import Scope, Tile, TilePrinter
 
@@ -92,7 +92,7 @@ def print_nest(plan: Plan, name: str) -> list[Launch]:
         return [launch for level in range(plan.depth + 1) for launch in _split_level(plan, tile, name, level)]
     printer = TilePrinter(plan, tile)
     body = _whole(printer) if tile.mode == "whole" else _blocks(printer)
-    if not plan.inner and any(line.startswith(TURN) for line in body):
+    if not plan.inner and any(line.startswith(HANDS_ON) for line in body):
         printer = TilePrinter(plan, SERIAL)
         body = _whole(printer)
     return [_kernel(printer, name, body, [], 1)]
