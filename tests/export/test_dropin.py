@@ -15,6 +15,7 @@ import torch
 
 from cuda_l1.errors import CandidateError, TaskError
 from cuda_l1.export.dropin import dropin_candidate, render_dropin
+from cuda_l1.export.guard import MappingSpec, Spec, ValueSpec
 from cuda_l1.export.probe import guard_for
 from cuda_l1.types import Candidate, Environment, Origin, Task
 
@@ -494,6 +495,22 @@ def test_nested_arguments_and_values_are_guarded(tmp_path: Path) -> None:
         new(xs, {"scale": options["scale"], "more": 1}, k)
     assert len(module.CALLS) == before
     assert new.report["fallbacks"] == {"arguments": 3, "strides": 1}
+
+
+@pytest.mark.parametrize(
+    ("spec", "like", "others"),
+    [
+        (MappingSpec(items={"b": ValueSpec(value=1), "a": ValueSpec(value=2)}), {"b": 1, "a": 2},
+         [{"a": 2, "b": 1}, {"b": 1}, {"b": 1, "a": 2, "c": 3}, {"b": 1, "a": 3}, [1, 2]]),
+        (MappingSpec(items={}), {}, [{"a": 1}, [], None]),
+        (ValueSpec(value=0.0), 0.0, [-0.0, 0, False]),
+        (ValueSpec(value=float("nan")), float("nan"), [0.0, float("inf")]),
+    ],
+)  # fmt: skip
+def test_what_is_no_tensor_is_guarded_by_value(spec: Spec, like: object, others: list[object]) -> None:
+    text = " and ".join(f"({condition})" for _, condition in spec.conditions("a0", "cpu"))
+    assert eval(text, {"a0": like})
+    assert not any(eval(text, {"a0": other}) for other in others)
 
 
 WITHOUT_ARGUMENTS = """

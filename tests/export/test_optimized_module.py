@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import io
 import pickle
+import sys
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +17,7 @@ from torch import nn
 
 from cuda_l1.export.dropin import render_dropin
 from cuda_l1.export.optimized import OptimizedModule
-from cuda_l1.export.probe import guard_for
+from cuda_l1.export.probe import guard_for, modes_of
 from cuda_l1.types import Candidate, Environment, Task
 
 PLACE = Environment(device="cpu", device_name="test", lane="0", rung="R0", torch=torch.__version__)
@@ -205,6 +208,59 @@ def test_a_mode_that_matters_to_the_live_module_is_guarded(fast: OptimizedModule
         copied = copy.deepcopy(module)
         copied.eval()
         assert ran_fast(copied, X, with_dropout.eval()(X))
+
+
+BASES = """
+import torch.nn as nn
+
+
+class Base(nn.Module):
+    def forward(self, x):
+        return x + 1 if self.training else x
+"""
+DERIVED = """
+import torch.nn as nn
+from some_bases import Base
+
+
+class Drop(nn.Dropout):
+    pass
+
+
+class Norm(nn.BatchNorm1d):
+    pass
+
+
+class Derived(Base):
+    pass
+
+
+class Still(nn.Linear):
+    pass
+"""
+
+
+def test_modules_whose_mode_matters_are_known_wherever_they_look_at_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, text in (("some_bases", BASES), ("some_modules", DERIVED)):
+        (tmp_path / f"{name}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    mine = importlib.import_module("some_modules")
+    base = mine.Base()
+    base.register_parameter("weight", nn.Parameter(torch.ones(3, 3)))
+    for module in (
+        mine.Drop(),
+        mine.Norm(3),
+        mine.Derived(),
+        nn.utils.parametrizations.orthogonal(base),
+        nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3)),
+        nn.utils.spectral_norm(nn.Linear(3, 3)),
+    ):
+        assert modes_of(nn.Sequential(module)), module
+    for module in (mine.Still(3, 3), nn.utils.parametrizations.weight_norm(nn.Linear(3, 3)), nn.Dropout(0.0)):
+        assert not modes_of(nn.Sequential(module)), module
 
 
 def test_inside_another_module(live: Live, fast: OptimizedModule) -> None:

@@ -64,8 +64,8 @@ class ValueSpec(Frozen):
         del device
         if self.value is None:
             yield "arguments", f"{at} is None"
-        elif isinstance(self.value, float) and not math.isfinite(self.value):
-            yield "arguments", f"type({at}) is float and repr({at}) == {str(self.value)!r}"
+        elif isinstance(self.value, float) and (not math.isfinite(self.value) or self.value == 0):
+            yield "arguments", f"type({at}) is float and repr({at}) == {str(self.value)!r}"  # -0.0 is none of 0.0
         else:
             yield "arguments", f"type({at}) is {type(self.value).__name__} and {at} == {self.value!r}"
 
@@ -96,7 +96,7 @@ class SequenceSpec(Frozen):
 
 
 class MappingSpec(Frozen):
-    """A dict of arguments, its keys fixed."""
+    """A dict of arguments, its keys fixed, and their order too: a forward may go through its values."""
 
     items: dict[str, Spec]
 
@@ -112,7 +112,7 @@ class MappingSpec(Frozen):
             yield from item.beyond(f"{at}[{key!r}]")
 
     def _form(self, at: str) -> Condition:
-        return "arguments", f"type({at}) is dict and {at}.keys() == {set(self.items) or '{}.keys()'}"
+        return "arguments", f"type({at}) is dict and [*{at}] == {list(self.items)!r}"
 
 
 Spec = TensorSpec | ValueSpec | SequenceSpec | MappingSpec

@@ -16,6 +16,9 @@ from cuda_l1.types import Environment, Task
 if TYPE_CHECKING:
     import torch
 
+_NOT_OWN = ("torch", "builtins", "typing", "abc")
+"""Packages whose classes are known to look at no mode, or are asked about one by one."""
+
 
 def guard_for(
     task: Task, environment: Environment, mode: Literal["train", "eval"] | None = None, *, clone: bool = False
@@ -65,18 +68,25 @@ def modes_of(model: torch.nn.Module) -> dict[str, bool]:
 
 
 def _looks_at_mode(module: torch.nn.Module) -> bool:
-    import torch
+    own = (kind for kind in type(module).__mro__ if kind.__module__.partition(".")[0] not in _NOT_OWN)
+    return any(map(_text_looks_at_mode, own)) or _looks_at_mode_in_torch(module)
 
-    kind = type(module)
-    if not kind.__module__.startswith("torch."):
-        return _text_looks_at_mode(kind)
+
+def _looks_at_mode_in_torch(module: torch.nn.Module) -> bool:
+    """Whether what the module has of PyTorch's own classes, hooks and parametrizations looks at its mode."""
+    import torch
+    from torch.nn.utils.parametrizations import _SpectralNorm
+    from torch.nn.utils.spectral_norm import SpectralNorm
+
+    if any(isinstance(hook, SpectralNorm) for hook in module._forward_pre_hooks.values()):
+        return True
     if isinstance(module, torch.nn.modules.batchnorm._NormBase):
         return bool(module.track_running_stats)
     if isinstance(module, torch.nn.modules.dropout._DropoutNd):
         return module.p > 0
     if isinstance(module, torch.nn.RNNBase | torch.nn.MultiheadAttention):
         return module.dropout > 0
-    return isinstance(module, torch.nn.RReLU) or kind.__module__.startswith("torch.ao")
+    return isinstance(module, torch.nn.RReLU | _SpectralNorm) or type(module).__module__.startswith("torch.ao")
 
 
 def _text_looks_at_mode(kind: type) -> bool:
