@@ -9,6 +9,7 @@ import torch
 
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.init_args import parse_init, render_init
+from cuda_l1.tasks.input_function import is_function, render_function
 from cuda_l1.tasks.input_spec import described_floats, render_inputs
 
 
@@ -53,6 +54,13 @@ def test_several_arguments_of_all_kinds():
     assert values[6] == "a b" and values[7][1][1] == 2
 
 
+def test_a_dict_is_one_argument():
+    (given, other) = drawn("{'x': randn(2, 3), 'xs': [ones(2)], 'of': {}}:bf16 {'y': none, 'k': 4}")
+    assert list(given) == ["x", "xs", "of"] and given["x"].dtype == given["xs"][0].dtype == torch.bfloat16
+    assert given["of"] == {} and other == {"y": None, "k": 4}
+    assert described_floats("{'x': randn(2)}") == {"fp32"}
+
+
 def test_values_lie_where_they_should():
     low, positive, permuted = drawn("randint(3, 5, 1000) positive(1000) randperm(10)")
     assert set(low.tolist()) == {3, 4}
@@ -74,6 +82,13 @@ def test_inputs_are_drawn_on_the_default_device():
     with torch.device("meta"):
         values = drawn("randn(2) randint(0, 2, 2) arange(3) mask(2) zeros(2) full(1.0, 2) positive(2) randperm(3)")
     assert {value.device.type for value in values} == {"meta"}
+
+
+def test_a_number_with_a_dtype_is_no_function_of_a_module():
+    assert not any(map(is_function, ("0.5:bf16", "3:i64", "-2:fp32", "True:bool", "randn(3):bf16")))
+    assert all(map(is_function, ("inputs:make", "a.b:make", "inputs.py:make", "../x-y/inputs.py:make", "x-y:make")))
+    with pytest.raises(TaskError, match="`x-y` is not the name of a module"):
+        render_function("x-y:make")
 
 
 @pytest.mark.parametrize(
@@ -98,6 +113,9 @@ def test_inputs_are_drawn_on_the_default_device():
         ("os.system('x')", "`.system` is not understood"),
         ("randn(3, device='cuda')", "`device` is not understood"),
         ("1 +", "is not understood"),
+        ("{'a': randn(2), **{}}", "neither a literal nor a tensor"),
+        ("{a: randn(2)}", "`a` is neither a literal nor a tensor"),
+        ("{'a': randn(2)", "not closed"),
         ("__import__('os')", "`__import__` is unknown"),
     ],
 )

@@ -94,6 +94,13 @@ def test_dtype_casts_parameters_attributes_and_inputs(tmp_path):
     assert {t.dtype for t in (model.linear.weight, model.state, *inputs, output)} == {torch.bfloat16}
 
 
+def test_dtype_casts_what_lies_in_a_dict(tmp_path):
+    text = TASK.replace("def forward(self, x):", "def forward(self, given):\n        x = given['x']")
+    text = text.replace("[torch.randn(2, 4)]", "[{'x': torch.randn(2, 4), 'k': 1}]")
+    _, (given,), output = built(load_task(str(write(tmp_path / "mine.py", text)), dtype="bf16"))
+    assert given["x"].dtype == output.dtype == torch.bfloat16 and given["k"] == 1
+
+
 def test_a_file_without_get_init_inputs_takes_none(tmp_path):
     text = TASK.replace("dim):", "dim=4):").partition("def get_init_inputs")[0]
     task = load_task(str(write(tmp_path / "mine.py", text)))

@@ -63,6 +63,8 @@ _CAST_INPUTS = """
 def _in_dtype(value):
     if isinstance(value, (list, tuple)):
         return type(value)(_in_dtype(item) for item in value)
+    if isinstance(value, dict):
+        return {{key: _in_dtype(item) for key, item in value.items()}}
     if isinstance(value, torch.Tensor) and value.is_floating_point():
         return value.to({dtype})
     return value

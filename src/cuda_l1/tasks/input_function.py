@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -23,8 +24,17 @@ exec(compile({text}, {file!r}, "exec"), _inputs_module)
 
 
 def is_function(text: str) -> bool:
-    """Whether a description is `module:function` or `file.py:function`."""
-    return re.fullmatch(r"[\w./-]+:[A-Za-z_]\w*", text.strip()) is not None
+    """Whether a description is `module:function` or `file.py:function`, and no number with a dtype behind it."""
+    found = re.fullmatch(r"([\w./-]+):[A-Za-z_]\w*", text.strip())
+    return found is not None and not _is_literal(found[1])
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return False
+    return True
 
 
 def render_function(text: str) -> str:
@@ -39,6 +49,8 @@ def render_function(text: str) -> str:
     if path is None:
         if "/" in module or module.endswith(".py"):
             raise TaskError(f"--inputs {text}: {module}: no such file")
+        if not all(part.isidentifier() for part in module.split(".")):
+            raise TaskError(f"--inputs {text}: `{module}` is not the name of a module; give its file, {module}.py say")
         return f"import {module}\n\n" + _CALL.format(function=f"{module}.{function}")
     source = SourceFile(path)
     if function not in source.names:

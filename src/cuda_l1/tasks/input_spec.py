@@ -4,6 +4,7 @@ randn(8, 128, 4096):bf16                    one tensor; the suffix is its dtype
 randn(8, 128) randint(0, 1000, 8, 128):i64  several, separated by blanks, commas or semicolons
 randn(4, 8); 0.5; True; none                numbers, booleans, strings and None as Python writes them
 [randn(2, 8), randn(2, 8)]                  a list or tuple of tensors as one argument
+{'x': randn(2, 8), 'scale': 0.5}            a dict as one argument
 randn(8, 128, 64).transpose(1, 2)           other strides: transpose, permute, t, expand
 """
 
@@ -102,9 +103,9 @@ def _split(text: str) -> list[str]:
             quote = "" if character == quote else quote
         elif character in "'\"":
             quote = character
-        elif character in "([":
+        elif character in "([{":
             depth += 1
-        elif character in ")]":
+        elif character in ")]}":
             depth -= 1
         elif depth == 0 and (character in ",;" or character.isspace()):
             items += [current] if current else []
@@ -120,7 +121,7 @@ class _Item:
     """One argument of `forward`, described by an expression and perhaps a dtype behind a colon."""
 
     def __init__(self, text: str, default: str) -> None:
-        suffix = re.search(r"(?<=[)\]\w]):([\w.]+)$", text)
+        suffix = re.search(r"(?<=[)\]}\w]):([\w.]+)$", text)
         self.text = text
         self.body = text[: suffix.start()] if suffix else text
         self.suffix = suffix[1] if suffix else None
@@ -143,6 +144,9 @@ class _Item:
             return f"[{', '.join(map(self._expression, node.elts))}]"
         if isinstance(node, ast.Tuple):
             return f"({', '.join(map(self._expression, node.elts))},)"
+        if isinstance(node, ast.Dict) and None not in node.keys:
+            pairs = zip(map(self._literal, filter(None, node.keys)), map(self._expression, node.values), strict=True)
+            return f"{{{', '.join(f'{key}: {value}' for key, value in pairs)}}}"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             return self._view(node, node.func)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
