@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_fakes import FAST, REFERENCE, FakeEvaluator, lines
@@ -98,6 +99,34 @@ def test_texts_from_python(tmp_path: Path) -> None:
         with pytest.raises(CandidateError, match=told) as caught:
             cuda_l1.verify_shapes(tmp_path / "ref.py", text, "4=1", device="cpu")
         assert isinstance(caught.value, UsageError) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"precision": "fp8"}, "precision `fp8`: choose one of default, fp32, tf32, relaxed"),
+        ({"clock": "throughput"}, "clock `throughput`: choose one of device, call"),
+        ({"final_budget": "20"}, "give a time"),
+        ({"budget": "soon"}, "give a time"),
+        ({"proposers": "techniques:fusion, nobody"}, "nobody"),
+    ],
+)
+def test_wrong_words_of_optimize_from_python(tmp_path: Path, wrong: dict[str, Any], told: str) -> None:
+    import torch
+
+    archive = tmp_path / "data" / "a.sqlite"
+    with pytest.raises(UsageError, match=told) as caught:
+        cuda_l1.optimize(torch.nn.Linear(2, 2), torch.randn(2, 2), **{"device": "cpu", "archive": archive, **wrong})
+    assert "\n" not in str(caught.value) and not archive.exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"), [({"protocol": "scren"}, "choose one of final, screen"), ({"precision": "fp8"}, "default, fp32")]
+)
+def test_wrong_words_of_evaluate_from_python(tmp_path: Path, wrong: dict[str, Any], told: str) -> None:
+    (tmp_path / "ref.py").write_text(REFERENCE)
+    with pytest.raises(UsageError, match=told):
+        cuda_l1.evaluate(tmp_path / "ref.py", FAST, device="cpu", archive=tmp_path / "a.sqlite", **wrong)
 
 
 @pytest.mark.e2e

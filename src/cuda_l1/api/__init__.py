@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from cuda_l1.api.budget import parse_budget
 from cuda_l1.api.limits import parse_final_budget
-from cuda_l1.api.places import check_clock, data_folder, resolve_device
+from cuda_l1.api.places import check_choice, check_clock, data_folder, resolve_device
 from cuda_l1.config import (
     COMPAT,
     EvaluatorSettings,
@@ -58,10 +58,10 @@ def optimize(
     `5m`, or a number of evaluations. `final_budget`: a time for the pairs of the final beyond its first five. `limits`:
     deadlines and caps of an evaluation. `reviewer`: a language model that is asked about a jump in speed-up; the task's
     and candidates' text is sent there. `llm`: what the proposer `llm` is made of, where it is among `proposers`; the
-    task's and candidates' text is sent to its models. `policy:FOLDER` among `proposers` asks a trained checkpoint as it
-    was trained to be asked. The module and its weights are judged in other processes; the
-    result holds the very same Parameter objects. Its `report` says what was measured, and `report["fallbacks"]` counts
-    calls that ran the original. Forward only: use it under `torch.no_grad()`.
+    task's and candidates' text is sent to its models. `proposers`: names, or one text with commas between them;
+    `policy:FOLDER` among them asks a trained checkpoint as it was trained to be asked. The module and its weights are
+    judged in other processes; the result holds the very same Parameter objects. Its `report` says what was measured,
+    and `report["fallbacks"]` counts calls that ran the original. Forward only: use it under `torch.no_grad()`.
 
     Raises UsageError (TaskError for a module that cannot be written down as source), InfrastructureError (also at
     sandbox rung R0), ArchiveError, EndpointError (nobody answers at a model's address).
@@ -78,8 +78,13 @@ def optimize(
     if isinstance(example_inputs, Mapping):
         raise UsageError("example_inputs: give positional arguments; calls by keyword always run the original")
     seconds, evaluations = parse_budget(budget)
+    final_s = parse_final_budget(final_budget)
+    check_choice("precision", precision, get_args(Precision))
+    check_choice("clock", clock, (None, "device", "call"))
     device = resolve_device(device)
     check_clock(clock, device)
+    if isinstance(proposers, str):
+        proposers = [name.strip() for name in proposers.split(",")]
     folder = data_folder(archive)
     task = task_from_module(module, example_inputs, work_dir=folder / "weights")
     policy = parse_policy(PolicyOptions(), proposers)
@@ -91,7 +96,7 @@ def optimize(
         budget_s=seconds,
         budget_evaluations=evaluations,
         proposers=tuple(proposers),
-        final_budget_s=parse_final_budget(final_budget),
+        final_budget_s=final_s,
         limits=limits or Limits(),
         patience=patience(llm or policy),
         reviewer=reviewer,
@@ -166,6 +171,8 @@ def evaluate(
     from cuda_l1.archive import Archive
     from cuda_l1.evaluator import Evaluator
 
+    check_choice("protocol", protocol, get_args(ProtocolName))
+    check_choice("precision", precision, get_args(Precision))
     device = resolve_device(device)
     if protocol in COMPAT and baselines:
         raise UsageError(f"baselines: {protocol} compares with eager only")
@@ -214,6 +221,7 @@ def verify_shapes(
     from cuda_l1.report.shapes import ShapeReport
     from cuda_l1.tasks.sizes import own_sizes, parse_shapes
 
+    check_choice("precision", precision, get_args(Precision))
     device = resolve_device(device)
     wanted = task if isinstance(task, Task) else load_task(str(task), device=device)
     sizes = parse_shapes(shapes, wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,12 @@ def resolve_device(text: str, name: str = "--device") -> str:
             raise InfrastructureError(str(error)) from error
         raise
     return device.kind if text == "auto" else text
+
+
+def check_choice(name: str, value: str | None, known: Sequence[str | None]) -> None:
+    """Raises UsageError where `value` is none of the words that an argument called `name` may be."""
+    if value not in known:
+        raise UsageError(f"{name} `{value}`: choose one of {', '.join(word for word in known if word)}")
 
 
 def check_clock(clock: str | None, device: str, name: str = "--clock") -> None:
