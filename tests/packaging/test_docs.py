@@ -41,6 +41,17 @@ def test_the_reading_path_is_six_files_under_900_lines() -> None:
     assert sum(len((ROOT / name).read_text().splitlines()) for name in files) < 900
 
 
+def test_the_figures_of_the_readme_are_those_of_the_results() -> None:
+    section = (ROOT / "README.md").read_text().partition("## What it finds")[2].partition("\n## ")[0]
+    on_gpu, _, on_cpu = section.partition("On a CPU")
+    for device, text in (("h200", on_gpu), ("cpu", on_cpu)):
+        results = (ROOT / "docs" / "results" / device / "suite.md").read_text()
+        rows = re.findall(r"^\| `(\w+)` \| ([^|]+ \| [^|]+) \|", text, re.MULTILINE)
+        assert rows
+        for name, figures in rows:
+            assert re.search(rf"^\| {name} \| [\w-]+ \| {re.escape(figures)} \|", results, re.MULTILINE), name
+
+
 def test_every_choice_of_proposer_in_the_documents_exists() -> None:
     from cuda_l1.api.proposers import PROPOSERS
     from cuda_l1.proposers.techniques import REGISTRY
