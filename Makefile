@@ -53,7 +53,7 @@ attacks: $(VENV)/.ready-dev
 static: $(VENV)/.ready-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@MYPY_NUM_WORKERS=auto $(BIN)/python -m mypy
+	@$(BIN)/python -m mypy
 
 check: static
 	@$(BESIDE) -m "not e2e and not alone and not gpu and not slow"
