@@ -20,13 +20,8 @@ PATIENCE_S = 1500
 """For a checkpoint, on a machine that others use."""
 
 
-FEWER = ("self_supervised.tasks=2", "self_supervised.samples=8", "contrastive.rounds=2")
-"""In place of the recipe's own: its time goes into replies and verdicts, and fewer of them show the same."""
-
-
 def command(folder: Path, *more: str) -> list[str]:
-    chosen = [word for each in (f"run_dir={folder}", *FEWER) for word in ("--set", each)]
-    return [sys.executable, "-m", "cuda_l1.cli", "train", "all", str(RECIPE), *chosen, *more]
+    return [sys.executable, "-m", "cuda_l1.cli", "train", "all", str(RECIPE), "--set", f"run_dir={folder}", *more]
 
 
 def killed_at_a_checkpoint(folder: Path) -> None:
