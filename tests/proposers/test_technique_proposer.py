@@ -220,3 +220,4 @@ def test_what_compiles_for_longer_than_is_left_is_not_offered() -> None:
     offered = proposer.propose(CONVOLUTION, history, until=begin + 50.0)
     assert offered is not None and offered.origins[0].techniques == ("in_place",)
     assert time.monotonic() - begin < 50.0
+    assert proposer.failures == ["inductor: no time is left for it; torch.compile took 100 s to judge"]

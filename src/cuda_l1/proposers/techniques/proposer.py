@@ -67,6 +67,8 @@ class _Known:
     tried: set[Subset] = field(default_factory=set)
     offered: set[str] = field(default_factory=set)
     combinations: int = 0
+    left_out: set[str] = field(default_factory=set)
+    """Techniques that would have taken longer than was left."""
 
 
 class TechniqueProposer:
@@ -111,6 +113,7 @@ class TechniqueProposer:
             if subset in known.tried:
                 continue
             if subset & COMPILERS and time.monotonic() + compiling_s > until + LATE_S:
+                self._leave_out(task, known, subset, compiling_s)
                 continue
             if time.monotonic() > until:
                 return None
@@ -121,6 +124,12 @@ class TechniqueProposer:
                 known.combinations += len(subset) > 1
                 return candidate
         return None
+
+    def _leave_out(self, task: Task, known: _Known, subset: Subset, seconds: float) -> None:
+        """Say once of each technique that there was no time for it."""
+        for name in sorted(subset & COMPILERS - known.left_out):
+            known.left_out.add(name)
+            self._tell(task, f"{name}: no time is left for it; torch.compile took {seconds:.0f} s to judge")
 
     def _build(self, task: Task, subset: Subset) -> Candidate | None:
         return self._tried(task, subset, lambda: compose(task, sorted(subset), self.device))
