@@ -35,6 +35,12 @@ class Limits(Frozen):
     log_bytes: int = Field(1 << 20, gt=0)
     """stdout and stderr together; the head and the tail are kept."""
 
+    def within(self, seconds: float) -> Limits:
+        """The same limits with no deadline later than so many seconds from now, a tenth of a second at the least."""
+        most = max(seconds, 0.1)
+        names = ("build_s", "first_call_s", "verdict_s")
+        return self.model_copy(update={name: min(getattr(self, name), most) for name in names})
+
     def times(self, factor: float) -> Limits:
         """The same limits with every deadline multiplied."""
         return self.model_copy(

@@ -6,6 +6,7 @@
     │   └── CandidateError     a candidate file that cannot be read at all
     ├── ArchiveError           the database is locked, newer than us, or damaged (exit 3)
     ├── EndpointError          a language model cannot be asked, or gave no answer (exit 3)
+    ├── OutOfTimeError         an evaluation was given up: nobody waits that long  (exit 3)
     └── InfrastructureError    the machine failed: no GPU, disk full, driver fault (exit 3)
 
 A *bad candidate* is never an exception: it is an `Outcome` (see `types.py`).
@@ -51,6 +52,10 @@ class EndpointError(CudaL1Error):
         """Whether asking again soon would fail the same way: unreachable, refused, too slow."""
         self.kind = kind
         """`refused`: the key; `unknown`: the address or the model."""
+
+
+class OutOfTimeError(CudaL1Error):
+    """An evaluation was given up when the time was over that its caller has for it: no verdict on the candidate."""
 
 
 class InfrastructureError(CudaL1Error):

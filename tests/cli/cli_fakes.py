@@ -97,6 +97,7 @@ class FakeEvaluator:
         baselines: Sequence[Candidate] = (),
         best_of: Sequence[str] = (),
         best_so_far: float | None = None,
+        within_s: float | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Evaluation:
         if progress:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from evaluator_support import LINEAR, QUICK, candidate_of, checks, task_of
 
 from cuda_l1.config import SCREEN, EvaluatorSettings, Limits
-from cuda_l1.errors import InfrastructureError, TaskError, UsageError
+from cuda_l1.errors import InfrastructureError, OutOfTimeError, TaskError, UsageError
 from cuda_l1.evaluator import Evaluator, eager_candidate
 from cuda_l1.types import Evaluation, Outcome
 
@@ -326,6 +327,17 @@ def test_what_takes_too_long(tight, kind):
     result = judged(tight, body)
     assert result.outcome is Outcome.TIMED_OUT
     assert_detail(result, detail)
+
+
+@pytest.mark.parametrize("kind", ["import", "constructor", "first-call"])
+def test_what_nobody_waits_for_is_given_up_and_no_verdict(evaluator, kind):
+    body, _ = LATE[kind]
+    began = time.monotonic()
+    with pytest.raises(OutOfTimeError, match="given up for want of time"):  # a baseline's own deadlines are minutes
+        evaluator.evaluate(TASK, candidate_of(TASK, body, "baselines"), protocol=QUICK, within_s=1.0)
+    assert time.monotonic() - began < 20
+    right = candidate_of(TASK, model_new(RIGHT))
+    assert evaluator.evaluate(TASK, right, protocol=QUICK, within_s=60.0).accepted, "the next one is judged as ever"
 
 
 FULL = """

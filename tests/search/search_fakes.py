@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cuda_l1.config import Protocol
+from cuda_l1.errors import OutOfTimeError
 from cuda_l1.types import (
     Candidate,
     Clock,
@@ -79,7 +80,10 @@ class FakeEvaluator:
         baselines: Sequence[Candidate] = (),
         best_of: Sequence[str] = (),
         best_so_far: float | None = None,
+        within_s: float | None = None,
     ) -> Evaluation:
+        if within_s is not None and within_s < (_number("takes", candidate.source) or 0.0):
+            raise OutOfTimeError(f"{candidate.label}: given up for want of time")
         self._before(candidate.source)
         self.calls.append((protocol.name, candidate.source))
         self.protocols.append(protocol)

@@ -220,6 +220,26 @@ def test_events_tell_the_story(search: Search) -> None:
     assert (wrong.outcome, wrong.speedup, wrong.best_so_far) == (Outcome.WRONG_VALUES, None, 2.0)
 
 
+def test_what_there_is_no_time_to_judge_is_no_verdict(
+    search: Search, evaluator: FakeEvaluator, archive: Archive
+) -> None:
+    slow = [baseline("compile", "speed=1.2 takes=600"), baseline("cuda-graph", "speed=1.1")]
+    events: list[Event] = []
+    proposer = ListProposer("a speed=2.0", "b speed=3.0 takes=600", "c speed=2.5")
+    result = search(proposer, baselines=[EAGER, *slow], budget_s=60.0, on_event=events.append)
+    measured = {found.name: found.outcome for found in result.baselines}
+    assert measured == {"eager": Outcome.ACCEPTED, "compile": None, "cuda-graph": Outcome.ACCEPTED}
+    assert next(found.detail for found in result.baselines if found.name == "compile").startswith(
+        "not measured: given up"
+    )
+    told = [event for event in events if isinstance(event, CandidateDone)]
+    assert [event.outcome for event in told] == [Outcome.ACCEPTED, None, Outcome.ACCEPTED]
+    assert result.winner is not None and "c speed=2.5" in result.winner.candidate.source
+    assert not [text for _, text in evaluator.calls if "takes" in text]
+    again = search(ListProposer("b speed=3.0 takes=600"), baselines=[EAGER], budget_s=1200.0)
+    assert again.winner is not None and "takes" in again.winner.candidate.source, "with more time it is judged"
+
+
 @pytest.mark.parametrize("given", [{"budget_s": 0.0}, {"budget_evaluations": 0}])
 def test_a_budget_of_zero_is_the_users_mistake(search: Search, given: dict[str, float]) -> None:
     with pytest.raises(UsageError, match="nothing fits into it"):

@@ -15,8 +15,9 @@ MINUTE = StopRules(budget_s=60.0, patience=6, final_budget_s=60.0)
         (Progress(), None),
         (Progress(elapsed_s=47.9, tried=3, screen_s=2.0, pair_s=2.0), None),
         (Progress(elapsed_s=48.1, tried=3, screen_s=2.0, pair_s=2.0), "time-budget"),
-        (Progress(elapsed_s=25.0, tried=3, screen_s=10.0, pair_s=30.0), None),
-        (Progress(elapsed_s=31.0, tried=3, screen_s=10.0, pair_s=30.0), "time-budget"),
+        (Progress(elapsed_s=25.0, tried=3, screen_s=10.0, once_s=18.0, pair_s=2.0), None),
+        (Progress(elapsed_s=31.0, tried=3, screen_s=10.0, once_s=18.0, pair_s=2.0), "time-budget"),
+        (Progress(elapsed_s=25.0, tried=3, screen_s=10.0, pair_s=30.0), "time-budget"),
         (Progress(elapsed_s=50.0, tried=0, screen_s=2.0, pair_s=30.0), None),
         (Progress(elapsed_s=59.0, tried=0, screen_s=2.0, pair_s=30.0), "time-budget"),
         (Progress(without_gain=5), None),
@@ -27,12 +28,21 @@ def test_time_for_the_final_is_kept(progress: Progress, reason: str | None) -> N
     assert MINUTE.reason(progress) == reason
 
 
-def test_the_reserve_is_five_pairs_at_most_a_third_and_at_most_its_own_budget() -> None:
+def test_the_reserve_is_what_a_final_will_take() -> None:
     assert MINUTE.reserve_s(Progress()) == 20.0
     assert MINUTE.reserve_s(Progress(pair_s=1.5)) == 7.5
-    assert MINUTE.reserve_s(Progress(pair_s=100.0)) == 20.0
-    assert StopRules(budget_s=600.0, final_budget_s=30.0).reserve_s(Progress(pair_s=100.0)) == 30.0
-    assert StopRules(final_budget_s=30.0).reserve_s(Progress(pair_s=100.0)) == 30.0
+    assert MINUTE.reserve_s(Progress(once_s=4.0, pair_s=1.5)) == 11.5
+    assert MINUTE.reserve_s(Progress(once_s=18.0, pair_s=2.0)) == 20.0, "of 28 s, 10 may be late"
+    assert MINUTE.reserve_s(Progress(once_s=18.0, pair_s=4.0)) == 28.0
+    assert MINUTE.reserve_s(Progress(pair_s=15.0)) == 50.0, "five pairs do not fit three times a third: it stops there"
+    assert MINUTE.reserve_s(Progress(pair_s=30.0)) == 80.0, "three there are at the least"
+    assert StopRules(budget_s=600.0, final_budget_s=30.0).reserve_s(Progress(pair_s=8.0)) == 30.0
+
+
+def test_what_is_judged_is_given_up_when_a_final_would_end_too_late() -> None:
+    assert MINUTE.within_s(Progress(elapsed_s=20.0, tried=1, once_s=2.0, pair_s=2.0)) == 38.0
+    assert MINUTE.within_s(Progress(elapsed_s=20.0, tried=0, once_s=2.0, pair_s=2.0)) == 50.0, "the first may take all"
+    assert StopRules(patience=3).within_s(Progress(elapsed_s=1e6)) is None
 
 
 def test_a_final_gets_what_is_left() -> None:

@@ -52,6 +52,7 @@ class FakeEvaluator:
         baselines: Sequence[Candidate] = (),
         best_of: Sequence[str] = (),
         best_so_far: float | None = None,
+        within_s: float | None = None,
     ) -> Evaluation:
         self.paid.append(candidate.source)
         self.best_so_far.append(best_so_far)

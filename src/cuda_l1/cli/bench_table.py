@@ -9,6 +9,7 @@ from rich.text import Text
 
 from cuda_l1.api.benching import Told
 from cuda_l1.cli.output import Output
+from cuda_l1.cli.progress import outcome
 from cuda_l1.cli.results import ledger, ledger_by_task
 from cuda_l1.config import BenchSettings
 from cuda_l1.report.ledger import ModelUse, combined
@@ -47,7 +48,7 @@ class Telling:
     def on_event(self, event: Event) -> None:
         """What the search finds."""
         if isinstance(event, CandidateDone):
-            Output.say(f"  {event.label}: {event.outcome} {times(event.speedup)}")
+            Output.say(f"  {event.label}: {outcome(event.outcome)} {times(event.speedup)}")
         elif isinstance(event, Confirmed):
             held = "confirmed" if event.holds else f"not confirmed {event.detail}".rstrip()
             Output.say(f"  {event.label}, final: {held} {times(event.speedup)}")

@@ -90,7 +90,7 @@ class SearchDisplay(Display):
 
 
 def outcome(value: Outcome | None) -> str:
-    """The outcome's name; a baseline that there was no time for has none."""
+    """The outcome's name; what there was no time for has none."""
     return str(value) if value else "not measured"
 
 

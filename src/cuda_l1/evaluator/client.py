@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from cuda_l1.config import SCREEN, AnyProtocol, EvaluatorSettings
-from cuda_l1.errors import InfrastructureError, TaskError, UsageError
+from cuda_l1.errors import InfrastructureError, OutOfTimeError, TaskError, UsageError
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
 from cuda_l1.types import Candidate, Environment, Evaluation, Task, TaskAudit, Verification
 
-_ERRORS = {"task": TaskError, "usage": UsageError, "infrastructure": InfrastructureError}
+_ERRORS = {"task": TaskError, "usage": UsageError, "time": OutOfTimeError, "infrastructure": InfrastructureError}
 _CLOSE_S = 5.0
 
 
@@ -74,7 +74,7 @@ class Evaluator:
             self._send(message)
             return self._receive(progress)["result"]
         except BaseException as error:
-            if not isinstance(error, TaskError | UsageError):
+            if not isinstance(error, TaskError | UsageError | OutOfTimeError):
                 self.close()  # interrupted in mid-answer: what comes later would be taken for another's reply
             raise
 
@@ -105,14 +105,16 @@ class Evaluator:
         baselines: Sequence[Candidate] = (),
         best_of: Sequence[str] = (),
         best_so_far: float | None = None,
+        within_s: float | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Evaluation:
         """The verdict on one candidate.
 
         `baselines`: opponents to time against besides eager, in the same lease. `best_of`: names of the baselines
         that the (last) opponent was best of. `best_so_far`: the task's best speed-up; one beyond it by more than 10 %
-        is measured again at once. Raises TaskError when the reference itself does not work, InfrastructureError
-        when the machine fails.
+        is measured again at once. `within_s`: seconds after which building and checking are given up. Raises TaskError
+        when the reference itself does not work, OutOfTimeError when it was given up, InfrastructureError when the
+        machine fails.
         """
         message = {
             "op": "evaluate",
@@ -122,6 +124,7 @@ class Evaluator:
             "baselines": [_plain(b) for b in baselines],
             "best_of": list(best_of),
             "best_so_far": best_so_far,
+            "within_s": within_s,
         }
         return Evaluation.model_validate(self._request(message, progress))
 

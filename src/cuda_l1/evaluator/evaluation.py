@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuda_l1.config import Limits, Protocol
+from cuda_l1.errors import OutOfTimeError
 from cuda_l1.evaluator.bench import Runner
 from cuda_l1.evaluator.eager import eager_candidate
 from cuda_l1.evaluator.failures import Failure, one_line
@@ -34,6 +35,8 @@ class Verdict(Stages):
     baselines: Sequence[Candidate] = ()
     best_of: tuple[str, ...] = ()
     best_so_far: float | None = None
+    until: float = math.inf
+    """The `time.monotonic()` at which building and checking are given up."""
     _evidence: dict[str, Any] | None = None
     _timer: Timer | None = None
     _peak_bytes: tuple[int | None, int | None] = (None, None)
@@ -49,8 +52,8 @@ class Verdict(Stages):
         try:
             with self._lease(shared=True):
                 with self._stage("build"):
-                    self.log = self.bench.build(self.candidate, limits_for(self.candidate, self.limits))
-                runner = self._load_and_check(limits_for(self.candidate, self.limits))
+                    self.log = self.bench.build(self.candidate, self._limits_now())
+                runner = self._load_and_check(self._limits_now())
                 if runner is not None:
                     self.bench.release(runner)
             outcome, detail = Outcome.ACCEPTED, ""
@@ -70,13 +73,12 @@ class Verdict(Stages):
         )
 
     def _run_stages(self) -> None:
-        limits = limits_for(self.candidate, self.limits)
         on_cpu = self.environment.device == "cpu"
         # A compiler disturbs what is timed on the cores beside it, and hardly what is timed on a GPU.
         with self._lease(shared=True) if on_cpu else nullcontext(), self._stage("build"):
-            self.log = self.bench.build(self.candidate, limits)
+            self.log = self.bench.build(self.candidate, self._limits_now())
         with self._lease(shared=True) as lease:
-            runner = self._load_and_check(limits)
+            runner = self._load_and_check(self._limits_now())
             # The first pair's: what starts them need not hold the device. Who has to wait for it ends the checked one.
             self.bench.warm_up(2 if on_cpu or lease.began_in_company else 1)
         checked = [runner] if runner is not None else []
@@ -91,7 +93,17 @@ class Verdict(Stages):
             self._time(checked.pop() if checked else None)  # the timer ends the runner that it is given
             if self._timer is not None and self._is_looked_into(self._timer):
                 with self._stage("counters"):
-                    self._counted = self.bench.counters(self.task, self.candidate, limits)
+                    own = limits_for(self.candidate, self.limits)
+                    self._counted = self.bench.counters(self.task, self.candidate, own)
+
+    def _limits_now(self) -> Limits:
+        """The candidate's limits, and no deadline that is later than anybody waits."""
+        return limits_for(self.candidate, self.limits).within(self.until - time.monotonic())
+
+    def _outcome_of(self, failure: Failure) -> tuple[Outcome, str]:
+        if failure.outcome is Outcome.TIMED_OUT and time.monotonic() >= self.until:
+            raise OutOfTimeError(f"{self.candidate.label}: given up for want of time: {failure.detail}") from failure
+        return super()._outcome_of(failure)
 
     def _load_and_check(self, limits: Limits) -> Runner | None:
         """The checked runner where the timer may go on with it. Raises Failure."""
@@ -129,7 +141,7 @@ class Verdict(Stages):
                 f"{len(unmapped)} tensors of the reference have no partner, e.g. {unmapped[0]}: weights were not varied"
             )
             self.findings.append(Finding(check="weights-unmapped", severity="suspect", evidence=one_line(text)))
-        budget = limits.verdict_s + limits.first_call_s
+        budget = min(limits.verdict_s + limits.first_call_s, max(self.until - time.monotonic(), 0.1))
         reply = self.bench.ask(runner, "check", budget, mapped=not unmapped, aligned=aligned)
         failure = reply["evidence"]["failure"] and self.bench.failure(runner, reply["evidence"]["failure"])
         if failure and reply["evidence"]["at_odd_bytes"]:

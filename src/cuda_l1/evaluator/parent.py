@@ -6,8 +6,10 @@ Single-threaded, and idle while anything is timed.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -135,6 +137,7 @@ class Parent:
             "baselines": [Candidate.model_validate(c) for c in message.get("baselines", [])],
             "best_of": tuple(message.get("best_of", ())),
             "best_so_far": message.get("best_so_far"),
+            "until": time.monotonic() + (math.inf if message.get("within_s") is None else message["within_s"]),
         }
 
         def judge(alone: bool) -> Evaluation:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from cuda_l1 import scoring
 from cuda_l1.config import SCREEN
-from cuda_l1.errors import TaskError
+from cuda_l1.errors import OutOfTimeError, TaskError
 from cuda_l1.proposers.baselines import COMPILING
 from cuda_l1.search.events import BaselineDone
 from cuda_l1.search.result import BaselineResult
-from cuda_l1.search.state import Search, total_s
+from cuda_l1.search.state import Search, pair_s, total_s
 from cuda_l1.types import Candidate, Outcome, Record
 
 UNABLE = (Outcome.BUILD_FAILED, Outcome.CRASHED)
@@ -35,20 +35,29 @@ def measure_baselines(search: Search, baselines: Sequence[Candidate]) -> None:
     """Screens each baseline after eager, and notes the best of a class that may win.
 
     One that fails, or begins when a third of the time budget is gone, is named in the table and left out; so is one
-    that compiles and would not end within that third, by what another one took. The best includes those that are slower
-    than eager on the other clock: leaving them out would flatter us.
+    that compiles and would not end within that third, by what another one took, and one that has begun and is not done
+    when the time is up. The best includes those that are slower than eager on the other clock: leaving them out would
+    flatter us.
     """
     compiling_s = 0.0
     for baseline in baselines:
         compiles = baseline.label in COMPILING
-        if search.rules.another_baseline(search.progress(), compiling_s if compiles else 0.0):
-            result, took_s = _measure(search, baseline, is_eager=False)
-            compiling_s = max(compiling_s, took_s) if compiles else compiling_s
-        else:
-            result = BaselineResult(
-                name=baseline.label, candidate_id=baseline.id, outcome=None, detail="not measured: no time left for it"
-            )
+        progress = search.progress()
+        if not search.rules.another_baseline(progress, compiling_s if compiles else 0.0):
+            _note(search, _left_out(baseline, "no time left for it"))
+            continue
+        began, within_s = time.monotonic(), search.rules.within_s(progress)
+        try:
+            result, took_s = _measure(search, baseline, is_eager=False, within_s=within_s)
+        except OutOfTimeError:
+            took_s = time.monotonic() - began
+            result = _left_out(baseline, f"given up after {took_s:.0f} s; a longer --budget leaves it more")
+        compiling_s = max(compiling_s, took_s) if compiles else compiling_s
         _note(search, result)
+
+
+def _left_out(baseline: Candidate, why: str) -> BaselineResult:
+    return BaselineResult(name=baseline.label, candidate_id=baseline.id, outcome=None, detail=f"not measured: {why}")
 
 
 def _note(search: Search, result: BaselineResult) -> None:
@@ -56,17 +65,19 @@ def _note(search: Search, result: BaselineResult) -> None:
     search.emit(BaselineDone(result.name, result.outcome, result.speedup, result.detail))
 
 
-def _measure(search: Search, baseline: Candidate, *, is_eager: bool) -> tuple[BaselineResult, float]:
+def _measure(
+    search: Search, baseline: Candidate, *, is_eager: bool, within_s: float | None = None
+) -> tuple[BaselineResult, float]:
     """What is known of it, and the seconds that its screen took, now or when it was made."""
     began, paid = time.monotonic(), search.evaluations
-    record = search.obtain(baseline, SCREEN)
+    record = search.obtain(baseline, SCREEN, within_s=within_s)
     if is_eager and record.evaluation.outcome in UNABLE and search.evaluations == paid:
         record = search.obtain(baseline, SCREEN, fresh=True)  # what was missing then may be there now
     took_s = time.monotonic() - began if search.evaluations > paid else total_s(record)
     search.history.append(record)
     speedup = _speedup(search, record, is_eager=is_eager)
     if speedup is not None and scoring.counts(record.evaluation, search.settings.precision):
-        _compare(search, baseline, speedup, took_s, is_eager=is_eager)
+        _compare(search, baseline, speedup, pair_s(record), is_eager=is_eager)
     result = BaselineResult(
         name=baseline.label,
         candidate_id=baseline.id,
@@ -84,10 +95,10 @@ def _speedup(search: Search, record: Record, *, is_eager: bool) -> float | None:
     return 1.0 if is_eager else scoring.speedup(record.evaluation, search.clock)
 
 
-def _compare(search: Search, baseline: Candidate, speedup: float, took_s: float, *, is_eager: bool) -> None:
+def _compare(search: Search, baseline: Candidate, speedup: float, timing_s: float, *, is_eager: bool) -> None:
     search.measured_baselines.append(baseline.label)
     if is_eager:
         search.best_baseline_name = baseline.label
     elif search.best_baseline_name is None or speedup > search.best_baseline_speedup:
         search.best_baseline, search.best_baseline_name = baseline, baseline.label
-        search.best_baseline_speedup, search.best_baseline_s = speedup, took_s
+        search.best_baseline_speedup, search.best_baseline_pair_s = speedup, timing_s

@@ -47,11 +47,12 @@ class BaselineDone(Event):
 
 @dataclass(frozen=True)
 class CandidateDone(Event):
-    """A proposed candidate has a record; `known` when it came from the archive and cost nothing."""
+    """A proposed candidate has a record, `known` when it came from the archive and cost nothing; or none (`outcome` is
+    None), for lack of time."""
 
     label: str
     candidate_id: str
-    outcome: Outcome
+    outcome: Outcome | None
     speedup: float | None
     best_so_far: float | None
     """The highest speed-up of a candidate that may win, this one included."""

@@ -26,11 +26,13 @@ class SupportsEvaluate(typing.Protocol):
         baselines: Sequence[Candidate] = (),
         best_of: Sequence[str] = (),
         best_so_far: float | None = None,
+        within_s: float | None = None,
     ) -> Evaluation:
         """Judges a candidate, timed against eager and each of `baselines`.
 
         `best_of` names the baselines that the given one was best of; `best_so_far` is the task's best speed-up against
-        eager, above which a screen is measured twice. Raises InfrastructureError when the machine is at fault.
+        eager, above which a screen is measured twice; after `within_s` seconds building and checking are given up.
+        Raises OutOfTimeError when they were, InfrastructureError when the machine is at fault.
         """
         ...
 

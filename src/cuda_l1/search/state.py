@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from cuda_l1 import scoring
 from cuda_l1.archive import Archive
 from cuda_l1.config import Protocol, SearchSettings
+from cuda_l1.errors import OutOfTimeError
 from cuda_l1.search.events import CandidateDone, Evaluating, Event
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.result import BaselineResult
@@ -44,14 +45,16 @@ class Search:
     """None when eager is the best, or none is accepted."""
     best_baseline_name: str | None = None
     best_baseline_speedup: float = 1.0
-    best_baseline_s: float = 0.0
-    """What its screen took: a final starts it anew in every pair."""
+    best_baseline_pair_s: float = 0.0
+    """What timing a pair with it took: a final starts it anew in each of its own."""
     first_s: float = 0.0
     """What the candidate took that was tried before the baselines."""
     winner: Record | None = None
     final: Record | None = None
     unconfirmed: list[Record] = field(default_factory=list)
 
+    given_up: int = 0
+    """Proposed candidates that could not be judged in the time that was left."""
     evaluations: int = 0
     duplicates: int = 0
     _counted: int = 0
@@ -83,16 +86,18 @@ class Search:
         """How far it has come, for the stop rules."""
         leader = next(iter(self.ranked()), None)
         timing = leader.evaluation.timing("eager", self.clock) if leader else None
+        judged = leader or next(iter(self.history), None)  # eager, before there is a leader
         screen_s = statistics.fmean(self._costs_s) if self._costs_s else 0.0
         return Progress(
             elapsed_s=time.monotonic() - self.started,
             first_s=self.first_s,
             evaluations=self._counted,
             without_gain=self._without_gain,
-            tried=len(self.screened),
+            tried=len(self.screened) + self.given_up,
             screen_s=screen_s,
+            once_s=_once_s(judged) if judged else 0.0,
             # Every pair of a final starts its runners anew, the best baseline's among them.
-            pair_s=screen_s + self.best_baseline_s if self._costs_s else None,
+            pair_s=pair_s(judged) + self.best_baseline_pair_s if judged else None,
             best_us=timing.candidate_us if timing else None,
         )
 
@@ -102,12 +107,19 @@ class Search:
         self.duplicates += repeat
         return repeat
 
-    def screen(self, candidate: Candidate) -> Record:
-        """Evaluates a proposed candidate, or looks it up, and takes it into the history."""
+    def screen(self, candidate: Candidate) -> None:
+        """Evaluates a proposed candidate, or looks it up, and takes it into the history, unless time is up before."""
         leading, paid, began = self.best(), self.evaluations, time.monotonic()
         before = leading or 1.0
         best = max(before, self.best_baseline_speedup)
-        record = self.obtain(candidate, screening([self.settings.llm, self.settings.policy], leading), best_so_far=best)
+        within_s = self.rules.within_s(self.progress())
+        protocol = screening([self.settings.llm, self.settings.policy], leading)
+        try:
+            record = self.obtain(candidate, protocol, best_so_far=best, within_s=within_s)
+        except OutOfTimeError as error:
+            self.given_up += 1
+            self.emit(CandidateDone(candidate.label, candidate.id, None, None, leading, False, str(error)))
+            return
         known, took_s = self.evaluations == paid, time.monotonic() - began
         record = self.review(record, best)
         self.screened.append(record)
@@ -120,7 +132,6 @@ class Search:
             self._without_gain = 0 if gained else self._without_gain + 1
             self._costs_s.append(total_s(record) if known else took_s)
         self._tell(record, known=known)
-        return record
 
     def review(self, record: Record, best_before: float) -> Record:
         """The record, with a second opinion where it is a jump over `best_before`."""
@@ -135,11 +146,12 @@ class Search:
         baselines: Sequence[Candidate] = (),
         best_of: Sequence[str] = (),
         best_so_far: float | None = None,
+        within_s: float | None = None,
         within_run: bool = False,
         fresh: bool = False,
     ) -> Record:
         """A record from the archive (with `within_run`, only of this very run; with `fresh`, none), else a new one,
-        counted as paid."""
+        counted as paid. Raises OutOfTimeError where that takes longer than `within_s`."""
         if not fresh:
             run = self.run if within_run else None
             stored = known(candidate, protocol, self.archive, self.evaluator, baselines=baselines, run=run)
@@ -158,6 +170,7 @@ class Search:
             baselines=baselines,
             best_of=best_of,
             best_so_far=best_so_far,
+            within_s=within_s,
         )
 
     def _tell(self, record: Record, *, known: bool) -> None:
@@ -179,3 +192,15 @@ class Search:
 def total_s(record: Record) -> float:
     """What the evaluation took where it was made, seconds."""
     return record.evaluation.stage_s.get("total", 0.0)
+
+
+def _once_s(record: Record) -> float:
+    return sum(record.evaluation.stage_s.get(stage, 0.0) for stage in ("build", "load", "check"))
+
+
+def pair_s(record: Record) -> float:
+    """What timing one pair took, seconds; a screen that was in doubt has timed three, and keeps one of them."""
+    evaluation = record.evaluation
+    timed = max((len(timing.pairs) for timing in evaluation.timings), default=1)
+    doubted = any(finding.check == "unstable" for finding in evaluation.findings)
+    return evaluation.stage_s.get("time", 0.0) / (3 if doubted else max(timed, 1))

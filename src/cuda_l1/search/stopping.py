@@ -15,8 +15,14 @@ GAIN = 1.01
 ROOFLINE = 1.05
 """The roofline counts as reached at this many times its time: measuring is no finer."""
 PAIRS_OF_A_FINAL = 5
+LEAST_PAIRS = 3
+"""Of a final that is short of time."""
+FIRST_PAIRS_MAY = 3
+"""Take this many times what a final has for its pairs."""
 SHARE = 3
 """At most one part in three of a time budget goes to the baselines, and one is kept for the final."""
+LATE_S = 10.0
+"""How much later than its time budget a search may end, as far as can be foreseen."""
 LEAST_FINAL_S = 5.0
 """What a final gets for its pairs even when the time is up: without one there is nothing to hand out."""
 
@@ -40,8 +46,10 @@ class Progress:
     """Candidates with a record, those that cost nothing included."""
     screen_s: float = 0.0
     """What one more screen is expected to take."""
+    once_s: float = 0.0
+    """What building and checking the best candidate once more is expected to take."""
     pair_s: float | None = None
-    """An upper bound for a pair of the final; None before anything was measured."""
+    """What a pair of the final is expected to take; None before anything was measured."""
     best_us: float | None = None
     """Time of the best candidate on the objective clock."""
 
@@ -78,18 +86,29 @@ class StopRules:
 
     def spare_s(self, progress: Progress) -> float:
         """Seconds left beyond one more screen and the final; below 0, that screen does not fit."""
+        return self.left_s(progress) - progress.screen_s - self._kept_s(progress)
+
+    def within_s(self, progress: Progress) -> float | None:
+        """Seconds after which a screen that begins now is given up, so that the search ends in time; None: never."""
+        return None if self.budget_s is None else self.left_s(progress) + LATE_S - self._kept_s(progress)
+
+    def _kept_s(self, progress: Progress) -> float:
         # Slow baselines must not end a search before its first candidate: that one may use what is kept for the final.
-        reserve_s = self.reserve_s(progress) if progress.tried else 0.0
-        return self.left_s(progress) - progress.screen_s - reserve_s
+        return self.reserve_s(progress) if progress.tried else 0.0
 
     def left_s(self, progress: Progress) -> float:
         """Seconds left of the time budget; infinite without one."""
         return float("inf") if self.budget_s is None else self.budget_s - progress.elapsed_s
 
     def reserve_s(self, progress: Progress) -> float:
-        """Seconds kept for the final: five pairs as measured, at most its own budget and a third of the whole."""
+        """Seconds kept for the final: what it is expected to take. One that takes more than its own budget, or a third
+        of the whole, may rather be late."""
         most = self.final_budget_s if self.budget_s is None else min(self.final_budget_s, self.budget_s / SHARE)
-        return most if progress.pair_s is None else min(most, PAIRS_OF_A_FINAL * progress.pair_s)
+        if progress.pair_s is None:
+            return most
+        slow_s = max(LEAST_PAIRS * progress.pair_s, FIRST_PAIRS_MAY * most)
+        expected_s = progress.once_s + min(PAIRS_OF_A_FINAL * progress.pair_s, slow_s)
+        return max(min(most, expected_s), expected_s - LATE_S)
 
     def final_s(self, progress: Progress) -> float:
         """Seconds in which a final beginning now may open pairs beyond its first five: what build and checks leave."""

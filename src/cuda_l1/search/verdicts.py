@@ -28,14 +28,16 @@ def verdict(
     baselines: Sequence[Candidate] = (),
     best_of: Sequence[str] = (),
     best_so_far: float | None = None,
+    within_s: float | None = None,
 ) -> Record:
     """The record of `candidate` in the evaluator's place under `protocol`, paid for at most once.
 
     A record that the archive already holds is returned as it is, unless `fresh` asks for a new evaluation. `baselines`,
-    `best_of` and `best_so_far` (speed-up against eager) go to the evaluator.
+    `best_of`, `best_so_far` (speed-up against eager) and `within_s` go to the evaluator.
 
-    Raises InfrastructureError when the machine failed three times in a row; that is never recorded. ArchiveError when
-    the archive cannot be used. What the evaluator REJECTED becomes a hack case.
+    Raises OutOfTimeError where it was given up after `within_s` and InfrastructureError when the machine failed three
+    times in a row; neither is ever recorded. ArchiveError when the archive cannot be used. What the evaluator REJECTED
+    becomes a hack case.
     """
     if not fresh:
         stored = known(candidate, protocol, archive, evaluator, baselines=baselines)
@@ -43,7 +45,13 @@ def verdict(
             return stored
     evaluation = _retried(
         lambda: evaluator.evaluate(
-            task, candidate, protocol=protocol, baselines=baselines, best_of=best_of, best_so_far=best_so_far
+            task,
+            candidate,
+            protocol=protocol,
+            baselines=baselines,
+            best_of=best_of,
+            best_so_far=best_so_far,
+            within_s=within_s,
         )
     )
     return entered(evaluation, task, candidate, archive=archive, run=run)
