@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import SCREEN, AnyProtocol, LlmSettings, PolicySettings, Protocol
@@ -43,17 +44,8 @@ def verdict(
         stored = known(candidate, protocol, archive, evaluator, baselines=baselines)
         if stored is not None:
             return stored
-    evaluation = _retried(
-        lambda: evaluator.evaluate(
-            task,
-            candidate,
-            protocol=protocol,
-            baselines=baselines,
-            best_of=best_of,
-            best_so_far=best_so_far,
-            within_s=within_s,
-        )
-    )
+    ask = partial(evaluator.evaluate, task, candidate, protocol=protocol, baselines=baselines)
+    evaluation = _retried(lambda: ask(best_of=best_of, best_so_far=best_so_far, within_s=within_s))
     return entered(evaluation, task, candidate, archive=archive, run=run)
 
 
