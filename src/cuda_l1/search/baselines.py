@@ -11,7 +11,7 @@ from cuda_l1.errors import OutOfTimeError, TaskError
 from cuda_l1.proposers.baselines import COMPILING
 from cuda_l1.search.events import BaselineDone
 from cuda_l1.search.result import BaselineResult
-from cuda_l1.search.state import Search, pair_s, total_s
+from cuda_l1.search.state import Search, total_s
 from cuda_l1.types import Candidate, Outcome, Record
 
 UNABLE = (Outcome.BUILD_FAILED, Outcome.CRASHED)
@@ -77,7 +77,7 @@ def _measure(
     search.history.append(record)
     speedup = _speedup(search, record, is_eager=is_eager)
     if speedup is not None and scoring.counts(record.evaluation, search.settings.precision):
-        _compare(search, baseline, speedup, pair_s(record), is_eager=is_eager)
+        _compare(search, baseline, speedup, is_eager=is_eager)
     result = BaselineResult(
         name=baseline.label,
         candidate_id=baseline.id,
@@ -95,10 +95,10 @@ def _speedup(search: Search, record: Record, *, is_eager: bool) -> float | None:
     return 1.0 if is_eager else scoring.speedup(record.evaluation, search.clock)
 
 
-def _compare(search: Search, baseline: Candidate, speedup: float, timing_s: float, *, is_eager: bool) -> None:
+def _compare(search: Search, baseline: Candidate, speedup: float, *, is_eager: bool) -> None:
     search.measured_baselines.append(baseline.label)
     if is_eager:
         search.best_baseline_name = baseline.label
     elif search.best_baseline_name is None or speedup > search.best_baseline_speedup:
         search.best_baseline, search.best_baseline_name = baseline, baseline.label
-        search.best_baseline_speedup, search.best_baseline_pair_s = speedup, timing_s
+        search.best_baseline_speedup = speedup

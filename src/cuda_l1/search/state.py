@@ -45,8 +45,6 @@ class Search:
     """None when eager is the best, or none is accepted."""
     best_baseline_name: str | None = None
     best_baseline_speedup: float = 1.0
-    best_baseline_pair_s: float = 0.0
-    """What timing a pair with it took: a final starts it anew in each of its own."""
     first_s: float = 0.0
     """What the candidate took that was tried before the baselines."""
     winner: Record | None = None
@@ -96,10 +94,14 @@ class Search:
             tried=len(self.screened) + self.given_up,
             screen_s=screen_s,
             once_s=_once_s(judged) if judged else 0.0,
-            # Every pair of a final starts its runners anew, the best baseline's among them.
-            pair_s=pair_s(judged) + self.best_baseline_pair_s if judged else None,
+            pair_s=self._pair_s(),
             best_us=timing.candidate_us if timing else None,
         )
+
+    def _pair_s(self) -> float | None:
+        """What a pair of the final takes: as in the screens so far, the best baseline being a third process in it."""
+        timed = [_pair_s(record) for record in self.history if record.evaluation.timings]
+        return statistics.median(timed) * (1.5 if self.best_baseline else 1.0) if timed else None
 
     def is_repeat(self, candidate: Candidate) -> bool:
         """Whether this search already has a record of the candidate; counts it as a duplicate if so."""
@@ -198,8 +200,8 @@ def _once_s(record: Record) -> float:
     return sum(record.evaluation.stage_s.get(stage, 0.0) for stage in ("build", "load", "check"))
 
 
-def pair_s(record: Record) -> float:
-    """What timing one pair took, seconds; a screen that was in doubt has timed three, and keeps one of them."""
+def _pair_s(record: Record) -> float:
+    # A screen that was in doubt has timed three pairs, and keeps one of them.
     evaluation = record.evaluation
     timed = max((len(timing.pairs) for timing in evaluation.timings), default=1)
     doubted = any(finding.check == "unstable" for finding in evaluation.findings)
