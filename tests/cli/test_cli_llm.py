@@ -202,6 +202,10 @@ def test_money_is_limited_where_prices_are_known(ask: Ask, tmp_path: Path) -> No
     [
         (("--proposer", "llm"), "--proposer llm: name a model"),
         (("--model", "m"), "only --proposer llm asks a model"),
+        (("--base-url", "http://127.0.0.1:9/v1"), "--base-url http://127.0.0.1:9/v1: only --proposer llm asks a model"),
+        (("--max-usd", "2"), "--max-usd 2.0: only --proposer llm asks a model"),
+        (("--no-repair",), "--no-repair: only --proposer llm asks a model"),
+        (("--sampler", "random"), "--sampler random: only --proposer llm and policy:FOLDER are shown a prompt"),
         (("--proposer", "llm", "--model", "m,heat=3"), "`heat=3` is no setting; give NAME=VALUE with url, temperature"),
         (("--proposer", "llm", "--model", "m,temperature=hot"), "temperature: input should be a valid number"),
         (("--proposer", "llm", "--model", "m,temperature=inf"), "temperature: input should be a finite number"),
@@ -218,7 +222,8 @@ def test_money_is_limited_where_prices_are_known(ask: Ask, tmp_path: Path) -> No
     ],
 )
 def test_a_mistake_is_one_line(run: Run, reference: Path, words: tuple[str, ...], says: str) -> None:
-    where = () if "--base-url" in words else ("--base-url", "http://127.0.0.1:9/v1")
+    asks = "llm" in words and "--base-url" not in words
+    where = ("--base-url", "http://127.0.0.1:9/v1") if asks else ()
     result = run("optimize", reference, "--device", "cpu", *words, *where)
     assert result.exit_code == 2, result.stderr
     assert says in result.stderr and result.stderr.count("\n") == 1

@@ -45,8 +45,9 @@ class LlmOptions(NamedTuple):
 def parse_llm(options: LlmOptions, proposers: Sequence[str]) -> LlmSettings | None:
     """The settings of `llm` where it is among `proposers`, else None. Raises UsageError."""
     if "llm" not in proposers:
-        if options.models:
-            raise UsageError(f"--model {options.models[0]}: only --proposer llm asks a model; add it")
+        given = _only_for_models(options)
+        if given and not any(text.startswith("llm:") for text in proposers):  # of that one more is to be said
+            raise UsageError(f"{given[0]}: only --proposer llm asks a model; add it")
         return None
     if not options.models:
         raise UsageError("--proposer llm: name a model, e.g. --model NAME, as its endpoint calls it")
@@ -63,6 +64,20 @@ def parse_llm(options: LlmOptions, proposers: Sequence[str]) -> LlmSettings | No
         prices=options.prices,
         seed=options.seed,
     )
+
+
+def _only_for_models(options: LlmOptions) -> list[str]:
+    """The options that were given and mean nothing without a model to ask, as they were typed."""
+    values = {
+        "--model": options.models[0] if options.models else None,
+        "--base-url": options.base_url,
+        "--key-file": options.key_file,
+        "--max-usd": options.max_usd,
+        "--max-tokens": options.max_tokens,
+        "--prices": options.prices,
+    }
+    given = [f"{name} {value}" for name, value in values.items() if value is not None]
+    return given if options.repair else [*given, "--no-repair"]
 
 
 def patience(settings: LlmSettings | PolicySettings | None) -> int:

@@ -42,6 +42,9 @@ def parse_policy(options: PolicyOptions, proposers: Sequence[str]) -> PolicySett
     if not named:
         if options.generation:
             raise UsageError(f"--generation {options.generation}: only --proposer policy:FOLDER generates; add it")
+        for name, value in (("--sampler", options.sampler), ("--prompt", options.prompt)):
+            if value is not None and "llm" not in proposers:
+                raise UsageError(f"{name} {value}: only --proposer llm and policy:FOLDER are shown a prompt; add one")
         return None
     if len(named) > 1 or not named[0]:
         raise UsageError("--proposer policy: name one checkpoint, policy:FOLDER")

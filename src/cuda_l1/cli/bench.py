@@ -102,8 +102,9 @@ def bench(
         model or (), base_url, key_file, max_usd, max_tokens, prices, sampler, prompt, repair=repair, seed=seed
     )
     writing = PolicyOptions(generation, sampler, prompt, seed)
-    llm = parse_llm(options, proposers) if optimize else None
-    policy = parse_policy(writing, proposers) if optimize else None
+    if not optimize and proposer != "techniques":
+        raise UsageError(f"--proposer {proposer}: only a search asks proposers; add --optimize")
+    llm, policy = parse_llm(options, proposers), parse_policy(writing, proposers)
     place = resolve_device(device)
     check_clock(clock, place)
     if bundle is not None:
