@@ -2,7 +2,8 @@
 # make test    everything that runs without a GPU, end-to-end tests included
 # make attacks the whole corpus of attacks on verdicts, with a naive harness that falls for each
 # make check   format, lint, types, layers, unit tests
-# make static  format, lint and types only: what CI runs before `make test`
+# make static  format, lint and types only
+# make lint    format and lint only: what CI runs before `make test`, which types there as one of the tests
 # make format  rewrite the files as `make check` wants them
 #
 # PYTHON=python3.12 chooses the interpreter, VENV=path the environment, DEMO_TASK=name the demonstration.
@@ -22,7 +23,7 @@ BESIDE := $(PYTEST) tests -n auto --dist worksteal --own-cores
 ALONE = $(shell grep -rlE 'mark\.(alone|gpu)\b' tests --include='test_*.py')
 MARK := $(shell date +%s)
 
-.PHONY: venv demo test attacks static check format clean
+.PHONY: venv demo test attacks lint static check format clean
 .DEFAULT_GOAL := demo
 
 venv: $(VENV)/.ready
@@ -50,9 +51,11 @@ test: $(VENV)/.ready-dev
 attacks: $(VENV)/.ready-dev
 	@$(PYTEST) tests/attacks -m "slow or not slow"
 
-static: $(VENV)/.ready-dev
+lint: $(VENV)/.ready-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+
+static: lint
 	@$(BIN)/python -m mypy
 
 check: static
