@@ -13,7 +13,8 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cuda_l1.config import Limits
@@ -21,6 +22,7 @@ from cuda_l1.export.dropin import dropin_candidate
 from cuda_l1.export.probe import guard_for
 from cuda_l1.proposers.techniques import build
 from cuda_l1.tasks import load_task
+from cuda_l1.tasks.sizes import resized
 from cuda_l1.types import Candidate, Environment, Origin, Task
 
 HONEST = Path(__file__).with_name("honest")
@@ -69,6 +71,8 @@ class Generated:
     devices: tuple[str, ...] = BOTH
     guarded: bool = False
     slow: bool = False
+    on_cpu: Mapping[str, int] = field(default_factory=dict)
+    """Smaller sizes than the task's own on a CPU, large enough for work that two threads share."""
     made_by: str = "techniques"
     is_long: bool = True
 
@@ -78,6 +82,8 @@ class Generated:
 
     def material(self, environment: Environment) -> tuple[Task, Candidate]:
         task = load_task(self.task, device=environment.device)
+        if environment.device == "cpu" and self.on_cpu:
+            task = resized(task, self.on_cpu)
         candidate = build(task, self.techniques, environment.device)
         assert candidate is not None, f"{self.techniques} find nothing to do in {self.task}"
         if self.guarded:
@@ -86,9 +92,16 @@ class Generated:
 
 
 GENERATED = (
-    Generated("diagonal_matmul", ("diagonal_matmul",), "meaning: most of the reference's products are left out"),
+    Generated(
+        "diagonal_matmul",
+        ("diagonal_matmul",),
+        "meaning: most of the reference's products are left out",
+        on_cpu={"N": 512, "M": 512},
+    ),
     Generated("linear_sum", ("reduce_linear",), "meaning: the size of the answer, not that of the work"),
-    Generated("triangular_matmul", ("triangular_matmul",), "meaning: blocks of the work are left out"),
+    Generated(
+        "triangular_matmul", ("triangular_matmul",), "meaning: blocks of the work are left out", on_cpu={"N": 256}
+    ),
     Generated("alibi_attention", ("attention",), "meaning: intermediates of the reference are never stored"),
     Generated("pairwise_distance", ("fusion",), "meaning: sums in another order"),
     Generated("moe_routing", ("fusion",), "meaning: integers that small errors decide about"),
@@ -99,10 +112,21 @@ GENERATED = (
     Generated("symmetric_matmul", ("preallocation",), "memory: old contents under a new result"),
     Generated("gated_tanh_mix", ("preallocation",), "memory: intermediates in memory that is kept between calls"),
     Generated("gated_mlp", ("in_place",), "memory: tensors changed in place"),
-    Generated("depthwise_separable_conv", ("channels_last",), "meaning: other strides than the reference's"),
-    Generated("cumulative_sum", ("fusion",), "harness: starts a compiler and loads a library"),
-    Generated("quantize_dequantize", ("fusion",), "meaning: values near a jump"),
-    Generated("layer_norm_gelu", ("fusion",), "harness: the reference's own code beside the kernel", guarded=True),
+    Generated(
+        "depthwise_separable_conv",
+        ("channels_last",),
+        "meaning: other strides than the reference's",
+        on_cpu={"BATCH": 1},
+    ),
+    Generated("cumulative_sum", ("fusion",), "harness: starts a compiler and loads a library", on_cpu={"BATCH": 2}),
+    Generated("quantize_dequantize", ("fusion",), "meaning: values near a jump", on_cpu={"ROWS": 64}),
+    Generated(
+        "layer_norm_gelu",
+        ("fusion",),
+        "harness: the reference's own code beside the kernel",
+        guarded=True,
+        on_cpu={"ROWS": 128},
+    ),
     Generated("linear_recurrence", ("kept_weights", "fusion"), "memory: caches and native code", guarded=True),
     Generated("scaled_softmax", ("inductor",), "harness: code of a compiler's, built in a child process", slow=True),
     Generated("transformer_block", ("cuda_graph",), "memory: a CUDA graph with memory of its own", ("cuda",)),

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from corpus import FAMILIES, LIMITS, RUNGS, Case, cases, complaint, gets_full_credit, judge, told
+from corpus import FAMILIES, LIMITS, OF_TIME, RUNGS, Case, cases, complaint, gets_full_credit, judge, told
 
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.evaluator.gpus import visible_gpus
-from cuda_l1.types import Evaluation
+from cuda_l1.types import Evaluation, Outcome
 
 pytestmark = pytest.mark.e2e
 NAIVE = Path(__file__).with_name("naive.py")
+STARTS_THREADS = re.compile(r"threading|_thread\b|Thread")
 DEVICE = "cuda" if visible_gpus() else "cpu"
 
 
 def marks(case: Case) -> list[pytest.MarkDecorator]:
-    """What plays with time, or starts threads, may need a second core for it: it has the whole machine."""
-    starts_threads = any("threading" in case.candidate(file).source for file in ("candidate.py", "twin.py"))
-    alone = DEVICE != "cpu" or case.family == "clock" or starts_threads
+    """What lets a thread or a process of its own work while the clock runs needs a second core for it, and what only a
+    clock can tell a machine that is quiet: both have the whole one."""
+    texts = [case.candidate(file).source for file in ("candidate.py", "twin.py")]
+    alone = DEVICE != "cpu" or any(STARTS_THREADS.search(text) for text in texts)
+    if case.family == "clock":
+        alone |= Outcome.REJECTED in case.outcomes or bool((OF_TIME - {"drawn-ahead"}) & set(case.suspects))
     return [pytest.mark.slow] * case.slow + [pytest.mark.alone] * alone
 
 
