@@ -37,7 +37,7 @@ SLOW = candidate_of(
             if self.first:
                 self.first = False
                 ctypes.CDLL(None).prctl(15, b"in-the-call", 0, 0, 0)
-                time.sleep(1.5)
+                time.sleep(0.8)
                 ctypes.CDLL(None).prctl(15, b"after-it", 0, 0, 0)
             return torch.relu(self.linear(x))
     """,
@@ -45,9 +45,9 @@ SLOW = candidate_of(
 """Shows by the name of its process when it is in its first call."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def own(cache_dir: str) -> Iterator[Evaluator]:
-    """An evaluator of the test's own; nothing of it may live on after the test."""
+    """An evaluator of these tests' own. Each of them leaves it well, or closed, which it opens itself from."""
     with Evaluator(EvaluatorSettings(device="cpu", cache_dir=cache_dir)) as opened:
         yield opened
 

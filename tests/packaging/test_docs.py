@@ -89,8 +89,10 @@ def test_the_readme_example_calls_what_there_is() -> None:
 @pytest.mark.e2e
 @pytest.mark.timeout(2400)
 def test_the_quickstart_runs_as_it_is_printed(tmp_path: Path) -> None:
-    # Only the budgets are smaller: two candidates and few pairs show as well as a minute that every command is right.
+    # Only budgets and sizes are smaller: two candidates, few pairs and a quarter of the rows show as well that every
+    # command is right.
     text = re.sub(r"--budget \d+s", "--budget 2", (ROOT / "docs" / "quickstart.md").read_text())
+    text = re.sub(r"\b512\b", "256", text)
     text = re.sub(r'budget="\d+s"', 'budget="2", final_budget="2s"', text)
     blocks = BLOCK.findall(text)
     assert {kind for kind, _, _ in blocks} == {"file", "run", "test"}
