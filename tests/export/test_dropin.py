@@ -148,6 +148,48 @@ def check(module: ModuleType, original: torch.nn.Module, new: torch.nn.Module, *
     assert (len(module.CALLS) > before) == fast
 
 
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("candidate", [SUBCLASS, LOADING])
+def test_an_optimiser_that_counts_no_versions_is_noticed(tmp_path: Path, candidate: str, fused: bool) -> None:
+    module = dropin(tmp_path, candidate)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    for each in (original, new):
+        optimizer = torch.optim.AdamW(each.parameters(), lr=0.1, fused=fused)
+        for parameter in each.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+    check(module, original, new, fast=True)
+
+
+def test_a_method_of_the_users_keeps_its_name(tmp_path: Path) -> None:
+    own = "".join(
+        f"    def {name}(self):\n        self.{name}_ran = True\n\n" for name in ("refresh", "_original", "_owner")
+    )
+    calls = "        self.refresh(), self._original(), self._owner()\n"
+    text = REFERENCE.replace("    def forward", f"{own}    def forward").replace(
+        "torch.ones(size))\n", f"torch.ones(size))\n{calls}"
+    )
+    module = dropin(tmp_path, text + SUBCLASS.removeprefix(REFERENCE), text)
+    original, new = pair(module)
+    assert new.refresh_ran and new._original_ran and new._owner_ran
+    check(module, original, new, fast=True)
+    new._dropin_refresh()
+    check(module, original, new, fast=True)
+
+
+def test_a_nested_tensor_runs_the_original(tmp_path: Path) -> None:
+    reference = REFERENCE.replace("self.fc(x) * y + self.shift", "torch.nn.functional.relu(x)")
+    module = dropin(tmp_path, reference + "\nCALLS = []\n\nclass ModelNew(Model):\n    pass\n", reference)
+    new = module.ModelNew(8)
+    nested = torch.nested.nested_tensor([torch.randn(2, 8), torch.randn(3, 8)])
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        new(*module.get_inputs())
+        assert new(nested, nested).is_nested
+    assert new.report["fallbacks"] == {"arguments": 1}
+
+
 def test_the_same_arguments_give_the_same_text_and_no_import_of_ours() -> None:
     task = make_task()
     candidate = make_candidate(task, SUBCLASS)

@@ -75,9 +75,25 @@ class Live(nn.Module):
         return self.inner(x) * self.scale + self.shift
 
 
-def source() -> str:
+BARE = (
+    FASTER.replace("torch.addcmul(self.shift, self.inner(x), self.scale)", "self.kernel(x)")
+    + """
+    def kernel(self, x):
+        return self.inner(x) * six_floats(self.scale) + six_floats(self.shift)
+
+
+def six_floats(tensor):
+    found = numpy.ctypeslib.as_array((ctypes.c_float * 6).from_address(tensor.data_ptr()))
+    return torch.from_numpy(found.copy())
+"""
+)
+BARE = BARE.replace("import torch\n", "import ctypes\n\nimport numpy.ctypeslib\nimport torch\n", 1)
+"""It reads six floats wherever its weights lie, as compiled kernels do."""
+
+
+def source(text: str = FASTER) -> str:
     task = Task(suite="module", name="Live", source=TASK)
-    candidate = Candidate(task_sha=task.sha, task_id=task.id, source=FASTER)
+    candidate = Candidate(task_sha=task.sha, task_id=task.id, source=text)
     return render_dropin(task, candidate, guard_for(task, PLACE))
 
 
@@ -116,6 +132,104 @@ def test_it_shares_the_very_parameters_and_keys(live: Live, fast: OptimizedModul
     assert ran_fast(fast, X, expected)
     assert not ran_fast(fast, X[:2], expected[:2])
     assert fast.report["fallbacks"] == {"shape": 1}
+
+
+@pytest.mark.parametrize("change", ["cast", "cast-a-part", "other-dtype", "other-shape"])
+def test_a_kernel_is_given_no_address_of_another_kind_of_tensor(live: Live, change: str) -> None:
+    fast = OptimizedModule(live, source(BARE), {})
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert ran_fast(fast, X, live(X))
+        if change == "cast":
+            live.double()
+        elif change == "cast-a-part":
+            live.shift = live.shift.half()
+        elif change == "other-dtype":
+            live.scale = nn.Parameter(torch.ones(6, dtype=torch.double))
+        else:
+            fast.scale = nn.Parameter(torch.ones(1))
+        x = X.double() if change == "cast" else X
+        torch.testing.assert_close(fast(x), live(x))
+        assert fast.report["fallbacks"] == {"dtype" if change == "cast" else "parameters": 1}
+
+
+def test_another_structure_runs_the_original(live: Live, fast: OptimizedModule) -> None:
+    with torch.no_grad():
+        assert ran_fast(fast, X, live(X))
+        fast.inner = nn.Sequential(live.inner, nn.Tanh())
+        assert not ran_fast(fast, X, live(X))
+        assert fast.report["fallbacks"] == {"modules": 1}
+        fast.inner = nn.Linear(6, 6)
+        assert ran_fast(fast, X, live(X)), "other weights, the same structure"
+
+
+def test_a_buffer_that_nothing_reads_is_no_hindrance(fast: OptimizedModule, live: Live) -> None:
+    live.register_buffer("unread", torch.ones(3), persistent=False)
+    with torch.no_grad():
+        assert ran_fast(fast, X, live(X))
+
+
+def test_forward_mode_gradients_run_the_original(live: Live, fast: OptimizedModule) -> None:
+    with torch.no_grad(), torch.autograd.forward_ad.dual_level():
+        fast(X)
+        dual = torch.autograd.forward_ad.make_dual(X, torch.ones_like(X))
+        assert torch.autograd.forward_ad.unpack_dual(fast(dual)).tangent is not None
+    with torch.no_grad():
+        assert ran_fast(fast, X, live(X))
+
+
+STATISTICS = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bn = nn.BatchNorm1d(6)
+
+    def forward(self, x):
+        return self.bn(x)
+
+
+def get_inputs():
+    return [torch.randn(3, 6)]
+
+
+def get_init_inputs():
+    return []
+"""
+REMEMBERED = (
+    STATISTICS
+    + """
+
+class ModelNew(Model):
+    def forward(self, x):
+        if not hasattr(self, "scale"):
+            self.scale = torch.rsqrt(self.bn.running_var + self.bn.eps)
+        return torch.nn.functional.batch_norm((x - self.bn.running_mean) * self.scale, torch.zeros(6), torch.ones(6))
+"""
+)
+
+
+@pytest.mark.parametrize("trains", ["original", "optimised"])
+def test_statistics_that_a_train_mode_changed_are_seen(trains: str) -> None:
+    task = Task(suite="module", name="Statistics", source=STATISTICS)
+    candidate = Candidate(task_sha=task.sha, task_id=task.id, source=REMEMBERED)
+    guard = guard_for(task, PLACE)
+    guard = guard.model_copy(update={"forced": "eval", "modes": dict.fromkeys(guard.modes, False)})
+    original = nn.Module.eval(type("Own", (nn.Module,), {"forward": lambda self, x: self.bn(x)})())
+    original.bn = nn.BatchNorm1d(6).eval()
+    fast = OptimizedModule(original, render_dropin(task, candidate, guard), {}, {"": False, "bn": False})
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert ran_fast(fast, X, original(X))
+        chosen = original if trains == "original" else fast
+        chosen.train()
+        for _ in range(3):
+            chosen(X * 9 + 5)
+        chosen.eval()
+        assert ran_fast(fast, X, original(X))
 
 
 def test_new_weights_from_either_side_are_used(live: Live, fast: OptimizedModule) -> None:

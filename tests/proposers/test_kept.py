@@ -186,6 +186,17 @@ def test_every_way_in_which_weights_change(twins: Twins) -> None:
     both(twins)
 
 
+@pytest.mark.parametrize("fused", [False, True])
+def test_what_an_optimiser_writes_is_seen(twins: Twins, fused: bool) -> None:
+    both(twins)
+    for module in (twins.model, twins.model_new):
+        optimizer = torch.optim.AdamW(module.parameters(), lr=0.1, fused=fused)
+        for parameter in module.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+    both(twins)
+
+
 def test_a_kept_value_is_computed_once(twins: Twins) -> None:
     calls = []
     kept = twins.model_new.derived_0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.export.compose import compose
-from cuda_l1.export.guard import Guard
+from cuda_l1.export.guard import Guard, passes_addresses, watches_versions
 from cuda_l1.types import Candidate, Origin, Task, detect_language
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def render_dropin(task: Task, candidate: Candidate, guard: Guard) -> str:
         careful=_careful_conditions(guard),
         dtypes=sorted({spec.dtype for spec in tensors.values()}),
         tensors="".join(f"{name}, " for name in tensors),
+        watches_versions=watches_versions(candidate.source),
+        pointers=passes_addresses(candidate.source),
         device=f"{at}.device" if at and guard.device == "cuda" else f"_dropin_{device}",
         arguments=", ".join(guard.names),
     )

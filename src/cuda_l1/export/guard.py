@@ -9,12 +9,27 @@ search has won.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import model_validator
 
+from cuda_l1.prelude.derived_tensors import DERIVED_TENSORS
 from cuda_l1.types import Frozen
+
+_BARE_ADDRESSES = re.compile(r"data_ptr\(|\btriton\b|load_inline|ctypes")
+
+
+def passes_addresses(source: str) -> bool:
+    """Whether a candidate's kernels may read what lies at an address, whatever its dtype and size."""
+    return _BARE_ADDRESSES.search(source) is not None
+
+
+def watches_versions(source: str) -> bool:
+    """Whether a candidate keeps something under version counters, `DerivedTensors` aside, which sees more than they."""
+    return "_version" in source.replace(DERIVED_TENSORS.strip(), "")
+
 
 Condition = tuple[str, str]
 """(kind of fallback when it does not hold, Python expression)."""
@@ -39,6 +54,7 @@ class TensorSpec(Frozen):
     def conditions(self, at: str, device: str) -> Iterator[Condition]:
         """The checks on the tensor that the expression `at` names; the guard's globals are the drop-in's."""
         yield "arguments", f"type({at}) is _dropin_Tensor"
+        yield "arguments", f"not {at}.is_nested"
         yield "strides", f"{at}.layout is _dropin_strided"
         yield "device", f"{at}.is_cpu" if device == "cpu" else f"{at}.get_device() == dropin.index"
         yield "dtype", f"{at}.dtype is _dropin_{self.dtype}"
@@ -51,7 +67,8 @@ class TensorSpec(Frozen):
             yield "dtype", f"not {at}.is_neg()"
 
     def beyond(self, at: str) -> Iterator[Condition]:
-        """What `TensorGuards` does not compare."""
+        """What `TensorGuards` does not compare, or cannot be asked about."""
+        yield "arguments", f"not {at}.is_nested"
         yield "alignment", f"not {at}.data_ptr() & 15"
 
 

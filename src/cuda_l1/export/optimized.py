@@ -58,20 +58,21 @@ class OptimizedModule(torch.nn.Module):
         init = namespace.get_init_inputs() or []
         dropin = namespace._Dropin(*(((), init) if isinstance(init, dict) else (tuple(init), {})))
         dropin.fallbacks = self.report["fallbacks"]
+        dropin.structure = namespace._dropin_structure(self._wrapped)
         self.__dict__["_dropin"] = dropin
         namespace._dropin_warn_elsewhere()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._wrapped(*args, **kwargs)
 
-    def _original(self, *args: Any, **kwargs: Any) -> Any:
+    def _dropin_original(self, *args: Any, **kwargs: Any) -> Any:
         return self._wrapped(*args, **kwargs)
 
-    def _owner(self) -> torch.nn.Module:
+    def _dropin_owner(self) -> torch.nn.Module:
         wrapped: torch.nn.Module = self._wrapped
         return wrapped
 
-    def _modal(self) -> tuple[list[torch.nn.Module], list[bool]]:
+    def _dropin_modal(self) -> tuple[list[torch.nn.Module], list[bool]]:
         return [self._wrapped.get_submodule(path) for path in self._modes], list(self._modes.values())
 
     def refresh(self) -> None:
@@ -109,7 +110,8 @@ def _guarded_class(source: str) -> type[OptimizedModule]:
     namespace = _load(source)
     kind: type[OptimizedModule] | None = namespace.__dict__.get("_dropin_class")
     if kind is None:
-        kind = type("OptimizedModule", (namespace._Guarded, OptimizedModule), {"__module__": __name__})
+        own = {"__module__": __name__, "refresh": namespace._Guarded._dropin_refresh}
+        kind = type("OptimizedModule", (namespace._Guarded, OptimizedModule), own)
         namespace.__dict__["_dropin_class"] = kind
     return kind
 
