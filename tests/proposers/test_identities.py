@@ -70,6 +70,8 @@ NEAR = [
     "x.amax(0, keepdim=True)",
     "torch.logsumexp(x, 1)",
     "F.pad(x, (0, 1))",
+    "F.pad(x, (-1, 1))",
+    "F.pad(x, (0, 0, 2, -2))",
     "x.add(x, alpha=0)",
     "x.expand(2, 4, 6)",
     "x.view(torch.int32).float()",

@@ -30,8 +30,9 @@ INL vf times_power_of_two(vf p, vf n) {
 #endif
 template <class V> INL V vmax(V a, V b) { return sel(mask(a > b) | mask(a != a), a, b); }
 template <class V> INL V vmin(V a, V b) { return sel(mask(a < b) | mask(a != a), a, b); }
-template <class V> INL V vmaximum(V a, V b) { return sel(mask(b != b), b, vmax(a, b)); }
-template <class V> INL V vminimum(V a, V b) { return sel(mask(b != b), b, vmin(a, b)); }
+// Of zeros with different signs the first, so that clamp(-0.0, min=0) stays as it is.
+template <class V> INL V vmaximum(V a, V b) { return vmax(b, a); }
+template <class V> INL V vminimum(V a, V b) { return vmin(b, a); }
 INL vf vsqrt(vf x) { for (int l = 0; l < W; ++l) x[l] = __builtin_sqrtf(x[l]); return x; }
 INL vd vsqrt(vd x) { for (int l = 0; l < W; ++l) x[l] = __builtin_sqrt(x[l]); return x; }
 INL vf vround(vf x) {
@@ -41,7 +42,7 @@ INL vf vround(vf x) {
 INL vf vfloor(vf x) { vf r = vround(x); return sel(r > x, r - 1.f, r); }
 INL vf vceil(vf x) { vf r = vround(x); return sel(r < x, r + 1.f, r); }
 INL vf vtrunc(vf x) { return sign_of(vfloor(vabs(x)), x); }
-INL vf vsign(vf x) { return sel(x > 0, splat(1.f), sel(x < 0, splat(-1.f), x * 0.f)); }
+INL vf vsign(vf x) { return sel(x > 0, splat(1.f), sel(x < 0, splat(-1.f), vf{})); }
 INL vf power_of_two(vi k) { return as_float((k + 127) << 23); }
 INL vf nearest(vf x) { return (x + 12582912.f) - 12582912.f; }
 
@@ -119,7 +120,7 @@ template <int SHIFT> INL vf sine(vf x) {
   vf v = sel((q & 1) != 0, c, s);
   return sel((q & 2) != 0, -v, v);
 }
-INL vf vsin(vf x) { return sine<0>(x); }
+INL vf vsin(vf x) { return sel(x == 0.f, x, sine<0>(x)); }
 INL vf vcos(vf x) { return sine<1>(x); }
 template <class V> INL V vreciprocal(V x) { return 1 / x; }
 template <class V> INL V vrsqrt(V x) { return 1 / vsqrt(x); }
@@ -133,6 +134,6 @@ EACH64(vexp, exp) EACH64(vexp2, exp2) EACH64(vexpm1, expm1) EACH64(vlog, log) EA
 EACH64(vcos, cos) EACH64(vtan, tan) EACH64(vtanh, tanh) EACH64(verf, erf) EACH64(verfc, erfc) EACH64(vatan, atan)
 EACH64(vasin, asin) EACH64(vacos, acos) EACH64(vsinh, sinh) EACH64(vcosh, cosh) EACH64(vround, rint)
 EACH64(vfloor, floor) EACH64(vceil, ceil) EACH64(vtrunc, trunc)
-INL vd vsign(vd x) { return sel(mask(x > 0), splat(1.), sel(mask(x < 0), splat(-1.), x * 0.)); }
+INL vd vsign(vd x) { return sel(mask(x > 0), splat(1.), sel(mask(x < 0), splat(-1.), vd{})); }
 INL vd vsigmoid(vd x) { return 1. / (1. + vexp(-x)); }
 """

@@ -22,7 +22,8 @@ def smaller(a, b):
 
 @triton.jit
 def sign_of(a):
-    return tl.where(a > 0, 1.0, tl.where(a < 0, -1.0, a * 0.0)).to(a.dtype)
+    """The sign; that of nan is 0, as in PyTorch."""
+    return tl.where(a > 0, 1.0, tl.where(a < 0, -1.0, 0.0)).to(a.dtype)
 
 
 @triton.jit

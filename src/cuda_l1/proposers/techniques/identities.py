@@ -31,7 +31,7 @@ RESHAPES = frozenset(
         "view.default", "reshape.default", "flatten.using_ints", "expand.default", "expand_as.default",
         "squeeze.default", "squeeze.dim", "squeeze.dims", "view_as.default", "slice.Tensor", "unflatten.int",
         "to.dtype", "to.dtype_layout", "type_as.default", "alias.default", "detach.default", "tile.default",
-        "repeat.default", "clone.default", "contiguous.default", "pad.default", "positive.default",
+        "repeat.default", "clone.default", "contiguous.default", "positive.default",
     )
 )  # fmt: skip
 """With shape, dtype and strides unchanged these return their argument's values."""
@@ -45,7 +45,7 @@ SINGLE = frozenset(
 )
 """Reductions that return the one element that they reduce."""
 
-KNOWN = (*NEUTRAL, *RESHAPES, *TRANSPOSES, *DROPOUTS, *SINGLE, "aten.neg.default")
+KNOWN = (*NEUTRAL, *RESHAPES, *TRANSPOSES, *DROPOUTS, *SINGLE, "aten.neg.default", "aten.pad.default")
 
 
 class Identities(Rewrite):
@@ -100,6 +100,8 @@ def unchanged(node: Node) -> Any:
         return None
     if is_op(node, *NEUTRAL):
         return source if is_number(operands(node)[1]) and operands(node)[1] == NEUTRAL[str(node.target)] else None
+    if is_op(node, "aten.pad.default") and any(argument(node, "pad")):
+        return None  # (-1, 1) moves the elements and leaves the shape as it is
     if is_op(node, *DROPOUTS):
         return source if not argument(node, "train") or argument(node, "p") == 0 else None
     return source if _same_form(node, source) else None
