@@ -118,6 +118,10 @@ def test_nothing_faster_is_exit_code_1_and_no_file(run: Run, reference: Path, pr
     summary = lines(result)[-1]
     assert summary["result"] == "no-improvement" and summary["path"] is None
     assert summary["speedup_eager"] is None
+    why = "it is suspect: clock-mismatch: it says so"
+    assert [(found["screen_speedup"], found["why"]) for found in summary["not_confirmed"]] == [(9.0, why)]
+    told = run("optimize", reference, "--device", "cpu").stdout
+    assert f"mark was 9.00x in its screen; {why}" in told.splitlines()
     assert not Path("ref_optimized.py").exists()
 
 

@@ -13,6 +13,7 @@ from cuda_l1.config import LlmSettings, ModelSettings, PromptSettings
 from cuda_l1.errors import CandidateError, TaskError, UsageError
 from cuda_l1.search import Result
 from cuda_l1.search.events import BaselineDone, CandidateDone, Confirmed, Event, Started, Stopped
+from cuda_l1.search.stopping import StopRules
 from cuda_l1.types import Candidate, Outcome
 
 Search = Callable[..., Result]
@@ -51,6 +52,42 @@ def test_a_winner_that_does_not_hold_gives_way_to_the_next(search: Search) -> No
     assert result.winner.candidate.source == "c speed=2.0"
     assert [record.candidate.source[0] for record in result.unconfirmed] == ["a", "b"]
     assert result.outcome == "beats-best-baseline", "eager is the best baseline here"
+
+
+def _told(result: Result) -> list[tuple[str, float, str]]:
+    return [(found.technique[0], found.screen_speedup, found.why) for found in result.not_confirmed]
+
+
+def test_why_what_looked_faster_was_not_confirmed(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    def export(chosen: Candidate) -> Candidate:
+        if chosen.source.startswith("a"):
+            raise CandidateError("it needs a file that is not there")
+        return candidate(chosen.source + " crash" * chosen.source.startswith("b"))
+
+    result = search(ListProposer("a speed=4.0", "b speed=3.0", "c speed=2.0 final=1.0"), export=export)
+    assert result.final is None
+    assert _told(result) == [
+        ("a", 4.0, "no drop-in can be made of it: it needs a file that is not there"),
+        ("b", 3.0, "its drop-in is CRASHED: no module named x"),
+        ("c", 2.0, "measured anew it is not faster by more than the interval (1.00x)"),
+    ]
+    monkeypatch.setattr(StopRules, "another_final", lambda *_: False)
+    assert _told(search(ListProposer("a speed=4.0", "b speed=3.0"), export=export, run="late")) == [
+        ("a", 4.0, "no drop-in can be made of it: it needs a file that is not there"),
+        ("b", 3.0, "no time was left to confirm it; give a longer budget"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a speed=3.0 suspect", "it is suspect: clock-mismatch: 30 %"),
+        ("a speed=3.0 relaxed", "it is of the precision class relaxed, which may not win here"),
+        ("a speed=3.0 device=0.5", "it is slower on the other clock"),
+    ],
+)
+def test_why_the_fastest_may_not_win(search: Search, text: str, why: str) -> None:
+    assert _told(search(ListProposer("b speed=2.0 wrong", text, "c speed=0.5"))) == [("a", 3.0, why)]
 
 
 def test_nothing_faster_is_said_plainly(search: Search, evaluator: FakeEvaluator) -> None:

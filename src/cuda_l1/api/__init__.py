@@ -139,6 +139,7 @@ def _wrap(module: torch.nn.Module, task: Task, result: Result) -> OptimizedModul
         "record": final.id if final else None,
         "stop_reason": result.stop_reason,
         "evaluations": result.evaluations,
+        "not_confirmed": [found.model_dump(mode="json") for found in result.not_confirmed],
         "failures": list(result.failures),
     }
     return OptimizedModule(module, final.candidate.source if final else None, report)

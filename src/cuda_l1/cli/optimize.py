@@ -188,6 +188,7 @@ def _finish(
         best_baseline=result.best_baseline,
         screen_speedup=result.screen_speedup,
         shrinkage=result.shrinkage,
+        not_confirmed=[found.model_dump(mode="json") for found in result.not_confirmed],
         guard_us=cost,
         path=path,
         record=result.final.id if result.final else None,

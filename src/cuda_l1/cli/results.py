@@ -105,6 +105,7 @@ def _closing(result: Result, path: str | None, guard_us: float | None) -> list[s
     if result.shrinkage is not None:
         held = f"{1 - result.shrinkage:.0%}"
         lines.append(f"the search saw {times(result.screen_speedup)}; the new measurement confirmed {held} of it")
+    lines += [f"{n.technique} was {times(n.screen_speedup)} in its screen; {n.why}" for n in result.not_confirmed]
     lines += [f"could not be proposed: {failure}" for failure in result.failures[:FAILURES]]
     if len(result.failures) > FAILURES:
         lines.append(f"and {len(result.failures) - FAILURES} more that could not be proposed; --json lists all")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cuda_l1 import scoring
 from cuda_l1.config import FINAL
 from cuda_l1.errors import CandidateError
 from cuda_l1.search.events import Confirmed
-from cuda_l1.search.result import is_faster
+from cuda_l1.search.result import NotConfirmed, is_faster
 from cuda_l1.search.review import is_reviewed
 from cuda_l1.search.state import Search
 from cuda_l1.types import Candidate, Record
@@ -25,13 +26,16 @@ Export = Callable[[Candidate], Candidate]
 
 def confirm(search: Search, export: Export | None) -> None:
     """Measures the best candidate's artefact, the next best while time lasts when it does not hold up."""
-    for attempt, screened in enumerate(search.ranked()[:ATTEMPTS]):
+    ranked = search.ranked()
+    for attempt, screened in enumerate(ranked[:ATTEMPTS]):
         if attempt and not search.rules.another_final(search.progress()):
+            _not_confirmed(search, screened, "no time was left to confirm it; give a longer budget")
             return
         try:
             artefact = export(screened.candidate) if export else screened.candidate
         except CandidateError as error:
             search.emit(Confirmed(screened.candidate.label, screened.candidate.id, False, None, None, None, str(error)))
+            _not_confirmed(search, screened, f"no drop-in can be made of it: {error}")
             continue
         final = _final(search, artefact)
         if not is_reviewed(screened):
@@ -41,9 +45,45 @@ def confirm(search: Search, export: Export | None) -> None:
             search.winner, search.final = screened, final
         else:
             search.unconfirmed.append(final)
+            _not_confirmed(search, screened, _why(search, final, "its drop-in"))
         _tell(search, final, holds=holds)
         if holds:
             return
+    if not ranked:
+        _tell_of_fastest(search)
+
+
+def _tell_of_fastest(search: Search) -> None:
+    """The fastest candidate of a search in which none may win."""
+    speeds = [(scoring.speedup(r.evaluation, search.clock) or 0.0, r) for r in search.screened if r.evaluation.accepted]
+    speed, fastest = max(speeds, key=lambda pair: pair[0], default=(0.0, None))
+    if fastest and speed > 1.0:
+        _not_confirmed(search, fastest, _why(search, fastest, "it"))
+
+
+def _not_confirmed(search: Search, screened: Record, why: str) -> None:
+    speedup = scoring.speedup(screened.evaluation, search.clock) or 1.0
+    search.not_confirmed.append(
+        NotConfirmed(
+            technique=screened.candidate.label, candidate_id=screened.candidate.id, screen_speedup=speedup, why=why
+        )
+    )
+
+
+def _why(search: Search, record: Record, what: str) -> str:
+    """Why a record does not say that its candidate is faster, in one line; `what` is that candidate."""
+    evaluation, precision = record.evaluation, search.settings.precision
+    if not evaluation.accepted:
+        return ": ".join(filter(None, (f"{what} is {evaluation.outcome}", evaluation.detail)))
+    if scoring.slower_elsewhere(evaluation, search.clock):
+        return f"{what} is slower on the other clock"
+    if suspects := evaluation.suspects(ignore=("precision", "unstable")):
+        return f"{what} is suspect: " + "; ".join(f"{found.check}: {found.evidence}" for found in suspects)
+    if not scoring.counts(evaluation, precision):
+        return f"{what} is of the precision class {evaluation.precision_class}, which may not win here"
+    timing = evaluation.timing("eager", search.clock)
+    measured = f" ({timing.speedup:.2f}x)" if timing else ""
+    return f"measured anew it is not faster by more than the interval{measured}"
 
 
 def _final(search: Search, artefact: Candidate) -> Record:

@@ -106,6 +106,7 @@ def _result(search: Search, reason: StopReason, failures: Sequence[str]) -> Resu
         winner=search.winner,
         final=search.final,
         unconfirmed=tuple(search.unconfirmed),
+        not_confirmed=tuple(search.not_confirmed),
         baselines=tuple(search.baselines),
         best_baseline=search.best_baseline_name,
         stop_reason=reason,

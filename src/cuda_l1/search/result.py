@@ -24,6 +24,17 @@ class BaselineResult(Frozen):
     detail: str = ""
 
 
+class NotConfirmed(Frozen):
+    """A candidate that its screen saw to be faster, and why no final says so."""
+
+    technique: str
+    candidate_id: str
+    screen_speedup: float
+    """Against eager, on the objective clock."""
+    why: str
+    """One line."""
+
+
 class Result(Frozen):
     """The outcome of one `optimize`. Every speed-up names its opponent and is on the clock of `clock`."""
 
@@ -39,6 +50,8 @@ class Result(Frozen):
     """The new final of its artefact, measured after the choice: the only figures to quote."""
     unconfirmed: tuple[Record, ...] = ()
     """Finals of candidates that were tried before and did not hold up."""
+    not_confirmed: tuple[NotConfirmed, ...] = ()
+    """Candidates that looked faster, best first: those tried before `final`, or, without one, what stood in its way."""
     baselines: tuple[BaselineResult, ...] = ()
     best_baseline: str | None = None
     """The fastest accepted baseline of a class that may win; the others are in `baselines`."""

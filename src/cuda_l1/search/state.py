@@ -13,7 +13,7 @@ from cuda_l1.config import Protocol, SearchSettings
 from cuda_l1.errors import OutOfTimeError
 from cuda_l1.search.events import CandidateDone, Evaluating, Event
 from cuda_l1.search.interfaces import SupportsEvaluate
-from cuda_l1.search.result import BaselineResult
+from cuda_l1.search.result import BaselineResult, NotConfirmed
 from cuda_l1.search.review import Reviews
 from cuda_l1.search.stopping import GAIN, Progress, StopRules
 from cuda_l1.search.verdicts import known, screening, verdict
@@ -50,6 +50,7 @@ class Search:
     winner: Record | None = None
     final: Record | None = None
     unconfirmed: list[Record] = field(default_factory=list)
+    not_confirmed: list[NotConfirmed] = field(default_factory=list)
 
     given_up: int = 0
     """Proposed candidates that could not be judged in the time that was left."""
