@@ -10,6 +10,7 @@ import pytest
 import torch
 from graphs import Twins, applies, candidate, check, make_task, namespace
 
+from cuda_l1.proposers.techniques import compose
 from cuda_l1.proposers.techniques.draft import Draft, open_draft, render
 from cuda_l1.tasks import task_from_module
 from cuda_l1.types import Task
@@ -147,6 +148,7 @@ def test_prelude_and_constructor_lines_are_printed_once() -> None:
         ("self.seen = x\nreturn x", "assigns the tensor self.seen"),
         ("return x.numpy()", ""),
         ("raise ValueError('not today')", "not today"),
+        ("with torch.autocast('cpu', torch.bfloat16):\n    y = x @ x\nreturn y.float()", "runs under autocast"),
     ],
 )
 def test_what_cannot_be_captured_says_why_in_one_line(forward: str, why: str) -> None:
@@ -160,6 +162,31 @@ def test_without_a_graph_the_model_keeps_its_forward() -> None:
     source = render(Draft(task, "cpu", None))
     twins = Twins(task, source)
     twins.check(1)
+
+
+class Mixed(torch.nn.Module):
+    """Computes in bfloat16 what the graph calls float32."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.autocast("cpu", torch.bfloat16):
+            y = self.layer(x)
+            z = self.layer(y.relu() * 2 + 1).tanh() + y
+        return z.float() * 3, z
+
+
+def test_types_under_autocast_stay_the_modules_own(tmp_path: Path) -> None:
+    task = task_from_module(Mixed(), torch.randn(4, 8), work_dir=tmp_path)
+    assert compose(task, ["identities", "straight_line", "in_place", "fusion", "preallocation"], "cpu") is None
+    assert "runs under autocast" in open_draft(task, "cpu").failure
+
+
+def test_autocast_that_is_off_hides_no_types() -> None:
+    body = "with torch.autocast('cpu', enabled=False):\n    y = x @ x\nreturn y.to(x.dtype) + 1"
+    check(make_task(body, "torch.randn(4, 4)"), "identities")
 
 
 def test_literal_numbers_are_written_as_numbers() -> None:

@@ -23,22 +23,33 @@ def capture_graph(source: str) -> torch.fx.GraphModule:
     """The forward of the source's `Model` on its `get_inputs()`, before decomposition, in the mode as constructed.
 
     One that draws random numbers in train mode is compared with its own graph in eval mode, where candidates of it are
-    judged by value (see `follow_mode`). Raises CaptureError when anything in the file or the export fails, or when the
-    graph cannot be printed.
+    judged by value (see `follow_mode`). Raises CaptureError when anything in the file or the export fails, when the
+    graph cannot be printed, and where it holds a region under autocast.
     """
     try:
         with instantiated(source) as (model, inputs):
             module = capture(model, inputs)
+            if any(map(_enables_autocast, module.graph.nodes)):
+                raise CaptureError("a part of it runs under autocast, whose types a graph does not tell")
             if model.training and any(map(is_random, module.graph.nodes)):
                 with _in_eval_mode(model), contextlib.suppress(TaskError):
                     follow_mode(module, capture(model, inputs))
             print_forward(module)
             return module
+    except CaptureError:
+        raise
     except TaskError as error:
         raise CaptureError(str(error)) from error
     except (Exception, SystemExit) as error:  # the forward is foreign code and may raise anything
         first = (str(error).strip().splitlines() or [""])[0]
         raise CaptureError(f"{type(error).__name__}: {first}") from error
+
+
+def _enables_autocast(node: torch.fx.Node) -> bool:
+    """Whether from here on results have other types than the graph's fake values say; they have not where it is off."""
+    import torch
+
+    return node.target is torch.amp.autocast_mode._enter_autocast and node.args[2:3] != (False,)
 
 
 @contextlib.contextmanager
