@@ -20,6 +20,7 @@ from safetensors.torch import load_file
 
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks import task_from_module
+from cuda_l1.tasks.live_check import check_printed
 from cuda_l1.types import Task
 
 
@@ -238,9 +239,192 @@ def test_without_a_way_there_is_one_clear_line(tmp_path):
 def test_python_state_is_noticed(tmp_path):
     module = Drifts()
     module.step = 2
-    with pytest.raises(TaskError, match=r"another output 0.*another value of `step`"):
+    with pytest.raises(TaskError, match="forward changes `step` from call to call"):
         task_from_module(module, torch.randn(4), work_dir=tmp_path)
     assert module.step == 2
+
+
+class Remembers(nn.Module):
+    """Calls `change` on itself and adds what comes of it."""
+
+    def __init__(self, change, **attributes):
+        super().__init__()
+        self.change = change
+        self.child = nn.Linear(4, 4)
+        for name, value in attributes.items():
+            setattr(self.child, name, value)
+
+    def forward(self, x):
+        self.change(self.child)
+        return self.child(x)
+
+
+def counts(child):
+    child.step += 1
+
+
+def appends(child):
+    child.history["calls"].append(0.5)
+
+
+def creates(child):
+    setattr(child, f"call_{len(vars(child))}", None)
+
+
+def counts_up_to_one(child):
+    child.step = min(child.step + 1, 1)
+
+
+def keeps_the_last(child):
+    child.history["calls"] = ["linear", 4]
+
+
+def returns_to_what_it_was(child):
+    child.step += 1
+    child.step -= 1
+
+
+def test_python_values_that_change_from_call_to_call_are_refused(tmp_path):
+    for change, attributes, named in [
+        (counts, {"step": 0}, "`child.step`"),
+        (appends, {"history": {"calls": []}}, "`child.history`"),
+        (creates, {}, "`child.call_"),
+    ]:
+        module = Remembers(change, **attributes)
+        before = copy.deepcopy(vars(module.child))
+        with pytest.raises(TaskError, match=named) as caught:
+            task_from_module(module, torch.randn(2, 4), work_dir=tmp_path)
+        assert "from call to call" in str(caught.value) and "\n" not in str(caught.value)
+        assert vars(module.child).keys() == before.keys()
+        assert all(getattr(module.child, name) == before[name] for name in attributes)
+
+
+def test_python_values_that_settle_are_taken(tmp_path):
+    for change, attributes in [
+        (counts_up_to_one, {"step": 0}),
+        (keeps_the_last, {"history": {}}),
+        (returns_to_what_it_was, {"step": 0}),
+    ]:
+        module = Remembers(change, **copy.deepcopy(attributes))
+        assert task_from_module(module, torch.randn(2, 4), work_dir=tmp_path)
+        assert all(getattr(module.child, name) == value for name, value in attributes.items())
+
+
+class FillsAtFirstCall(nn.Module):
+    """A buffer, an attribute and a list that are filled at the first call."""
+
+    def __init__(self, persistent):
+        super().__init__()
+        self.register_buffer("table", None, persistent=persistent)
+        self.seen = None
+        self.kept = []
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x):
+        if self.table is None or self.table.shape[0] < x.shape[0]:
+            self.table = torch.arange(x.shape[0]).float()[:, None].sin()
+            self.seen = torch.ones(8)
+            self.kept.append(x)
+        return self.linear(x) + self.table[: x.shape[0]] * self.seen
+
+
+class FillsABuffer(nn.Module):
+    def __init__(self, persistent):
+        super().__init__()
+        self.register_buffer("table", None, persistent=persistent)
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x):
+        if self.table is None or self.table.shape[0] < x.shape[0]:
+            self.table = torch.arange(x.shape[0]).float()[:, None].sin()
+        return self.linear(x) + self.table[: x.shape[0]]
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+@pytest.mark.parametrize("kind", [FillsABuffer, FillsAtFirstCall])
+def test_what_is_filled_at_the_first_call_is_as_it_was_afterwards(kind, persistent, tmp_path):
+    module = kind(persistent)
+    before = dict(vars(module)), list(module.state_dict())
+    with pytest.raises(TaskError) as caught:
+        task_from_module(module, torch.randn(4, 8), work_dir=tmp_path)
+    assert "\n" not in str(caught.value)
+    assert module.table is None and (dict(vars(module)), list(module.state_dict())) == before
+    assert getattr(module, "kept", []) == []
+    if kind is FillsABuffer:
+        assert "forward fills the buffer `table`" in str(caught.value)
+    assert type(module(torch.randn(4, 8))) is torch.Tensor
+
+
+def test_what_raises_outside_of_the_trace_is_one_line(tmp_path, monkeypatch):
+    class Odd(nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    def raises(*_):
+        raise RuntimeError("first line\nsecond line")
+
+    monkeypatch.setattr("cuda_l1.tasks.live.render_module", raises)
+    with pytest.raises(TaskError, match=r"^Odd: cannot be printed: RuntimeError: first line$"):
+        task_from_module(Odd(), torch.randn(2), work_dir=tmp_path)
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_tensors_that_overlap_themselves(persistent, tmp_path):
+    class Overlaps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mask", torch.rand(1, 8).expand(4, 8), persistent=persistent)
+            self.register_buffer("windows", torch.rand(11).unfold(0, 8, 1), persistent=persistent)
+            self.plain = torch.rand(4, 1).expand(4, 8)
+
+        def forward(self, x):
+            return x * self.mask + self.windows * self.plain
+
+    module, x = Overlaps(), torch.randn(4, 8)
+    model, _ = built(task_from_module(module, x, work_dir=tmp_path))
+    assert module.mask.stride() == (0, 1) and module.windows.stride() == (1, 1)
+    torch.testing.assert_close(model(x), module(x))
+
+
+class CountsThroughAView(nn.Module):
+    """Cannot be traced; a call changes an expanded buffer through a view of its memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1).expand(4), persistent=False)
+
+    def forward(self, x):
+        self.calls[:1].add_(1)
+        return x * self.calls if x.sum() > 0 else x - self.calls
+
+
+def test_what_is_written_into_an_expanded_buffer_is_put_back(tmp_path):
+    module = CountsThroughAView()
+    assert "Model = CountsThroughAView" in task_from_module(module, torch.ones(4), work_dir=tmp_path).source
+    assert module.calls.tolist() == [0.0] * 4 and module.calls.stride() == (0,)
+
+
+class SwapsABuffer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(4))
+
+    def forward(self, x):
+        self.seen = self.seen + x
+        return x + 1
+
+
+def test_what_a_call_leaves_in_buffers_and_arguments_is_compared(tmp_path):
+    module, x = SwapsABuffer(), torch.randn(4)
+    model, _ = built(task_from_module(module, x, work_dir=tmp_path))
+    model(x)
+    torch.testing.assert_close(model.seen, x)
+    assert module.seen.tolist() == [0.0] * 4
+    writes = "import torch\n\n\nclass Model(torch.nn.ReLU):\n    def forward(self, x):\n        "
+    writes += "y = x.relu()\n        x.copy_(y)\n        return y\n\n\ndef get_init_inputs():\n    return []\n"
+    with pytest.raises(TaskError, match="changes an argument otherwise"):
+        check_printed(writes, nn.ReLU(), (x,), {})
+    check_printed(writes, nn.ReLU(), (x.abs(),), {})
 
 
 def test_large_constant_is_refused_with_advice(tmp_path):

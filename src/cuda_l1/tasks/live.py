@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.graph_capture import OtherReturn
-from cuda_l1.tasks.live_check import check_printed, check_runs
+from cuda_l1.tasks.live_check import ChangesItself, call_error, check_printed, check_runs, kept_attributes
 from cuda_l1.tasks.live_file import class_source
 from cuda_l1.tasks.live_source import render_module
 from cuda_l1.tasks.weight_files import save_weights
@@ -30,6 +30,7 @@ def task_from_module(
     class is taken if the constructor's arguments can be read off the module. Either text is run once on the examples
     and must give what the module gives. Inputs are drawn like the examples (see `cuda_l1.tasks.examples`). The state is
     written to `work_dir/<sha256>.safetensors`.
+    The module is as it was afterwards, also where this fails.
     Raises TaskError, one line, where neither way works, and InfrastructureError where `work_dir` cannot be written.
     """
     import torch
@@ -38,7 +39,13 @@ def task_from_module(
         raise TaskError(f"a {type(module).__name__} is not a torch.nn.Module; pass the module itself")
     args, kwargs = bound_arguments(module, example_inputs)
     state = dict(_checked_state(module))
-    source = _printed(module, args, kwargs)
+    try:
+        with kept_attributes(module):
+            source = _printed(module, args, kwargs)
+    except TaskError:
+        raise
+    except Exception as error:  # the module's own code and torch's tracing run in there and may raise anything
+        raise TaskError(f"{type(module).__name__}: cannot be printed: {call_error(error)}") from error
     return Task(
         suite="module",
         name=name or type(module).__name__,
@@ -75,11 +82,15 @@ def _printed(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
         source = render_module(module, args, kwargs)
         check_printed(source, module, args, kwargs)
         return source
+    except ChangesItself:
+        raise
     except TaskError as traced:
         try:
             source = class_source(module, args, kwargs)
             check_printed(source, module, args, kwargs, same_class=True)
             return source
+        except ChangesItself:
+            raise
         except TaskError as filed:
             check_runs(module, args, kwargs)  # what the module itself does not stand is told first
             if isinstance(traced, OtherReturn):  # nor does its file help: what it returns stays what it is

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
 _RELATIVE_ERROR = {8: 1e-9, 4: 1e-3, 2: 5e-2}
 
 _PLAIN = (bool, int, float, str, type(None))
+_CONTAINERS = (dict, list, set, deque, tuple)
+
+
+class ChangesItself(TaskError):
+    """`forward` leaves other Python values behind at every call, which no program that is printed once can follow."""
+
+    def __init__(self, module: str, attribute: str) -> None:
+        super().__init__(
+            f"{module}: its forward changes `{attribute}` from call to call, which a printed program cannot follow; "
+            "change it outside of forward, or keep it in a buffer that is changed in place"
+        )
 
 
 def check_printed(
@@ -25,7 +37,9 @@ def check_printed(
     """Raises TaskError where the printed `Model` with the module's state disagrees with the module on the examples.
 
     With `same_class` numbers, strings and flags of the module and its children must be equal too. The state of the
-    module, its arguments and the global seed are as before afterwards.
+    module, its arguments and the global seed are as before afterwards. Raises ChangesItself where attributes made of
+    numbers, strings and containers are others after the second call than after the first: what settles in one call
+    (a flag, the length of a table) is covered by the second, a counter is not.
     """
     try:
         _check(source, module, args, kwargs, same_class)
@@ -45,20 +59,28 @@ def _check(
         raise TaskError(f"{name}: the printed program has another state_dict")
     if same_class and (odd := _different_number(printed, module)):
         raise TaskError(f"{name}: newly constructed it has another value of `{odd}`")
-    with torch.no_grad(), _kept_numbers(module):
+    with torch.no_grad(), kept_attributes(module):
+        left: list[dict[str, str]] = []
         for _ in range(2):  # a second call of the module finds what the first one left outside its tensors
-            with _kept_tensors(printed):
-                got = _run(printed, arguments, {}, f"{name}, printed,")
             with _kept_tensors(module):
-                expected = _run(module, args, kwargs, name)
+                expected, expected_after = _run(module, args, kwargs, name)
+                buffers = {key: buffer.clone() for key, buffer in module.named_buffers()}
+            left.append(_python_values(module))
+            if odd := _difference(left[0], left[-1]):
+                raise ChangesItself(name, odd)
+            with _kept_tensors(printed):
+                got, got_after = _run(printed, arguments, {}, f"{name}, printed,")
+                _compare_buffers(name, buffers, dict(printed.named_buffers()))
             _compare(name, expected, got)
+            if len(expected_after) != len(got_after) or not all(map(_agree, expected_after, got_after)):
+                raise TaskError(f"{name}: the printed program changes an argument otherwise than the module")
 
 
 def check_runs(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raises TaskError where the module's own forward raises on the examples; state and seed are as before."""
     import torch
 
-    with torch.no_grad(), _kept_numbers(module), _kept_tensors(module):
+    with torch.no_grad(), kept_attributes(module), _kept_tensors(module):
         _run(module, args, kwargs, f"{type(module).__name__}: its own forward")
 
 
@@ -71,6 +93,15 @@ def _compare(name: str, expected: Sequence[Any], got: Sequence[Any]) -> None:
                 f"{name}: the printed program gives another output {index} than the module; "
                 "its forward depends on something that is neither an argument nor a tensor of the module"
             )
+
+
+def _compare_buffers(name: str, expected: Mapping[str, Any], got: Mapping[str, Any]) -> None:
+    import torch
+
+    for key, want in expected.items():
+        plain = want.layout is torch.strided and not want.is_quantized
+        if plain and key in got and not _agree(want, got[key]):
+            raise TaskError(f"{name}: the printed program leaves other values in the buffer `{key}` than the module")
 
 
 def _construct(source: str, module: torch.nn.Module) -> torch.nn.Module:
@@ -86,14 +117,16 @@ def _construct(source: str, module: torch.nn.Module) -> torch.nn.Module:
             printed = namespace["Model"](*namespace["get_init_inputs"]())
         printed.load_state_dict(module.state_dict())
     except Exception as error:  # noqa: BLE001 - the boundary to code of the user's: it may raise anything
-        raise TaskError(f"{type(module).__name__}: the printed program cannot be built: {_line(error)}") from None
+        raise TaskError(f"{type(module).__name__}: the printed program cannot be built: {call_error(error)}") from None
     if not isinstance(printed, torch.nn.Module):
         raise TaskError(f"{type(module).__name__}: `Model` is not a torch.nn.Module")
     return printed.to(device)
 
 
-def _run(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], name: str) -> list[Any]:
-    """The flat outputs of one call on copies of the arguments, always under the same seed."""
+def _run(
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], name: str
+) -> tuple[list[Any], list[Any]]:
+    """The flat outputs of one call on copies of the arguments and the flat copies after it; always the same seed."""
     import torch
     import torch.utils._pytree as pytree
 
@@ -101,25 +134,87 @@ def _run(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
     try:
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            return pytree.tree_leaves(module(*arguments, **keywords))
+            outputs = pytree.tree_leaves(module(*arguments, **keywords))
+        return outputs, [*pytree.tree_leaves(arguments), *pytree.tree_leaves(list(keywords.values()))]
     except Exception as error:  # noqa: BLE001 - the boundary to code of the user's: it may raise anything
-        raise TaskError(f"{name} raises on the example inputs: {_line(error)}") from None
+        raise TaskError(f"{name} raises on the example inputs: {call_error(error)}") from None
 
 
-def _line(error: Exception) -> str:
+def call_error(error: Exception) -> str:
+    """The first line of what was raised, under its class."""
     text = "".join(traceback.format_exception_only(error)).strip().splitlines()
     return " ".join(text[:1])[:300]
 
 
 @contextlib.contextmanager
-def _kept_numbers(module: torch.nn.Module) -> Iterator[None]:
-    """Put back numbers, strings and flags that a call changes on the module or its children."""
-    before = [(owner, _plain(owner)) for owner in module.modules()]
+def kept_attributes(module: torch.nn.Module) -> Iterator[None]:
+    """Put back what a call or a trace assigns on the module and its children, also where it raises.
+
+    Attributes, the parameters and buffers that stand under each name (also None), and items of containers; not what
+    tensors hold.
+    """
+    before: dict[int, tuple[Any, Any]] = {}
+    for owner in module.modules():
+        _remember(vars(owner), before)
     try:
         yield
     finally:
-        for owner, values in before:
-            vars(owner).update(values)
+        for container, items in before.values():
+            _put_back(container, items)
+
+
+def _remember(value: Any, before: dict[int, tuple[Any, Any]]) -> None:
+    """Add `value` and the containers in it to `before`: id -> (container, a copy of its items)."""
+    if id(value) in before or not isinstance(value, _CONTAINERS):
+        return
+    items = dict(value) if isinstance(value, dict) else list(value)
+    before[id(value)] = (value, items)
+    for item in items.values() if isinstance(items, dict) else items:
+        _remember(item, before)
+
+
+def _put_back(container: Any, items: Any) -> None:
+    if isinstance(container, dict):
+        if list(container) != list(items):  # the order of parameters is that of the state_dict
+            container.clear()
+        if any(key not in container or container[key] is not item for key, item in items.items()):
+            container.update(items)
+    elif isinstance(container, set):
+        container.clear()
+        container.update(items)
+    elif not isinstance(container, tuple):
+        container.clear()
+        container.extend(items)
+
+
+def _python_values(module: torch.nn.Module) -> dict[str, str]:
+    """Dotted name -> text of every attribute's numbers and strings; of anything else in it only the type."""
+    import torch
+
+    tables = vars(torch.nn.Module()).keys() - {"training"}
+    return {
+        f"{path}.{key}".lstrip("."): _text(value, set())
+        for path, owner in module.named_modules()
+        for key, value in vars(owner).items()
+        if key not in tables
+    }
+
+
+def _text(value: Any, around: set[int]) -> str:
+    """`around`: the containers that hold `value`; one that holds itself ends there."""
+    if isinstance(value, _PLAIN):
+        return repr(value)
+    kind = type(value).__name__
+    if not isinstance(value, _CONTAINERS) or id(value) in around:
+        return kind
+    inner = around | {id(value)}
+    items = [item for pair in value.items() for item in pair] if isinstance(value, dict) else value
+    return f"{kind}({', '.join(_text(item, inner) for item in items)})"
+
+
+def _difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
+    """The first key whose values differ, or None."""
+    return next((key for key in sorted(first.keys() | second.keys()) if first.get(key) != second.get(key)), None)
 
 
 def _plain(owner: torch.nn.Module) -> dict[str, Any]:
@@ -142,22 +237,33 @@ def _kept_tensors(module: torch.nn.Module) -> Iterator[None]:
     """Put back what a call changes: buffers, and tensors kept as plain attributes."""
     import torch
 
-    buffers = [(buffer, buffer.detach().clone()) for buffer in module.buffers()]
     plain = [
-        (owner, key, value, value.detach().clone())
+        (owner, key, value)
         for owner in module.modules()
         for key, value in vars(owner).items()
         if isinstance(value, torch.Tensor)
     ]
+    memory = [_memory(tensor.detach()) for tensor in (*module.buffers(), *(value for _, _, value in plain))]
+    before = [tensor.clone() for tensor in memory]
     try:
         yield
     finally:
-        with torch.no_grad():
-            for buffer, before in buffers:
-                buffer.copy_(before)
-            for owner, key, value, before in plain:
-                value.copy_(before)
-                setattr(owner, key, value)
+        for tensor, values in zip(memory, before, strict=True):
+            with torch.inference_mode(tensor.is_inference()), torch.no_grad():
+                tensor.copy_(values)
+        for owner, key, value in plain:
+            setattr(owner, key, value)
+
+
+def _memory(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements that `tensor` reaches, each once: nothing can be written through an expanded tensor."""
+    import torch
+
+    if tensor.layout is not torch.strided or tensor.numel() == 0:
+        return tensor
+    reach = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    overlaps = 0 in tensor.stride() or reach < tensor.numel()
+    return tensor.as_strided((reach,), (1,)) if overlaps else tensor
 
 
 def _agree(want: Any, have: Any) -> bool:

@@ -10,6 +10,7 @@ from cuda_l1.errors import TaskError
 from cuda_l1.tasks.embedding import DECODER, embed
 from cuda_l1.tasks.examples import render_examples
 from cuda_l1.tasks.graph_source import attribute, capture, print_forward, signature
+from cuda_l1.tasks.live_check import kept_attributes
 
 if TYPE_CHECKING:
     import torch
@@ -49,7 +50,7 @@ def get_init_inputs():
 
 def render_module(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """The file; its `forward` takes the arguments of this call by position. Raises TaskError."""
-    graph_module = capture(module, args, kwargs)
+    graph_module = _captured(module, args, kwargs)
     names = signature(graph_module)
     lines = print_forward(graph_module, free=True)
     state = "".join(f"{line}\n" for line in (*_state(module), *_constants(module, graph_module)))
@@ -64,6 +65,20 @@ def render_module(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[
         inputs=inputs,
     )
     return _without_second_decoder(text)
+
+
+def _captured(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.fx.GraphModule:
+    """The graph; the module keeps none of the fake tensors that a trace leaves where `forward` fills a table."""
+    known = {name for name, _ in module.named_buffers()}
+    with kept_attributes(module):
+        graph_module = capture(module, args, kwargs)
+        filled = [name for name, _ in module.named_buffers() if name not in known]
+    if filled:
+        raise TaskError(
+            f"{type(module).__name__}: forward fills the buffer `{filled[0]}`, which a trace cannot hold; "
+            "call the module once first"
+        )
+    return graph_module
 
 
 def _in_order(names: Sequence[str], kwargs: Mapping[str, Any]) -> list[Any]:
