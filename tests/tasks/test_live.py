@@ -386,6 +386,17 @@ def test_tensors_that_overlap_themselves(persistent, tmp_path):
     torch.testing.assert_close(model(x), module(x))
 
 
+def test_state_keeps_its_layout(tmp_path):
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)).to(memory_format=torch.channels_last).eval()
+    module.register_buffer("turned", torch.rand(5, 3).T)
+    module.register_buffer("part", torch.rand(5, 3)[:, :2])
+    model, _ = built(task_from_module(module, torch.randn(1, 3, 8, 8), work_dir=tmp_path))
+    own = model.state_dict()
+    strides = {name: tensor.stride() for name, tensor in module.state_dict().items()}
+    assert {name: tensor.stride() for name, tensor in own.items()} == strides | {"part": (2, 1)}
+    torch.testing.assert_close(own, dict(module.state_dict()), rtol=0, atol=0, check_stride=False)
+
+
 class CountsThroughAView(nn.Module):
     """Cannot be traced; a call changes an expanded buffer through a view of its memory."""
 

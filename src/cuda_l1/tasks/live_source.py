@@ -115,11 +115,23 @@ def _state(module: torch.nn.Module) -> Iterator[str]:
         if id(tensor) in seen:
             value = attribute(seen[id(tensor)])
         elif isinstance(tensor, torch.nn.Parameter):
-            value = f"nn.Parameter({_initial(tensor, name)}{'' if tensor.requires_grad else ', requires_grad=False'})"
+            value = f"nn.Parameter({_strided(tensor, name)}{'' if tensor.requires_grad else ', requires_grad=False'})"
         else:
-            value = _initial(tensor, name)
+            value = _strided(tensor, name)
         seen.setdefault(id(tensor), name)
         yield f'_attach(self, "{name}", {value})'
+
+
+def _strided(tensor: torch.Tensor, name: str) -> str:
+    """`_initial` in the layout of `tensor` (channels last, transposed): what is judged has the strides that it is used
+    with. Expanded tensors and parts of larger ones become contiguous; no state can be loaded into the former.
+    """
+    import torch
+
+    value = _initial(tensor, name)
+    if torch.empty_like(tensor).stride() != tensor.stride() or tensor.is_contiguous():
+        return value
+    return f"torch.empty_strided({tuple(tensor.shape)}, {tensor.stride()}, dtype={tensor.dtype}).copy_({value})"
 
 
 def _initial(tensor: torch.Tensor, name: str) -> str:
