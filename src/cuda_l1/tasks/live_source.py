@@ -118,13 +118,20 @@ def _state(module: torch.nn.Module) -> Iterator[str]:
             value = f"nn.Parameter({_strided(tensor, name)}{'' if tensor.requires_grad else ', requires_grad=False'})"
         else:
             value = _strided(tensor, name)
+        _refuse_expanded(tensor, name)
         seen.setdefault(id(tensor), name)
         yield f'_attach(self, "{name}", {value})'
 
 
+def _refuse_expanded(tensor: torch.Tensor, name: str) -> None:
+    """No state can be loaded into an expanded tensor, and code compiled for a contiguous one refuses it."""
+    if any(step == 0 and size > 1 for size, step in zip(tensor.shape, tensor.stride(), strict=True)):
+        raise TaskError(f"`{name}` is expanded, its elements share memory; keep `{name}.contiguous()` in its place")
+
+
 def _strided(tensor: torch.Tensor, name: str) -> str:
     """`_initial` in the layout of `tensor` (channels last, transposed): what is judged has the strides that it is used
-    with. Expanded tensors and parts of larger ones become contiguous; no state can be loaded into the former.
+    with. Parts of larger tensors become contiguous.
     """
     import torch
 
@@ -159,6 +166,7 @@ def _constants(module: torch.nn.Module, graph_module: torch.fx.GraphModule) -> I
     for name in dict.fromkeys(targets):
         if name not in known:
             tensor = _tensor(graph_module, name)
+            _refuse_expanded(tensor, name)
             yield f'_attach(self, "{name}", {embed(tensor, f"`{name}`")}, persistent=False)'
 
 
