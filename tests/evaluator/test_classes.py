@@ -11,7 +11,7 @@ from evaluator_support import LINEAR, reference_of
 
 from cuda_l1.evaluator.guest import classes, oracle, trials
 from cuda_l1.evaluator.guest.audit import audit
-from cuda_l1.evaluator.guest.classes import Case
+from cuda_l1.evaluator.guest.classes import MORE_JUMPS, REACH, Case
 
 WIDE = """
     class Model(nn.Module):
@@ -68,6 +68,45 @@ def test_reduced_precision_is_told_apart(wide):
     assert class_of(wide, product(wide, oracle.round_to_tf32)) == "tf32"
     assert class_of(wide, product(wide, torch.Tensor.bfloat16).float()) == "relaxed"
     assert class_of(wide, product(wide, torch.Tensor.bfloat16).float(), relaxed=False) is None
+
+
+SCORES = """
+    class Model(nn.Module):
+        def forward(self, query, keys):
+            return torch.softmax(torch.einsum("bd,bld->bl", query, keys) / 32 ** 0.5, dim=-1)
+
+    def get_inputs():
+        return [64 * torch.randn(256, 32), 64 * torch.randn(256, 41, 32)]
+"""
+
+
+def test_a_lucky_draw_of_the_reference_makes_no_other_class(tmp_path):
+    cases = [case_of(tmp_path, SCORES) for _ in range(20)]
+    needed = 0
+    for case in cases:
+        query, keys = case.inputs
+        answer = torch.softmax(torch.bmm(keys, (query * 32**-0.5).unsqueeze(-1)).squeeze(-1), dim=-1)
+        errors = case.errors(dataclasses.replace(case.noise, tensors=[answer]))
+        own = case._own["fp32"]
+        case._own["fp32"] = classes.Errors([e / 20 for e in errors.worst], own.bulk, own.slices)
+        needed += errors.worst[0] > case.bounds("fp32")[0]
+        assert class_of(case, answer) == "fp32"
+    assert needed > 5
+
+
+@pytest.mark.parametrize("learned", ["fp32", "tf32"])
+def test_more_draws_of_the_reference_let_no_coarser_arithmetic_through(wide, learned):
+    before = wide.bounds(learned)[0]
+    assert wide._learn_from_rounding(wide.errors(wide.noise), learned)
+    assert before <= wide.bounds(learned)[0] <= 4 * before
+    assert class_of(wide, product(wide, oracle.round_to_tf32)) == "tf32"
+    assert class_of(wide, product(wide, torch.Tensor.bfloat16).float()) == "relaxed"
+
+
+def test_what_jumps_is_not_drawn_again(tmp_path):
+    case = case_of(tmp_path, QUANTISE, jumpy=True)
+    before, answer = case.bounds("fp32"), case.noise.tensors[0] + 3e-6
+    assert class_of(case, answer, relaxed=False) != "fp32" and case.bounds("fp32") == before
 
 
 def test_wrong_answers_are_of_no_class(wide):
@@ -134,7 +173,7 @@ QUANTISE = """
 
 def test_isolated_jumps_are_forgiven_up_to_a_number(tmp_path):
     case = case_of(tmp_path, QUANTISE, jumpy=True)
-    answer = case.noise.tensors[0].clone()
+    answer = case.truth.tensors[0].float()
     allowed = 16 * case.jumps[0].count + 3
     flat = answer.view(-1)
     flat[:allowed] += 1 / 50
@@ -152,6 +191,13 @@ def test_what_errs_a_little_more_before_it_rounds_falls_more_often_to_the_other_
     noise = (2 * torch.rand_like(x) - 1) * roundoffs * 2.0**-24
     answer = (divided + divided * noise).round() * 0.013
     assert class_of(case, answer, relaxed=False) == found
+
+
+def test_a_draw_in_which_the_reference_happens_not_to_jump_forbids_none(tmp_path):
+    body = QUANTISE.replace("(x * 50)", "(x / 0.013)").replace("/ 50", "* 0.013").replace("200, 100", "1500, 1000")
+    case = case_of(tmp_path, body, jumpy=True)
+    case.jumps = [oracle.Jumps(torch.zeros_like(case.jumps[0].mask), 0)]
+    assert case._may_jump(0, 0, MORE_JUMPS + 1) and not case._may_jump(0, 0, REACH * MORE_JUMPS + 1)
 
 
 def test_an_expected_infinity_must_be_matched(tmp_path):

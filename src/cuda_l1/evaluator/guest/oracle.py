@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -58,12 +58,16 @@ PRODUCTS = frozenset(
 """Functions of torch that multiply matrices or convolve."""
 
 
-class _TruncatedOperands(TorchFunctionMode):
-    """TF32 on a machine without it: operands of products and convolutions rounded to 10 bits of mantissa."""
+class _RoundedOperands(TorchFunctionMode):
+    """Operands of products and convolutions go through `rounding`."""
+
+    def __init__(self, rounding: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self._rounding = rounding
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in PRODUCTS:
-            args, kwargs = map_leaves(args, round_to_tf32), map_leaves(kwargs or {}, round_to_tf32)
+            args, kwargs = map_leaves(args, self._rounding), map_leaves(kwargs or {}, self._rounding)
         return func(*args, **(kwargs or {}))
 
 
@@ -73,6 +77,16 @@ def round_to_tf32(tensor: torch.Tensor) -> torch.Tensor:
         return tensor
     bits = tensor.contiguous().view(torch.int32)
     return ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
+def round_to_tf32_by_chance(tensor: torch.Tensor) -> torch.Tensor:
+    """float32 rounded to one of the two neighbours with 10 bits of mantissa, to the nearer the likelier (stochastic
+    rounding: no bias); other dtypes, and what is not finite, unchanged."""
+    if tensor.dtype is not torch.float32:
+        return tensor
+    bits = tensor.contiguous().view(torch.int32)
+    rounded = ((bits + torch.randint_like(bits, 0x2000)) & ~0x1FFF).view(torch.float32)
+    return torch.where(torch.isfinite(tensor), rounded, tensor)
 
 
 @contextmanager
@@ -141,11 +155,17 @@ def run_plain(model: torch.nn.Module, args: Sequence[Any]) -> Any:
 
 
 def run_tf32(model: torch.nn.Module, args: Sequence[Any], device: str) -> Any:
-    """The output with TF32 on everywhere; emulated on a CPU."""
+    """The output with TF32 on everywhere; on a CPU operands are rounded to 10 bits of mantissa."""
     if device == "cpu":
-        with torch.no_grad(), _TruncatedOperands():
+        with torch.no_grad(), _RoundedOperands(round_to_tf32):
             return model(*args)
     with torch.no_grad(), backend_precision(tf32=True):
+        return model(*args)
+
+
+def run_tf32_by_chance(model: torch.nn.Module, args: Sequence[Any]) -> Any:
+    """The output with TF32 on everywhere where each operand might as well be its other neighbour."""
+    with torch.no_grad(), backend_precision(tf32=True), _RoundedOperands(round_to_tf32_by_chance):
         return model(*args)
 
 

@@ -177,7 +177,8 @@ class Reference:
     def call(
         self, inputs: Sequence[Any], weights: Mapping[str, torch.Tensor], how: str = "plain", seed: int | None = None
     ) -> Answer:
-        """One call from the given state. `how`: `shipped`, `plain` (no TF32), `tf32`, `autocast`, `fp32` (cast up)."""
+        """One call from the given state. `how`: `shipped`, `plain` (no TF32), `tf32`, `tf32-by-chance`, `autocast`,
+        `fp32` (cast up)."""
         model = self.model
         if how == "fp32":
             model, inputs, weights = oracle.cast_model(model, torch.float32), oracle.cast(inputs, torch.float32), {
@@ -188,6 +189,7 @@ class Reference:
             "plain": oracle.run_plain,
             "fp32": lambda m, a: oracle.run_lifted(m, a, torch.float32),
             "tf32": lambda m, a: oracle.run_tf32(m, a, self.device),
+            "tf32-by-chance": oracle.run_tf32_by_chance,
             "autocast": lambda m, a: oracle.run_autocast(m, a, self.device),
         }
         return self._answer(model, inputs, weights, runs[how], seed)
