@@ -237,18 +237,24 @@ class Case:
     def errors(self, answer: Answer) -> Errors:
         """Errors per tensor; isolated jumps are left out while they are no more than `MORE_JUMPS` beyond `multiple`
         times the reference's."""
-        worst = []
-        places = zip(answer.tensors, self.truth.tensors, self.jumps, self.unjudged, strict=True)
-        for index, (got, truth, jumps, unjudged) in enumerate(places):
-            mask = unjudged
-            if jumps is not None:
-                own = oracle.find_jumps(got, truth)
-                jumped = jumps.mask | own.mask if self._may_jump(index, jumps.count, own.count) else jumps.mask
-                mask = jumped if mask is None else mask | jumped
-            worst.append(oracle.max_error(got, truth, mask))
-        thin = [oracle.thinned(t, at) for t, at in zip(answer.tensors, self._places, strict=True)]
-        pairs = list(zip(thin, self._thin_truth, strict=True))
-        return Errors(worst, [oracle.bulk_error(*p) for p in pairs], [self._slices(*p) for p in pairs])
+        worst, bulk, slices = [], [], []
+        for index, (got, truth) in enumerate(zip(answer.tensors, self.truth.tensors, strict=True)):
+            places, thin_truth = self._places[index], self._thin_truth[index]
+            thin = oracle.thinned(got, places)
+            whole = oracle.element_errors(got, truth) if thin is got else None  # then both are of the same elements
+            worst.append(oracle.max_error(got, truth, self._left_out(index, got), whole))
+            bulk.append(oracle.bulk_error(thin, thin_truth, whole))
+            slices.append(self._slices(thin, thin_truth))
+        return Errors(worst, bulk, slices)
+
+    def _left_out(self, index: int, got: torch.Tensor) -> torch.Tensor | None:
+        """Elements that do not count: isolated jumps, and what the reference itself cannot compute."""
+        mask, jumps = self.unjudged[index], self.jumps[index]
+        if jumps is None:
+            return mask
+        own = oracle.find_jumps(got, self.truth.tensors[index])
+        jumped = jumps.mask | own.mask if self._may_jump(index, jumps.count, own.count) else jumps.mask
+        return jumped if mask is None else mask | jumped
 
     def _may_jump(self, index: int, known: int, found: int) -> bool:
         """Whether an answer may lie on the other side of so many edges where the reference does at `known`. A few are a

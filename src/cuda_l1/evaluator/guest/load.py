@@ -40,7 +40,10 @@ def load_module(path: str, name: str, names: Mapping[str, Any] = MappingProxyTyp
 
 def seed_everything(seed: int) -> None:
     """Seed torch (all devices) and `random`; numpy too where it is already imported."""
-    torch.manual_seed(seed)
+    if torch.backends.cuda.is_built():
+        torch.manual_seed(seed)
+    else:  # that would note, with the stack as text, what to do should CUDA be started: half a millisecond
+        torch.default_generator.manual_seed(seed)
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:

@@ -179,8 +179,12 @@ def element_errors(answer: torch.Tensor, truth: torch.Tensor, rms: torch.Tensor 
     """|x - truth| / (|truth| + rms) per element, float64; infinite where a non-finite element differs in kind or
     sign, and where rms is 0 any difference is infinite. `rms` is that of the whole truth when slices are given."""
     x, t = wide(answer), wide(truth)
+    size = rms_of(truth) if rms is None else rms
+    error = (x - t).abs() / (t.abs() + size)
+    if bool(torch.isfinite(error.sum())):  # then all is, and nothing below has an effect
+        return error
     finite = torch.isfinite(t)
-    error = (x - t).abs() / (torch.where(finite, t.abs(), 0.0) + (rms_of(truth) if rms is None else rms))
+    error = (x - t).abs() / (torch.where(finite, t.abs(), 0.0) + size)
     same = (x == t) | (torch.isnan(x) & torch.isnan(t))
     error = torch.where(finite & torch.isfinite(x), error, math.inf)
     return torch.where(same, 0.0, torch.where(torch.isnan(error), math.inf, error))
@@ -188,10 +192,13 @@ def element_errors(answer: torch.Tensor, truth: torch.Tensor, rms: torch.Tensor 
 
 def rms_of(tensor: torch.Tensor) -> torch.Tensor:
     """Root mean square of the finite elements, float64 scalar."""
-    values = wide(tensor)
+    values = wide(tensor).flatten()
+    norm: torch.Tensor = torch.linalg.vector_norm(values)
+    if bool(torch.isfinite(norm)):
+        return norm / math.sqrt(max(1, values.numel()))
     finite = torch.isfinite(values)
-    norm: torch.Tensor = torch.linalg.vector_norm(torch.where(finite, values, 0.0).flatten())
-    return norm / finite.sum().clamp(min=1).sqrt()
+    norm = torch.linalg.vector_norm(torch.where(finite, values, 0.0))
+    return norm / math.sqrt(max(1, int(finite.sum())))
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
@@ -208,26 +215,31 @@ def _is_exact(tensor: torch.Tensor) -> bool:
 _SLICE = 1 << 25
 
 
-def max_error(answer: torch.Tensor, truth: torch.Tensor, leave_out: torch.Tensor | None = None) -> float:
+def max_error(
+    answer: torch.Tensor,
+    truth: torch.Tensor,
+    leave_out: torch.Tensor | None = None,
+    errors: torch.Tensor | None = None,
+) -> float:
     """The largest element error, elements in `leave_out` (bool, same shape) not counted; 0.0 for empty tensors.
 
     Integer and boolean answers are right (0.0) or wrong (inf). Works in slices along the first dimension: float64
-    copies of a large output would not fit beside the model.
+    copies of a large output would not fit beside the model. `errors`: what `element_errors` gave, where it is known.
     """
     if answer.numel() == 0:
         return 0.0
     if _is_exact(truth) or _is_exact(answer):
         differs = answer != truth.to(answer.dtype)
         return math.inf if bool((differs if leave_out is None else differs & ~leave_out).any()) else 0.0
-    if answer.dim() == 0 or answer.numel() <= _SLICE:
-        errors = element_errors(answer, truth)
+    if errors is not None or answer.dim() == 0 or answer.numel() <= _SLICE:
+        errors = element_errors(answer, truth) if errors is None else errors
         return float((errors if leave_out is None else errors.masked_fill(leave_out, 0.0)).max())
     rms, worst = rms_of(truth), 0.0
     step = max(1, _SLICE * answer.shape[0] // answer.numel())
     for start in range(0, answer.shape[0], step):
         part = slice(start, start + step)
-        errors = element_errors(answer[part], truth[part], rms)
-        worst = max(worst, float((errors if leave_out is None else errors.masked_fill(leave_out[part], 0.0)).max()))
+        found = element_errors(answer[part], truth[part], rms)
+        worst = max(worst, float((found if leave_out is None else found.masked_fill(leave_out[part], 0.0)).max()))
     return worst
 
 
@@ -256,12 +268,12 @@ def thinned(tensor: torch.Tensor, places: list[torch.Tensor]) -> torch.Tensor:
 BULK = 0.9
 
 
-def bulk_error(answer: torch.Tensor, truth: torch.Tensor) -> float:
-    """The error that nine of ten elements stay below; 0.0 for empty and exact tensors."""
+def bulk_error(answer: torch.Tensor, truth: torch.Tensor, errors: torch.Tensor | None = None) -> float:
+    """The error that nine of ten elements stay below; 0.0 for empty and exact tensors. `errors` as for `max_error`."""
     if answer.numel() == 0 or _is_exact(truth) or _is_exact(answer):
         return 0.0
-    errors = element_errors(answer, truth).flatten()
-    return float(errors.kthvalue(max(1, round(BULK * errors.numel()))).values)
+    flat = (element_errors(answer, truth) if errors is None else errors).flatten()
+    return float(flat.kthvalue(max(1, round(BULK * flat.numel()))).values)
 
 
 def slice_errors(answer: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
@@ -273,9 +285,11 @@ def slice_errors(answer: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
     if answer.dim() < 2 or answer.numel() == 0 or _is_exact(truth) or _is_exact(answer):
         return torch.zeros(0, dtype=torch.float64, device=truth.device)
     x, t = wide(answer), wide(truth)
-    counts = torch.isfinite(t)
-    error, size = torch.where(counts, (x - t).abs(), 0.0), torch.where(counts, t.abs(), 0.0)
-    error = torch.where(torch.isfinite(error), error, math.inf)
+    error, size = (x - t).abs(), t.abs()
+    if not bool(torch.isfinite(error.sum())):
+        counts = torch.isfinite(t)
+        error, size = torch.where(counts, error, 0.0), torch.where(counts, size, 0.0)
+        error = torch.where(torch.isfinite(error), error, math.inf)
     found = []
     for dim in range(t.dim()):
         others = [d for d in range(t.dim()) if d != dim]
