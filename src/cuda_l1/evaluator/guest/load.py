@@ -40,7 +40,7 @@ def load_module(path: str, name: str, names: Mapping[str, Any] = MappingProxyTyp
 
 def seed_everything(seed: int) -> None:
     """Seed torch (all devices) and `random`; numpy too where it is already imported."""
-    if torch.backends.cuda.is_built():
+    if torch.version.cuda or torch.version.hip:
         torch.manual_seed(seed)
     else:  # that would note, with the stack as text, what to do should CUDA be started: half a millisecond
         torch.default_generator.manual_seed(seed)
