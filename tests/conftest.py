@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 import signal
 from collections.abc import Generator
 from pathlib import Path
@@ -88,3 +89,18 @@ def pytest_runtest_makereport(
             report.outcome = "failed"
             report.longrepr = f"{item.nodeid}: {reason} (CI provides it)"
     return report
+
+
+@pytest.fixture(scope="session")
+def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A cache, and so a device lease, of the tests' own. What the usual one knows of the compiler is not found out
+    again: that takes longer than most tests."""
+    import torch
+
+    from cuda_l1.config import cache_home, probes_folder
+
+    cache = tmp_path_factory.mktemp("cache")
+    known = probes_folder(cache_home(), torch.__version__)
+    if known.is_dir():
+        shutil.copytree(known, probes_folder(cache, torch.__version__))
+    return str(cache)

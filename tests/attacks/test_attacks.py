@@ -39,9 +39,8 @@ ALL = [pytest.param(case, id=case.id, marks=marks(case)) for case in IN_ORDER]
 
 
 @pytest.fixture(scope="module")
-def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
-    cache = str(tmp_path_factory.mktemp("cache"))
-    with Evaluator(EvaluatorSettings(device=DEVICE, cache_dir=cache, limits=LIMITS)) as opened:
+def evaluator(cache_dir: str) -> Iterator[Evaluator]:
+    with Evaluator(EvaluatorSettings(device=DEVICE, cache_dir=cache_dir, limits=LIMITS)) as opened:
         yield opened
 
 

@@ -17,9 +17,8 @@ HERE = [pytest.param(k, id=k.id, marks=[pytest.mark.slow] * k.slow) for k in ALL
 
 
 @pytest.fixture(scope="module")
-def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
-    cache = str(tmp_path_factory.mktemp("cache"))
-    with Evaluator(EvaluatorSettings(device=DEVICE, cache_dir=cache, limits=LIMITS)) as opened:
+def evaluator(cache_dir: str) -> Iterator[Evaluator]:
+    with Evaluator(EvaluatorSettings(device=DEVICE, cache_dir=cache_dir, limits=LIMITS)) as opened:
         yield opened
 
 

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
-import torch
 
-from cuda_l1.config import EvaluatorSettings, Limits, cache_home, probes_folder
+from cuda_l1.config import EvaluatorSettings, Limits
 from cuda_l1.evaluator import Evaluator
 
 TIGHT = Limits(build_s=4.0, first_call_s=3.0, verdict_s=60.0, memory_bytes=512 << 20, work_bytes=24 << 20, processes=64)
-
-
-@pytest.fixture(scope="session")
-def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A cache, and so a device lease, of the tests' own. What the usual one knows of the compiler is not found out
-    again: that takes longer than most tests."""
-    cache = tmp_path_factory.mktemp("cache")
-    known = probes_folder(cache_home(), torch.__version__)
-    if known.is_dir():
-        shutil.copytree(known, probes_folder(cache, torch.__version__))
-    return str(cache)
 
 
 @pytest.fixture(scope="session")

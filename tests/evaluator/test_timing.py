@@ -266,7 +266,7 @@ def test_no_other_process_is_asked_where_nothing_follows_from_seeds_or_nothing_i
 
 @pytest.mark.parametrize(
     ("hidden_us", "severity"),
-    [(0.0, None), (40.0, None), (60.0, "suspect"), (2000.0, "reject")],
+    [(0.0, None), (40.0, None), (70.0, "note"), (110.0, "note"), (150.0, "suspect"), (2000.0, "reject")],
 )
 def test_work_that_the_runner_does_not_count_is_seen_by_the_judge(hidden_us, severity):
     cheat = bench()
