@@ -12,6 +12,7 @@ from evaluator_support import LINEAR, reference_of
 from cuda_l1.evaluator.guest import classes, oracle, trials
 from cuda_l1.evaluator.guest.audit import audit
 from cuda_l1.evaluator.guest.classes import MORE_JUMPS, REACH, Case
+from cuda_l1.evaluator.guest.reference import BadTask
 
 WIDE = """
     class Model(nn.Module):
@@ -101,6 +102,18 @@ def test_more_draws_of_the_reference_let_no_coarser_arithmetic_through(wide, lea
     assert before <= wide.bounds(learned)[0] <= 4 * before
     assert class_of(wide, product(wide, oracle.round_to_tf32)) == "tf32"
     assert class_of(wide, product(wide, torch.Tensor.bfloat16).float()) == "relaxed"
+
+
+@pytest.mark.parametrize("refusal", [BadTask("no shares"), torch.OutOfMemoryError("full")])
+@pytest.mark.parametrize("name", ["fp32", "tf32"])
+def test_where_no_other_draw_can_be_had_the_first_one_stands(wide, monkeypatch, name, refusal):
+    before = wide.bounds(name)
+
+    def refuse(*_: object) -> None:
+        raise refusal
+
+    monkeypatch.setattr(wide.reference, "call", refuse)
+    assert not wide._learn_from_rounding(wide.errors(wide.noise), name) and wide.bounds(name) == before
 
 
 def test_what_jumps_is_not_drawn_again(tmp_path):

@@ -39,6 +39,8 @@ OWN = {torch.bfloat16: "bf16", torch.float16: "fp16"}
 RELAXED_FLOOR, RELAXED_CEILING = 2e-2, 1e-1
 ROUNDING = 8
 MORE_JUMPS = 3
+_NO_DRAW = (BadTask, torch.OutOfMemoryError)
+"""A reference may refuse shares that no longer sum to one, and a large task leaves no room for other inputs."""
 REACH = 32
 """What misses its bound by more is no matter of luck: arithmetic of another class errs so."""
 DRAWS = 8
@@ -318,22 +320,19 @@ class Case:
 
     def _errors_by_chance(self) -> Errors | None:
         """In TF32, operands rounded up or down by chance: which one is drawn with the seed."""
-        answer = self._answer_if_it_runs(self.inputs, self.weights, "tf32-by-chance", secret_seed())
-        return None if answer is None else self.errors(answer)
+        try:
+            return self.errors(self.reference.call(self.inputs, self.weights, "tf32-by-chance", secret_seed()))
+        except _NO_DRAW:
+            return None
 
     def _answer_to_neighbours(self) -> Answer | None:
         """In its own arithmetic, to float32 inputs and weights that are each the next number above or below."""
         seed_everything(secret_seed())  # a call of the reference leaves the generator where the one before left it
-        inputs = map_leaves(list(self.inputs), _neighbour)
-        weights = {key: _neighbour(value) for key, value in self.weights.items()}
-        return self._answer_if_it_runs(inputs, weights, "plain", self.seed)
-
-    def _answer_if_it_runs(
-        self, inputs: Inputs, weights: Mapping[str, torch.Tensor], how: str, seed: int
-    ) -> Answer | None:
         try:
-            return self.reference.call(inputs, weights, how, seed)
-        except BadTask:  # it may refuse shares that no longer sum to one
+            inputs = map_leaves(list(self.inputs), _neighbour)
+            weights = {key: _neighbour(value) for key, value in self.weights.items()}
+            return self.reference.call(inputs, weights, "plain", self.seed)
+        except _NO_DRAW:
             return None
 
     def best_class(self, errors: Errors, *, relaxed: bool) -> str | None:
