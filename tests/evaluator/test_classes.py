@@ -413,7 +413,8 @@ def test_what_cancellation_leaves_of_a_small_answer_is_float32(tmp_path):
     assert class_of(shrunk, by_exponential(shrunk)) == "fp32"
     for kept in (torch.float16, torch.bfloat16):
         assert class_of(shrunk, shrunk.noise.tensors[0].to(kept).float()) == "relaxed"
-    strict = small_case(tmp_path, trials.Plan("shrunk", factor=2.0**-6), ordinary=False)
+    # Smaller still: at 2^-6 it is the luck of the draw whether so much is more than other orders of rounding leave.
+    strict = small_case(tmp_path, trials.Plan("shrunk", factor=2.0**-9), ordinary=False)
     assert class_of(strict, by_exponential(strict)) == "relaxed"
 
 

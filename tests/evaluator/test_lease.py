@@ -104,6 +104,24 @@ def test_who_waits_to_time_goes_before_later_work(tmp_path):
     assert order == ["timing", "later"]
 
 
+def test_all_who_wait_to_time_go_before_any_check(tmp_path):
+    """Else each of those who time would wait for one more check."""
+    order: list[str] = []
+    threads = []
+    with DeviceLease("cpu", tmp_path):
+        for name, shared in (("timing", False), ("check", True), ("timing", False), ("check", True), ("timing", False)):
+            lines: list[str] = []
+            lease = DeviceLease("cpu", tmp_path, lines.append, shared=shared)
+            threads.append(threading.Thread(target=take, args=[lease, order, name]))
+            threads[-1].start()
+            while not lines:
+                time.sleep(0.01)
+        time.sleep(0.1)
+    for thread in threads:
+        thread.join(5.0)
+    assert order == ["timing"] * 3 + ["check"] * 2
+
+
 def test_a_held_device_is_not_free(tmp_path, holder):
     assert not DeviceLease("cpu", tmp_path).is_free()
 

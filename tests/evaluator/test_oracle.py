@@ -91,8 +91,17 @@ def test_a_lattice_spans_whole_rows_and_columns():
     assert len(places[0]) == 3 and 1500 < len(places[0]) * len(places[1]) * len(places[2]) <= 6000
     tensor = torch.arange(24.0).view(2, 3, 4)
     assert torch.equal(oracle.thinned(tensor, oracle.lattice(tensor.shape)), tensor)
+
     at = [torch.tensor([1]), torch.tensor([0, 2]), torch.arange(4)]
     assert torch.equal(oracle.thinned(tensor, at), tensor[1:, [0, 2]])
+
+
+def test_a_lattice_of_a_long_row_is_drawn_without_shuffling_it():
+    (places,) = oracle.lattice(torch.Size([1 << 24]))
+    assert 0.99 * oracle.LATTICE < len(places) <= oracle.LATTICE and bool((places[1:] > places[:-1]).all())
+    assert int(places[0]) < 1 << 12 and (1 << 24) - (1 << 12) < int(places[-1]) < 1 << 24
+    (others,) = oracle.lattice(torch.Size([1 << 24]))
+    assert not torch.equal(places, others)
 
 
 # ── jumps ─────────────────────────────────────────────────────────────────────────────────────────

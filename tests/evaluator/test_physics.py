@@ -53,7 +53,8 @@ def test_only_elements_that_change_the_answer_must_be_read(tmp_path, forward, in
     drawn = reference.draw()
     reference.learn_changes(drawn)
     before = {name: value.clone() for name, value in reference.public.items()}
-    assert read_bytes(reference, drawn) == expected
+    # A gradient in float32 is zero by chance, too: one element of 2048, once in thousands of draws.
+    assert expected - 8 <= read_bytes(reference, drawn) <= expected
     assert all(value.equal(before[name]) for name, value in reference.model.state_dict().items())
     assert needed_bytes(reference, drawn, 1000) == 1000 + expected
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from cuda_l1.evaluator.evaluation import Verdict
+from cuda_l1.evaluator.unstable import measure_again
 from cuda_l1.types import Finding
 
 
@@ -30,9 +30,9 @@ def measured(speedups: list[float], best_so_far: float | None) -> tuple[list[flo
         return cast(Pair, timer.pairs[-1])
 
     timer.add_pair = add_pair
-    verdict: Any = SimpleNamespace(best_so_far=best_so_far, candidate=None, findings=[])
-    Verdict._measure_again(verdict, timer)
-    return [pair.speedup for pair in timer.pairs], [pair.speedup for pair in left], verdict.findings
+    candidate: Any = None
+    findings = measure_again(timer, candidate, best_so_far)
+    return [pair.speedup for pair in timer.pairs], [pair.speedup for pair in left], findings
 
 
 @pytest.mark.parametrize(

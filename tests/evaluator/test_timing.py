@@ -14,6 +14,7 @@ from evaluator_support import LINEAR, candidate_of, task_of
 
 from cuda_l1.config import FINAL, SCREEN, Limits, Protocol
 from cuda_l1.errors import InfrastructureError
+from cuda_l1.evaluator.blocks import Blocks
 from cuda_l1.evaluator.evaluation import eager_candidate
 from cuda_l1.evaluator.failures import Failure
 from cuda_l1.evaluator.findings import observed
@@ -49,6 +50,10 @@ class FakeBench:
         self.calls: dict[tuple[str, str], int] = {}
         self.facts: dict[str, Any] = {"input_bytes": 4096, "output_bytes": 4096, "reference_us": 100.0}
         self.alive: list[Any] = []
+        self.prepares: list[tuple[bool, bool]] = []
+        """Of each, whether it had fresh inputs and was looked at for caching."""
+        self.expected: list[int] = []
+        """How many processes each pair announced."""
         self.pids = 0
         self.random = random.Random(1)
         self.drift: dict[int, float] = {}
@@ -68,13 +73,20 @@ class FakeBench:
     def runner_for(self, candidate, limits, beside=None):
         self._count(candidate.id, "load")
         self.pids += 1
-        guest = SimpleNamespace(pid=self.pids, stop=lambda: None, resume=lambda: None, log_tail=lambda n: "log")
+        nothing = dict.fromkeys(("stop", "resume", "dismiss"), lambda: None)
+        guest = SimpleNamespace(pid=self.pids, log_tail=lambda n: "log", **nothing)
         guest.stolen_s = lambda: self.stolen_s.get(candidate.id, [0.0])
         guest.processor_s = self.idle_s.get(candidate.id, lambda: 0.0)
         guest.threads = lambda: 1 + self.left.get(candidate.id, 0) * self.calls.get((candidate.id, "called"), 0)
         runner = SimpleNamespace(guest=guest, candidate=candidate, name=str(self.pids))
         self.alive.append(runner)
         return runner
+
+    def warm_up_for(self, cast):
+        self.expected.append(len(cast))
+
+    def settle(self):
+        pass
 
     def release(self, runner, keep_caches=None):
         self.alive.remove(runner)
@@ -99,6 +111,7 @@ class FakeBench:
         self._count(identity, op)
         us = self.us[identity]
         if op == "prepare":
+            self.prepares.append((fields["fresh_sets"], fields["look_for_caching"]))
             return {"us": us, "reused": False, "peak_bytes": None, "empty_us": 1.0, "supply_us": 50.0}
         if op == "observe":
             return {"patched": []}
@@ -223,6 +236,48 @@ def test_a_candidate_that_fails_while_it_is_timed_fails(op):
     with pytest.raises(Failure) as caught:
         timed(broken)
     assert caught.value.outcome is Outcome.CRASHED and broken.alive == []
+
+
+def test_eager_of_the_first_pair_may_be_ready_before_the_device_is_there():
+    made = bench()
+    timer = timer_for(made, ("compile", COMPILE), protocol=FINAL)
+    timer.prepare_ahead()
+    (ahead,) = made.alive
+    assert ahead.candidate is EAGER
+    timer.run(CANDIDATE, made.runner_for(CANDIDATE, Limits()))
+    assert made.alive == [] and made.calls[EAGER.id, "prepare"] == len(timer.pairs) == 5
+    assert timer.pairs[0].sides[1].runner is ahead
+    # The first pair lacks the baseline alone; of later ones all are announced at once, so that they come up together.
+    assert made.expected == [1, 3, 3, 3, 3]
+    assert [fresh for fresh, _ in made.prepares] == [True, False, False, *[True, False, False] * 4]
+    assert sum(caching for _, caching in made.prepares) == 5, "asked of the candidate"
+
+
+def test_what_was_ready_and_never_timed_is_ended():
+    made = bench()
+    timer = timer_for(made)
+    timer.prepare_ahead()
+    timer.close()
+    assert made.alive == []
+    broken = bench()
+    broken.fails[CANDIDATE.id, "prepare"] = 1
+    timer = timer_for(broken)
+    timer.prepare_ahead()
+    with pytest.raises(Failure):
+        timer.run(CANDIDATE, broken.runner_for(CANDIDATE, Limits()))
+    assert broken.alive == []
+
+
+def test_on_a_gpu_a_sides_share_is_wall_time():
+    """A short call's cycle takes many times the call: after one block it is known how long."""
+    blocks = Blocks(bench(), False, SCREEN, ("device", "call"), lambda c: Limits())  # type: ignore[arg-type]
+    share_us = 0.3e6 / 4
+    count, calls = blocks.after_first(6, 20, 22 * 1500.0, 2)  # of 1.5 ms each, the two that are no samples among them
+    assert count == 6 and calls == 3 and 22 * 1500 + 5 * (calls + 2) * 1500 <= share_us
+    assert blocks.after_first(6, 20, 22 * 100.0, 2) == (6, 20), "what was planned is enough"
+    assert blocks.after_first(3, 1, 5e6, 2) == (3, 2), "the least number of samples, however long they take"
+    on_cpu = Blocks(bench(), True, SCREEN, ("call",), lambda c: Limits())  # type: ignore[arg-type]
+    assert on_cpu.after_first(6, 20, 22 * 1500.0, 2) == (6, 20)
 
 
 def test_a_slow_call_still_gets_the_least_number_of_samples():

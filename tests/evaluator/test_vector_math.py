@@ -29,7 +29,7 @@ def test_a_guest_calls_them_before_it_has_threads(monkeypatch: pytest.MonkeyPatc
     order: list[str] = []
     monkeypatch.setattr(vector_math, "call_once", lambda: order.append("functions"))
     monkeypatch.setattr(torch, "set_num_threads", lambda count: order.append("threads"))
-    runner, judge = Runner.__new__(Runner), Judge.__new__(Judge)
+    runner, judge = Runner.__new__(Runner), Judge()
     told = {"threads": 2, "device": "cpu"}
     assert runner.warm(told, [])["pid"] == os.getpid()
     judge.warm(told, [])

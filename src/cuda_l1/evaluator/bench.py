@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,12 +16,12 @@ from cuda_l1.evaluator import build_step
 from cuda_l1.evaluator.build_cache import BuildCache
 from cuda_l1.evaluator.deaths import LOG_TAIL, failure_of
 from cuda_l1.evaluator.failures import DeviceMemoryShort, Failure, Late
-from cuda_l1.evaluator.guest.channel import Channel
+from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
 from cuda_l1.evaluator.guest_files import emptied, put_file
 from cuda_l1.evaluator.judge import Judge
 from cuda_l1.evaluator.nsight import Nsight
 from cuda_l1.evaluator.place import Place
-from cuda_l1.evaluator.processes import Guest, Template
+from cuda_l1.evaluator.processes import Guest, Template, wait
 from cuda_l1.evaluator.templates import Templates
 from cuda_l1.types import Candidate, Counters, Outcome, Task, Work
 
@@ -25,20 +29,28 @@ CORES_FOR_PARALLEL = 8
 RETEST_S = 5.0
 """A device that is well answers a small question within milliseconds."""
 CEILINGS_S, NEEDED_S = 60.0, 120.0
+START_S = 120.0
+"""A runner is up within less than a second; where others start beside it, within a few."""
 CONTEXT_BYTES = 700 << 20
 """What a CUDA context with torch's kernels takes of a GPU's memory, generously."""
 
 
 @dataclass
 class Runner:
-    """One fresh process that has been greeted by the judge; it serves one candidate and dies."""
+    """One fresh process, which comes up by itself; it serves one candidate and dies."""
 
     name: str
     guest: Guest
-    pid: int
+    template: Template
+    channel: Channel | None
+    """The judge's end of the line to it, until the judge has it."""
     loaded: str | None = None
     """Candidate id, once it has one."""
     facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def pid(self) -> int:
+        return self.guest.pid
 
 
 class Bench:
@@ -54,6 +66,7 @@ class Bench:
         self._count = 0
         self.task_sha: str | None = None
         self._ceilings: dict[str, Any] | None = None
+        self._gate: str | None = None
         self._needed_us: float | None = None
         self._nsight = Nsight(templates.plain)
 
@@ -77,9 +90,9 @@ class Bench:
         """
         if self.task_sha == task.sha and self._judge is not None:
             return
-        self.close()
-        self._judge = Judge.start(self._templates.plain, self._place, task, limits)
-        self.task_sha = task.sha
+        self._end_judge()
+        self._judge = Judge.start(self._templates.plain, self._place, task, limits, self._gate)
+        self._gate, self.task_sha = self._judge.gate, task.sha
         if self._ceilings is None:  # the device's, not the task's
             self._ceilings = self._measured_ceilings()
 
@@ -144,6 +157,7 @@ class Bench:
         while self._spare:
             self.release(self._spare.pop())
         self.warm_up(1)
+        self._greet(self._spare[0])
 
     # ── runners ───────────────────────────────────────────────────────────────────────────────────
 
@@ -153,34 +167,57 @@ class Bench:
         return {"load_s": limits.build_s, "first_call_s": limits.first_call_s, "call_s": call_s}
 
     def _spawn(self, template: Template, work_dir: Path | None = None, limits: Limits | None = None) -> Runner:
+        """A process that begins to come up. It needs no judge for that, and outlives the one of another task."""
         self._count += 1
-        name = f"runner-{self._count}"
         judges_end, runners_end = Channel.pair()
-        limits = limits or self._place.limits
-        guest = template.spawn("runner", {}, channel=runners_end, work_dir=work_dir, limits=limits)
-        runner = Runner(name, guest, guest.pid)
-        self._runners[name] = runner
-        message = {
-            "op": "greet",
-            "name": name,
-            "threads": len(self._place.lane),
-            "deadlines": {"load_s": limits.build_s, "first_call_s": limits.first_call_s, "call_s": 60.0},
-        }
+        guest = template.spawn(
+            "runner", {}, channel=runners_end, work_dir=work_dir, limits=limits or self._place.limits
+        )
+        with contextlib.suppress(ChannelClosed):  # it is dead, which whoever needs it will see
+            judges_end.send({"op": "warm", "threads": len(self._place.lane), "device": self._place.device})
+        runner = Runner(f"runner-{self._count}", guest, template, judges_end)
+        self._runners[runner.name] = runner
+        return runner
+
+    def _greet(self, runner: Runner) -> None:
+        """Hand a runner to the judge, who waits until it is up. Raises InfrastructureError, and DeviceMemoryShort."""
+        runner.guest.wait_until_started()
+        channel, runner.channel = runner.channel, None
+        assert channel is not None
+        limits = runner.guest.limits
+        deadlines = {"load_s": limits.build_s, "first_call_s": limits.first_call_s, "call_s": 60.0}
         try:
-            reply = self._ask_judge(message, 150.0, (judges_end.fileno(),))
+            reply = self._ask_judge(
+                {"op": "greet", "name": runner.name, "deadlines": deadlines}, START_S + 30.0, (channel.fileno(),)
+            )
         finally:
-            judges_end.close()
+            channel.close()
         if "failure" in reply:
             self.release(runner)
             text = f"a runner could not be started: {reply['failure']['detail']}"
             short = reply["failure"]["outcome"] == "OUT_OF_MEMORY"
             raise DeviceMemoryShort(text) if short else InfrastructureError(text)
-        return runner
 
     def warm_up(self, count: int) -> None:
-        """Keep `count` unused runners ready."""
-        while self._judge is not None and len(self._spare) < count:
-            self._spare.append(self._spawn(self._templates.plain))
+        """Keep `count` unused runners for candidates that need no compiler; they come up beside whatever follows."""
+        self._keep(self._templates.plain, count)
+
+    def warm_up_for(self, cast: Iterable[Candidate]) -> None:
+        """Keep one unused runner for each of these, so that all of them come up at the same time."""
+        wanted = Counter(self._templates.for_source(each.source) for each in cast if not self._fixed_path(each))
+        for template, count in wanted.items():
+            self._keep(template, count)
+
+    def _keep(self, template: Template, count: int) -> None:
+        for _ in range(count - sum(runner.template is template for runner in self._spare)):
+            self._spare.append(self._spawn(template))
+
+    def settle(self) -> None:
+        """Wait until every unused runner is up, and idle: nothing starts beside what is timed."""
+        deadline = time.monotonic() + START_S
+        for runner in self._spare:
+            if runner.channel is not None and runner.guest.poll() is None:
+                wait([runner.channel], [runner.guest], deadline)
 
     def runner_for(self, candidate: Candidate, limits: Limits, beside: Candidate | None = None) -> Runner:
         """A fresh process with the candidate loaded, from the template of `beside` where given. Raises Failure."""
@@ -200,10 +237,12 @@ class Bench:
     def _with_file(self, candidate: Candidate, limits: Limits, beside: Candidate | None = None) -> tuple[Runner, str]:
         """A fresh runner and the candidate's file in its work directory, as the runner sees it."""
         key = self.cache_key(candidate)
-        fixed_path = self._rung != "R2" and not self._cache.is_empty(key)
+        fixed_path = self._fixed_path(candidate)
         template = self._templates.for_source((beside or candidate).source)
-        spare = self._living_spare() if template is self._templates.plain and not fixed_path else None
+        spare = None if fixed_path else self._living_spare(template)
         runner = spare or self._spawn(template, self._fixed_dir(key) if fixed_path else None, limits)
+        if runner.channel is not None:
+            self._greet(runner)
         self._cache.copy_to(key, runner.guest.work_dir)  # owned by the runner with the file that follows
         runner.loaded = candidate.id
         return runner, put_file(runner.guest, self._rung, "candidate.py", candidate.source)
@@ -216,10 +255,14 @@ class Bench:
             self.release(runner)
             raise
 
-    def _living_spare(self) -> Runner | None:
+    def _fixed_path(self, candidate: Candidate) -> bool:
+        """Whether what was built for it runs only where it was built."""
+        return self._rung != "R2" and not self._cache.is_empty(self.cache_key(candidate))
+
+    def _living_spare(self, template: Template) -> Runner | None:
         """An unused runner (deadlines come with the load); one that something has killed is nobody's outcome."""
-        while self._spare:
-            runner = self._spare.pop()
+        for runner in [runner for runner in self._spare if runner.template is template]:
+            self._spare.remove(runner)
             if runner.guest.poll() is None:
                 return runner
             self.release(runner)
@@ -264,7 +307,9 @@ class Bench:
         """End a runner; keep what it compiled for the candidate's later runners."""
         self._runners.pop(runner.name, None)
         runner.guest.kill()
-        if self._judge is not None and self._judge.is_alive():
+        if runner.channel is not None:
+            runner.channel.close()
+        elif self._judge is not None and self._judge.is_alive():
             self._ask_judge({"op": "drop", "name": runner.name}, 60.0)
         if keep_caches is not None:
             self._cache.keep(self.cache_key(keep_caches), runner.guest.work_dir)
@@ -305,10 +350,19 @@ class Bench:
 
     def close(self) -> None:
         """End the judge and every runner."""
-        for runner in [*self._runners.values()]:
-            runner.guest.close()
-        self._runners.clear()
         self._spare.clear()
+        self._end_judge()
+
+    def _end_judge(self) -> None:
+        """End the judge and every runner but the unused ones that it has not seen."""
+        self._spare = [runner for runner in self._spare if runner.channel is not None]
+        kept = {runner.name: runner for runner in self._spare}
+        for runner in self._runners.values():
+            if runner.name not in kept:
+                runner.guest.close()
+                if runner.channel is not None:
+                    runner.channel.close()
+        self._runners = kept
         if self._judge is not None:
             self._judge.close()
         self._judge, self.task_sha, self._needed_us = None, None, None

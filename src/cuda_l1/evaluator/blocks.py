@@ -25,6 +25,8 @@ MATTERS_BELOW_US = 250.0
 """From here on the surcharge is below 2 % of the figure."""
 _COPY_BYTES_PER_US = 2000.0
 _OVERHEAD_US = 400.0
+_BESIDES = 2
+"""Calls of a block that are no samples: one to warm up, and a strange one."""
 _LONG_CALL_US = 20_000.0
 _CURRENT_STREAM = re.compile(
     r"(?:_cuda_)?getCurrent(?:Raw|CUDA)Stream|get_raw_stream|current_stream|default_stream"
@@ -57,11 +59,24 @@ class Blocks:
         traffic = self.bench.facts["input_bytes"] + self.bench.facts["output_bytes"]
         overhead = _OVERHEAD_US + (traffic / _COPY_BYTES_PER_US if self.on_cpu else 600.0)
         overhead += float(side.prepared["supply_us"] or 0.0)
-        share_us = self.protocol.pair_s * 1e6 / (runners * len(self.clocks))
+        share_us = self._share_us(runners)
         by_samples, by_wall = share_us / us, 1.5 * share_us / (us + overhead)
         total = max(self.protocol.min_samples, min(self.protocol.max_samples, by_samples, by_wall))
         blocks = int(min(BLOCKS, max(3, total // 2)))
         return blocks, max(1, math.ceil(total / blocks))
+
+    def after_first(self, blocks: int, calls: int, took_us: float, runners: int) -> tuple[int, int]:
+        """The plan for a side whose first block took so long: on a GPU, where the clock runs beside a call for longer
+        than a short one takes, its share is wall time, as others wait for the device."""
+        if self.on_cpu or blocks == 1:
+            return blocks, calls
+        left = (self._share_us(runners) - took_us) / (blocks - 1)
+        cycles = left * (calls + _BESIDES) / took_us - _BESIDES
+        least = math.ceil((self.protocol.min_samples - calls) / (blocks - 1))
+        return blocks, max(1, least, min(calls, int(cycles)))
+
+    def _share_us(self, runners: int) -> float:
+        return self.protocol.pair_s * 1e6 / (runners * len(self.clocks))
 
     @staticmethod
     def strange(blocks: int, calls: int) -> set[int]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +17,8 @@ from cuda_l1.evaluator.failures import Failure, one_line
 from cuda_l1.evaluator.findings.observed import observed
 from cuda_l1.evaluator.stages import Stages, limits_for
 from cuda_l1.evaluator.timing import Timer
+from cuda_l1.evaluator.unstable import measure_again
 from cuda_l1.types import CallProfile, Candidate, Correctness, Counters, Finding, Outcome, Timing, Trial, Verification
-
-UNSTABLE = 0.1
 
 
 class _AtOddBytes(Exception):
@@ -77,24 +75,39 @@ class Verdict(Stages):
         # A compiler disturbs what is timed on the cores beside it, and hardly what is timed on a GPU.
         with self._lease(shared=True) if on_cpu else nullcontext(), self._stage("build"):
             self.log = self.bench.build(self.candidate, self._limits_now())
-        with self._lease(shared=True) as lease:
-            runner = self._load_and_check(self._limits_now())
-            # The first pair's: what starts them need not hold the device. Who has to wait for it ends the checked one.
-            self.bench.warm_up(2 if on_cpu or lease.began_in_company else 1)
-        checked = [runner] if runner is not None else []
+        checked: list[Runner] = []
 
-        def end_checked(text: str) -> None:
+        def end_checked() -> None:
             """A candidate that was called may go on working: not while another one is timed."""
-            self.progress(text)
             while checked:
                 self.bench.release(checked.pop(), keep_caches=self.candidate)
 
-        with self._lease(shared=False, on_wait=end_checked), self._stage("time"):
-            self._time(checked.pop() if checked else None)  # the timer ends the runner that it is given
-            if self._timer is not None and self._is_looked_into(self._timer):
-                with self._stage("counters"):
-                    own = limits_for(self.candidate, self.limits)
-                    self._counted = self.bench.counters(self.task, self.candidate, own)
+        def make_way(text: str) -> None:
+            self.progress(text)
+            end_checked()
+
+        with ExitStack() as in_the_end:
+            in_the_end.callback(end_checked)
+            with self._lease(shared=True):
+                self.bench.warm_up_for(self._first_cast())  # they come up beside the checks
+                checked += filter(None, [self._load_and_check(self._limits_now())])
+                timer = self._new_timer()
+                in_the_end.callback(timer.close)
+                if not on_cpu:
+                    timer.prepare_ahead()
+                self.bench.settle()
+            with self._lease(shared=False, on_wait=make_way), self._stage("time"):
+                self._time(timer, checked.pop() if checked else None)  # the timer ends the runner that it is given
+                if self._is_looked_into(timer):
+                    with self._stage("counters"):
+                        own = limits_for(self.candidate, self.limits)
+                        self._counted = self.bench.counters(self.task, self.candidate, own)
+
+    def _first_cast(self) -> list[Candidate]:
+        """Whose processes the trials and the first pair take. The candidate's is another one in the pair where the
+        trials leave their mark on it, or others had to be waited for."""
+        on_cpu = self.environment.device == "cpu"
+        return [self.candidate, self.candidate, self.candidate if on_cpu else eager_candidate(self.task)]
 
     def _limits_now(self) -> Limits:
         """The candidate's limits, and no deadline that is later than anybody waits."""
@@ -152,11 +165,11 @@ class Verdict(Stages):
             raise failure
         self.findings += observed(self.bench, runner)
 
-    def _time(self, runner: Runner | None) -> None:
+    def _new_timer(self) -> Timer:
         assert self._evidence is not None
         eager = eager_candidate(self.task)
         opponents = [("eager", eager), *((b.label, b) for b in self.baselines if b.id != eager.id)]
-        timer = Timer(
+        return Timer(
             self.bench,
             self.environment.device,
             self.protocol,
@@ -164,9 +177,11 @@ class Verdict(Stages):
             lambda c: limits_for(c, self.limits),
             self._evidence["precision_class"],
         )
+
+    def _time(self, timer: Timer, runner: Runner | None) -> None:
         timer.run(self.candidate, runner)
         if self.protocol.name == "screen":
-            self._measure_again(timer)
+            self.findings += measure_again(timer, self.candidate, self.best_so_far)
         self._timer = timer
         self.stage_s.update(timer.stage_s)
         ours, theirs = (side.prepared.get("peak_bytes") for side in timer.pairs[0].sides[:2])
@@ -178,23 +193,6 @@ class Verdict(Stages):
         rejected = next((f for f in self.findings if f.severity == "reject"), None)
         if rejected:
             raise Failure(Outcome.REJECTED, f"{rejected.check}: {rejected.evidence}")
-
-    def _measure_again(self, timer: Timer) -> None:
-        """A screen that would become the task's best by more than 10 % is measured again at once; where the second pair
-        says another thing, a third is timed and the middle one stands."""
-        clock = timer.clocks[0]
-        pairs = timer.pairs[:1]
-        ratios = [pairs[0].log_ratio(clock, 1)]
-        if self.best_so_far is None or math.exp(ratios[0]) <= self.best_so_far * (1 + UNSTABLE):
-            return
-        for _ in range(2):
-            pairs.append(timer.add_pair(self.candidate))
-            ratios.append(pairs[-1].log_ratio(clock, 1))
-            if abs(ratios[0] - ratios[1]) <= UNSTABLE:
-                return
-        timer.pairs = [pairs[ratios.index(statistics.median(ratios))]]
-        text = f"three pairs gave {', '.join(f'{math.exp(ratio):.2f}x' for ratio in ratios)}; the middle one stands"
-        self.findings.append(Finding(check="unstable", severity="suspect", evidence=text))
 
     def _is_looked_into(self, timer: Timer) -> bool:
         """Whether somebody asked what the kernels of so fast a candidate do."""

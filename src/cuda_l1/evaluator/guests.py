@@ -139,6 +139,11 @@ class Guest:
                 raise TimeoutError(f"the {self.role} still runs after {timeout} s")
         return self.exit
 
+    def dismiss(self) -> None:
+        """Have it ended, without waiting for that: on a GPU it takes the driver a while. `kill` waits."""
+        if self.exit is None:
+            self._order_kill("stopped")
+
     def kill(self, reason: ExitReason = "stopped") -> Exit:
         """End it and everything that it started; returns how it ended. Raises `Unkillable` when it cannot."""
         if self.exit is None:

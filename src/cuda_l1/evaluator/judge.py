@@ -24,17 +24,23 @@ class Judge:
 
     def __init__(self, guest: Guest) -> None:
         self._guest = guest
+        self.gate: str | None = None
+        """The gate kernel's image for this device, base64; None on a CPU."""
         self.facts: dict[str, Any] = {}
         """What its audit of the task found."""
 
     @classmethod
-    def start(cls, template: Template, place: Place, task: Task, limits: Limits) -> Self:
-        """A fresh judge that serves `task`. Raises TaskError when the reference itself does not work."""
+    def start(cls, template: Template, place: Place, task: Task, limits: Limits, gate: str | None = None) -> Self:
+        """A fresh judge that serves `task`; `gate`: the image that an earlier one made, before it knew its task.
+
+        Raises TaskError when the reference itself does not work.
+        """
         reads = [task.weights.path] if task.weights else []
         generous = limits.model_copy(update={"memory_bytes": 4 * limits.memory_bytes})
         judge = cls(template.spawn("judge", {}, read_paths=reads, limits=generous))
         try:
-            judge.ask({"op": "warm", "device": place.device, "threads": len(place.lane)}, _WARM_S)
+            warm = {"op": "warm", "device": place.device, "threads": len(place.lane), "gate": gate}
+            judge.gate = judge.ask(warm, _WARM_S)["gate"]
             path = put_file(judge._guest, template.rung, "reference_task.py", task.source)
             judge.facts = judge._examine(task, path, limits)
         except BaseException:

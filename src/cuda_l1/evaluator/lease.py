@@ -1,8 +1,9 @@
 """The lease of a device: whoever times on it is alone, all others that work on it share it.
 
 Two file locks. The first is the device's: shared while something is checked, exclusive while something is timed. The
-second is a turnstile that everybody passes on the way to the first; one who waits to time stays in it, so that later
-ones cannot keep the device busy for ever.
+second is a turnstile: who times stands in it from the beginning of the wait to the end of the work, beside others who
+time, and who only checks passes it when nobody stands there. So all who wait to time do so one after the other, and
+then all checks begin together, in place of a check between any two.
 
 Of a CPU each core has both, and a lease takes those of its cores: evaluators on disjoint cores never meet.
 """
@@ -25,7 +26,7 @@ class DeviceLease:
     say so first.
 
     The kernel gives the locks back when their holder dies, however it dies. Nobody waits in a circle: turnstiles are
-    passed in the order of the cores, and a device is waited for by the one who stands in its turnstile alone.
+    entered in the order of the cores, then the devices; who passes one to check finds nobody timing there.
     """
 
     def __init__(
@@ -55,13 +56,13 @@ class DeviceLease:
     def __enter__(self) -> Self:
         """Take the lease; waiting can be interrupted. Raises `InfrastructureError` when a file cannot be made."""
         begin = time.monotonic()
+        how, turn_how = (fcntl.LOCK_SH, fcntl.LOCK_EX) if self._shared else (fcntl.LOCK_EX, fcntl.LOCK_SH)
         with ExitStack() as passed, ExitStack() as held:
-            turns = [_opened(path, passed) for path in self._turnstiles]
+            turns = [_opened(path, passed if self._shared else held) for path in self._turnstiles]
             fds = [_opened(path, held) for path in self.paths]
-            self._wait([(turn, fcntl.LOCK_EX) for turn in turns], fds)
+            self._wait([(turn, turn_how) for turn in turns], fds)
             self.began_in_company = not all(_try(fd, fcntl.LOCK_EX) for fd in fds)
             if self._shared or self.began_in_company:
-                how = fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX
                 self._wait([(fd, how) for fd in fds], fds)
             self._held = held.pop_all()
         self._fds = fds

@@ -262,9 +262,10 @@ class Parent:
         """Between requests: keep unused runners warm. What fails here fails again, and aloud, in the next request."""
         lease = self._lease(shared=True)
         with contextlib.suppress(CudaL1Error, Failure, OSError):
-            if lease.is_free():  # not while another evaluator times
+            if self.bench.task_sha and lease.is_free():  # not while another evaluator times
                 with lease:
                     self.bench.warm_up(WARM_RUNNERS)
+                    self.bench.settle()
 
 
 def _protocol(told: dict[str, Any]) -> AnyProtocol:

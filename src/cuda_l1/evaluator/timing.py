@@ -56,6 +56,7 @@ class Timer:
         self.dropped: dict[str, str] = {}
         self.stage_s: dict[str, float] = {}
         self._ready = Prefetch(bench, limits_of)
+        self._ahead: list[Side] = []
         self.streams = 1
         self.profile: CallProfile | None = None
         self.slope_us: float | None = None
@@ -75,7 +76,20 @@ class Timer:
         try:
             self._run(candidate, first)
         finally:
-            self._ready.drop()
+            self.close()
+
+    def prepare_ahead(self) -> None:
+        """Make eager ready for the first pair, which does not take the device alone: its text is the task's, and no
+        candidate's. It is stopped until that pair. Raises TaskError, as `run` does."""
+        name, eager = self._opponents[0]
+        self._add_opponent(self._ahead, name, eager, None, None, fresh_sets=True)
+        self._ahead[0].runner.guest.stop()
+
+    def close(self) -> None:
+        """End the runners that no pair has used. Idempotent."""
+        self._ready.drop()
+        while self._ahead:
+            self._end(self._ahead.pop())
 
     def _run(self, candidate: Candidate, first: Runner | None) -> None:
         begin = time.monotonic()
@@ -129,16 +143,20 @@ class Timer:
         """Time one fresh set of runners; every process ends with it."""
         sides: list[Side] = []
         ready = self._ready.take()
+        if not ready:
+            self._bench.warm_up_for(self._to_start(candidate, runner))
         try:
             runner = runner or (
                 ready.pop(0) if ready else self._bench.runner_for(candidate, self._limits_of(candidate))
             )
-            sides.append(self._prepared("candidate", candidate, runner))
+            sides.append(self._prepared("candidate", candidate, runner, fresh_sets=not self._ahead))
             idle = Idle.begin(runner.guest) if not self.pairs else None
             for name, opponent in list(self._opponents):
-                # On a CPU each call, and what the harness does around it, is slower where torch's compiler is loaded.
-                beside = candidate if name == "eager" and self._on_cpu else None
-                self._add_opponent(sides, name, opponent, ready.pop(0) if ready else None, beside)
+                if self._ahead and self._ahead[0].name == name:
+                    sides.append(self._ahead.pop())
+                else:
+                    beside = self._beside(name, candidate)
+                    self._add_opponent(sides, name, opponent, ready.pop(0) if ready else None, beside)
             self._idle = idle.end() if idle else self._idle
             for side in sides:
                 side.runner.guest.stop()
@@ -146,6 +164,8 @@ class Timer:
             self._time(sides)
             self._stolen = self._stolen or stolen(sides[0].runner.guest.stolen_s())
             self._call_witness(sides)
+            for side in sides[1:]:  # they end while the judge compares
+                self._dismiss(side)
             self._verify(sides[0])
             if not self.pairs:
                 calls = sum(map(len, sides[0].samples.values()))
@@ -155,6 +175,8 @@ class Timer:
                 self._look_closer(sides)
         finally:
             for side in sides:
+                self._dismiss(side)
+            for side in sides:
                 self._end(side)
             if runner is not None and not sides:
                 self._bench.release(runner)
@@ -163,20 +185,44 @@ class Timer:
         self.pairs.append(PairResult(sides))
         return self.pairs[-1]
 
+    def _to_start(self, candidate: Candidate, runner: Runner | None) -> list[Candidate]:
+        """Whose texts say what processes a pair still needs."""
+        there = {side.name for side in self._ahead}
+        cast = [self._beside(name, candidate) or each for name, each in self._opponents if name not in there]
+        return cast if runner else [candidate, *cast]
+
+    def _beside(self, name: str, candidate: Candidate) -> Candidate | None:
+        """Whose template eager's runner comes from: on a CPU each call, and what the harness does around it, is slower
+        where torch's compiler is loaded."""
+        return candidate if name == "eager" and self._on_cpu else None
+
+    def _dismiss(self, side: Side) -> None:
+        """Nothing is asked of it any more."""
+        if not side.ended:
+            side.runner.guest.resume()
+            side.runner.guest.dismiss()
+
     def _end(self, side: Side) -> None:
         """Its process is over; what it compiled in the first pair is kept for the next."""
         if not side.ended:
+            self._dismiss(side)
             side.ended = True
-            side.runner.guest.resume()
             self._bench.release(side.runner, keep_caches=side.candidate if not self.pairs else None)
 
     def _add_opponent(
-        self, sides: list[Side], name: str, opponent: Candidate, runner: Runner | None, beside: Candidate | None
+        self,
+        sides: list[Side],
+        name: str,
+        opponent: Candidate,
+        runner: Runner | None,
+        beside: Candidate | None,
+        *,
+        fresh_sets: bool = False,
     ) -> None:
         """A baseline that fails is named and left out of every pair; eager has to work."""
         try:
             runner = runner or self._bench.runner_for(opponent, self._limits_of(opponent), beside)
-            sides.append(self._prepared(name, opponent, runner))
+            sides.append(self._prepared(name, opponent, runner, fresh_sets=fresh_sets))
         except Failure as failure:
             if runner is not None:
                 self._bench.release(runner)
@@ -191,7 +237,7 @@ class Timer:
         for pair in self.pairs:
             pair.sides = [side for side in pair.sides if side.name != name]
 
-    def _prepared(self, name: str, candidate: Candidate, runner: Runner) -> Side:
+    def _prepared(self, name: str, candidate: Candidate, runner: Runner, *, fresh_sets: bool) -> Side:
         first = self._limits_of(candidate).first_call_s
         begin = time.monotonic()
         reply = self._bench.ask(
@@ -199,7 +245,8 @@ class Timer:
             "prepare",
             first + 120.0,
             warm_s=0.02,
-            fresh_sets=name == "candidate",
+            fresh_sets=fresh_sets,
+            look_for_caching=name == "candidate",
         )
         self._spend("prepare", begin)
         surcharge = MULTI_STREAM_US if name == "candidate" and self.streams > 1 else 0.0
@@ -209,6 +256,7 @@ class Timer:
         self.stage_s[stage] = self.stage_s.get(stage, 0.0) + time.monotonic() - begin
 
     def _time(self, sides: list[Side]) -> None:
+        self._bench.settle()
         begin = time.monotonic()
         time.sleep(0.01)  # the judge's and the runners' thread pools stop spinning
         runners = [side.runner for side in sides]
@@ -224,7 +272,11 @@ class Timer:
                 for side in random.sample(sides, len(sides)):
                     blocks, calls = plan[side.name]
                     if number < blocks:
+                        begun = time.monotonic()
                         self._block_or_drop(sides, side, clock, calls, strange=number in strange[side.name])
+                        if number == 0:
+                            took_us = 1e6 * (time.monotonic() - begun)
+                            plan[side.name] = self._blocks.after_first(blocks, calls, took_us, len(sides))
         self._bench.spread()
         self._spend("samples", begin)
 

@@ -63,7 +63,7 @@ class Judge:
         self._eval_mode: EvalMode | None = None
 
     def warm(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Threads and, on a GPU, the context; before any task is known."""
+        """Threads and, on a GPU, the context and the gate's image, where none is known; before any task is."""
         self._device = message["device"]
         self._threads = message["threads"]
         vector_math.call_once()
@@ -75,8 +75,8 @@ class Judge:
             torch.cuda.set_device(self._device)
             torch.zeros(1, device=self._device)
             self._driver = Driver(int(self._device.split(":")[1]))
-            self._gate = base64.b64encode(assemble_gate(self._driver)).decode()
-        return {}
+            self._gate = message["gate"] or base64.b64encode(assemble_gate(self._driver)).decode()
+        return {"gate": self._gate}
 
     def probe(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """A sum with a known answer, on the device: whether this process's context still computes."""
@@ -110,10 +110,10 @@ class Judge:
     # ── runners ───────────────────────────────────────────────────────────────────────────────────
 
     def greet(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Take over the channel of a fresh runner and warm it up, before its candidate is known."""
+        """Take over the channel of a fresh runner, which was told to come up, before its candidate is known."""
         limits = Deadlines(**message["deadlines"])
         session = Session(message["name"], Channel.from_fd(fds[0]), self._device, self._driver, limits)
-        session.warm(message["threads"])
+        session.meet()
         self._sessions[message["name"]] = session
         return {"pid": session.pid}
 
@@ -178,7 +178,7 @@ class Judge:
         return {"failures": preparing.first_calls(self._reference, sessions)}
 
     def prepare(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Make a runner ready for driven calls. The candidate's (`fresh_sets`) comes first and gets new inputs."""
+        """Make a runner ready for driven calls. The first of a pair (`fresh_sets`) gets new inputs."""
         if self._supply is None or message["fresh_sets"]:
             self._supply = driving.Supply(self._reference)
         return preparing.prepare(
@@ -187,7 +187,7 @@ class Judge:
             self._sessions[message["name"]],
             self._supply,
             warm_s=message["warm_s"],
-            look_for_caching=message["fresh_sets"],
+            look_for_caching=message["look_for_caching"],
         )
 
     def profile(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:

@@ -243,6 +243,7 @@ def max_error(
     return worst
 
 
+_SHUFFLED = 1 << 20
 LATTICE = 1 << 16
 """Where a statistic needs no whole tensor, at most so many of its elements are looked at."""
 
@@ -254,7 +255,15 @@ def lattice(shape: torch.Size, limit: int = LATTICE) -> list[torch.Tensor]:
     while math.prod(counts) > limit:
         longest = max(range(len(counts)), key=counts.__getitem__)
         counts[longest] = (counts[longest] + 1) // 2
-    return [torch.randperm(size)[:count].sort().values for size, count in zip(shape, counts, strict=True)]
+    return [_some_of(size, count) for size, count in zip(shape, counts, strict=True)]
+
+
+def _some_of(size: int, count: int) -> torch.Tensor:
+    """`count` of the numbers below `size`, in order; a few less where shuffling all of them would take long."""
+    if size <= _SHUFFLED:
+        return torch.randperm(size)[:count].sort().values
+    chosen: torch.Tensor = torch.unique(torch.randint(size, (count,)))
+    return chosen
 
 
 def thinned(tensor: torch.Tensor, places: list[torch.Tensor]) -> torch.Tensor:

@@ -175,9 +175,8 @@ class Session:
 
     # ── set-up ────────────────────────────────────────────────────────────────────────────────────
 
-    def warm(self, threads: int) -> None:
-        """Bring the runner to life: threads, and on a GPU its context. It hands over a view of its memory."""
-        self.send({"op": "warm", "threads": threads, "device": self.device})
+    def meet(self) -> None:
+        """Wait until the runner is up: its threads, and on a GPU its context. It hands over a view of its memory."""
         reply, fds = self._receive(120.0, "starting", max_fds=1)
         self.memory = fds[0] if fds else -1
         pid = reply.get("pid")
