@@ -8,7 +8,8 @@ from evaluator_support import LINEAR, reference_of
 
 from cuda_l1.evaluator.guest import oracle, state
 from cuda_l1.evaluator.guest.random_tasks import EvalMode
-from cuda_l1.evaluator.guest.reference import BadTask, structure_of
+from cuda_l1.evaluator.guest.reference import BadTask, is_short_of_memory, structure_of
+from cuda_l1.evaluator.guest.runner import describe_error
 from cuda_l1.evaluator.guest.session import RunnerFailure
 
 INPUTS = "\ndef get_inputs():\n    return [torch.randn(4, 3)]\n"
@@ -199,3 +200,27 @@ def test_a_runner_that_dies_in_eval_mode_leaves_the_reference_as_it_was(tmp_path
     with pytest.raises(RunnerFailure):
         in_eval.check(reference, Dead(), {"mapped": True})
     assert (reference.mode, reference.changed_args, reference.changed_state) == before
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        RuntimeError("CUDA error: out of memory"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory"),
+        MemoryError(),
+    ],
+    ids=["torch", "cublas", "driver", "cpu", "python"],
+)
+def test_whatever_says_that_memory_is_short_is_believed(error):
+    assert is_short_of_memory(error) and describe_error(error)["memory"]
+
+
+def test_other_errors_are_no_matter_of_memory(tmp_path):
+    for error in (RuntimeError("CUDA error: an illegal memory access"), ValueError("out of memory"), KeyError("x")):
+        assert not is_short_of_memory(error) and not describe_error(error)["memory"]
+    reference = reference_of(tmp_path, model("raise RuntimeError('CUBLAS_STATUS_ALLOC_FAILED')"))
+    reference.device = "cuda:0"  # where somebody else may hold what this needs
+    with pytest.raises(torch.OutOfMemoryError, match="ALLOC_FAILED"):
+        reference._answer(reference.model, [torch.zeros(2)], {}, oracle.run_plain, 1)

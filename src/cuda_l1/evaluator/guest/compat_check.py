@@ -16,7 +16,7 @@ import torch
 
 from .compat import SEED, made, moved
 from .load import seed_everything
-from .reference import Reference, first_line
+from .reference import Reference, first_line, is_short_of_memory
 from .session import RunnerFailure, Session
 
 CHUNK = 1 << 24
@@ -106,11 +106,11 @@ def _harness_fails() -> Iterator[None]:
     """What the reference raises when it is treated as the harness treats it: there, too, no candidate passes."""
     try:
         yield
-    except torch.OutOfMemoryError:
-        raise
     except RunnerFailure:
         raise
     except Exception as error:
+        if is_short_of_memory(error):
+            raise
         text = f"the reference itself fails in this harness: {first_line(error)}"
         raise RunnerFailure("CRASHED", text, "a call") from error
 

@@ -21,7 +21,7 @@ from .control import Control
 from .copying import copy_bytes_per_us
 from .profiling import believable
 from .random_tasks import EvalMode, check_random, unlike_another_process
-from .reference import BadTask, Reference, first_line
+from .reference import BadTask, Reference, first_line, is_short_of_memory
 from .session import Deadlines, RunnerFailure, Session, total_bytes
 from .timed_outputs import kept_calls, verify_timed
 from .traffic import needed_us, traffic_of
@@ -270,6 +270,8 @@ def main(channel: Channel, spec: dict[str, Any]) -> None:
             reply = {"failure": failure.as_json()}
         except BadTask as bad:
             reply = {"bad_task": str(bad)}
-        except torch.OutOfMemoryError as error:
+        except RuntimeError as error:
+            if not is_short_of_memory(error):
+                raise
             reply = {"memory": first_line(error)}
         channel.send(reply)

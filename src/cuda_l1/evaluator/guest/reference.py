@@ -6,6 +6,7 @@ Everything that a call may leave behind counts as an answer: the outputs, the ar
 from __future__ import annotations
 
 import functools
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,6 +49,17 @@ def _require_supported(what: str, value: Any) -> None:
         require_supported(value)
     except Unsupported as error:
         raise BadTask(f"{what} gives what cannot cross to a candidate: {error}") from error
+
+
+_SHORT = re.compile(r"can't allocate memory|out of memory|_ALLOC_FAILED", re.IGNORECASE)
+"""What libraries say whose errors torch passes on: of a CPU's memory, and of cuBLAS's or cuDNN's own."""
+
+
+def is_short_of_memory(error: BaseException) -> bool:
+    """Whether an exception says that there is no memory left, whoever asked for it."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and _SHORT.search(str(error)) is not None
+    )
 
 
 def first_line(error: BaseException) -> str:
@@ -114,9 +126,9 @@ class Reference:
     def _stage(what: str, run: Callable[[], Any]) -> Any:
         try:
             return run()
-        except torch.OutOfMemoryError as error:
-            raise BadTask(f"out of device memory: {what}: {first_line(error)}") from error
         except (Exception, SystemExit) as error:
+            if is_short_of_memory(error):
+                raise BadTask(f"out of device memory: {what}: {first_line(error)}") from error
             raise BadTask(f"{what}: {first_line(error)}") from error
 
     def _load_weights(self, path: str) -> None:
@@ -239,6 +251,8 @@ class Reference:
         except torch.OutOfMemoryError:
             raise
         except (Exception, SystemExit) as error:
+            if self.device != "cpu" and is_short_of_memory(error):
+                raise torch.OutOfMemoryError(first_line(error)) from error
             raise BadTask(f"Model.forward raised {first_line(error)}") from error
         flat = leaves(args)
         live = state.collect(model) if self.changed_state else {}

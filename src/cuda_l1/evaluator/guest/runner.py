@@ -22,7 +22,7 @@ from .buffers import Buffer
 from .channel import Channel, ChannelClosed
 from .glimpse import place_of
 from .load import Seeds, construct, load_module
-from .reference import structure_of
+from .reference import is_short_of_memory, structure_of
 from .tensors import leaves, map_leaves, overlaps, plain_tensor_problem, settled, start_together, touch, unpack, view
 from .watched import Watched
 
@@ -366,7 +366,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     text = str(error).strip()
     if _NO_NVCC.search(text):
         text = f"nvcc was not found, `cuda-l1 doctor` says how to get it: {text}"
-    memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in text
+    memory = is_short_of_memory(error)
     trace = "".join(_format_exception(error))[-4000:]
     return {"type": type(error).__name__, "message": text[:600], "memory": memory, "trace": trace}
 
