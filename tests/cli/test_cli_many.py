@@ -118,6 +118,21 @@ def test_an_evaluator_stays_with_its_task(monkeypatch: pytest.MonkeyPatch) -> No
     assert sorted(map(sorted, served.values())) == [[0], [1]]
 
 
+def test_an_evaluator_goes_on_with_its_task_in_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cuda_l1.evaluator.Evaluator", FakeEvaluator)
+    together = threading.Barrier(2, timeout=10.0)
+    served: dict[int, list[str]] = {}
+
+    def do(evaluator: Any, task: str) -> None:
+        served.setdefault(id(evaluator), []).append(task)
+        together.wait()
+
+    with EvaluatorPool(EvaluatorSettings(device="cpu"), size=2) as pool:
+        for order in ("ab", "ba", "ba"):
+            list(pool.run([Job(task, task) for task in order], do))
+    assert sorted(served.values()) == [["a"] * 3, ["b"] * 3]
+
+
 def test_the_first_fault_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     interrupted = threading.Event()
 

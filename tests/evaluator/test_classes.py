@@ -71,6 +71,37 @@ def test_reduced_precision_is_told_apart(wide):
     assert class_of(wide, product(wide, torch.Tensor.bfloat16).float(), relaxed=False) is None
 
 
+def test_what_is_forgotten_leaves_inputs_and_weights(wide):
+    inputs, weights = wide.inputs, wide.weights
+    wide.forget()
+    assert wide.truth.tensors == wide.noise.tensors == [] and wide.inputs is inputs and wide.weights is weights
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_where_a_gpus_library_computes_in_float32_all_the_same_tf32_is_what_rounding_operands_gives(
+    tmp_path, monkeypatch, refused
+):
+    """cuDNN chooses by layout: the reference's convolution may stay in float32, a candidate's not."""
+    case = case_of(tmp_path, WIDE.replace(".DTYPE()", ""))
+    call, asked = case.reference.call, []
+
+    def on_a_gpu(inputs, weights, how="plain", seed=None):
+        asked.append(how)
+        if how == "tf32-rounded" and refused:
+            raise torch.OutOfMemoryError("full")
+        with monkeypatch.context() as patch:
+            patch.setattr(case.reference, "device", "cpu")
+            return call(inputs, weights, {"tf32": "plain", "tf32-rounded": "tf32"}.get(how, how), seed)
+
+    monkeypatch.setattr(case.reference, "call", on_a_gpu)
+    monkeypatch.setattr(case.reference, "device", "cuda:0")
+    monkeypatch.setattr(case, "_learn_from_rounding", lambda errors, name: False)
+    assert class_of(case, product(case, oracle.round_to_tf32)) == ("relaxed" if refused else "tf32")
+    assert (
+        class_of(case, product(case, torch.Tensor.bfloat16).float()) == "relaxed" and asked.count("tf32-rounded") == 1
+    )
+
+
 SCORES = """
     class Model(nn.Module):
         def forward(self, query, keys):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from evaluator_support import LINEAR, reference_of
 
+from cuda_l1.evaluator.guest import audit as task_audit
+from cuda_l1.evaluator.guest import oracle
 from cuda_l1.evaluator.guest.audit import Facts, _keeps_dropout_state, audit
 from cuda_l1.evaluator.guest.reference import BadTask
 
@@ -169,3 +173,41 @@ def test_other_weights_are_drawn_from_the_public_ones_whatever_ran_before(tmp_pa
 def test_recurrent_networks_with_dropout_keep_a_state_of_their_own(dropout, keeps):
     model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.GRU(4, 4, num_layers=2, dropout=dropout))
     assert _keeps_dropout_state(model) is keeps
+
+
+@pytest.mark.parametrize(
+    ("forward", "flags"),
+    [
+        ("return torch.sigmoid(x) * 3", set()),
+        ("return x * 0.0 + 1.0", {"degenerate", "insensitive-inputs"}),
+        ("return (x * 20).round() + torch.sigmoid(x)", set()),
+        ("return x @ x.t()", set()),
+        ("return x > 0, x.softmax(-1), x", set()),
+        ("return x.sum()", set()),
+    ],
+)
+def test_of_large_answers_a_part_tells_the_same(tmp_path, monkeypatch, forward, flags):
+    body = f"""
+        class Model(nn.Module):
+            def forward(self, x):
+                {forward}
+
+        def get_inputs():
+            return [torch.randn(256, 64)]
+    """
+    whole = audit(reference_of(tmp_path, body))
+    kept: list[int] = []
+    lattice = oracle.lattice
+
+    def noted(shape, limit=oracle.LATTICE):
+        places = lattice(shape, limit)
+        if limit == 9000:
+            kept.append(math.prod(len(each) for each in places))
+        return places
+
+    monkeypatch.setattr(task_audit, "LARGE", 9000)
+    monkeypatch.setattr(oracle, "lattice", noted)
+    part = audit(reference_of(tmp_path, body))
+    same = ("task_class", "mode", "jumpy", "random", "relaxed_allowed", "flags", "forgeries_passed", "outputs")
+    assert {name: getattr(part, name) for name in same} == {name: getattr(whole, name) for name in same}
+    assert flags <= set(part.flags) and max(kept, default=1) <= 9000 and bool(kept) == ("sum" not in forward)

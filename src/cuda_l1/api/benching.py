@@ -1,7 +1,8 @@
 """`bench`: a verdict for every baseline of every task of a suite, with the archive as the only memory of verdicts.
 
-Tasks go in groups. In each, eager comes first, which also says whether the task can be judged; then the baselines that
-compile, as many at once as there are evaluators, so that timing, which has the device alone, waits for few of them.
+Tasks go in groups, one for each evaluator, which keeps its judge from one baseline to the next. Eager comes first, and
+says whether the task can be judged; then the baselines that compile, as many at once as there are evaluators, so that
+timing, which has the device alone, waits for few of them.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Bench:
 
         Raises InfrastructureError after three faults of the machine in a row, ArchiveError.
         """
-        size = 2 * self._pool.size
+        size = self._pool.size
         for begin in range(0, len(self._tasks), size):
             yield from self._group(self._tasks[begin : begin + size])
 

@@ -60,7 +60,8 @@ class EvaluatorPool:
         """How many evaluators there are at most."""
         self._lock = threading.Lock()
         self._is_over = False
-        self._begun: set[str] = set()
+        self._open: dict[int, str] = {}
+        """The task that each evaluator had last: its judge is still there."""
         self.first = evaluators.Evaluator(places[0] if places else settings)
         self._evaluators: list[Evaluator | None] = [self.first]
 
@@ -101,24 +102,23 @@ class EvaluatorPool:
         do: Callable[[Evaluator, Work], Result],
         finished: queue.SimpleQueue[tuple[Job[Work], Result] | BaseException],
     ) -> None:
-        last = ""
         try:
-            while (job := self._next(waiting, last)) is not None:
-                last = job.task_sha
+            while (job := self._next(waiting, index)) is not None:
                 finished.put((job, do(self._evaluator(index), job.work)))
         except BaseException as error:  # noqa: BLE001  it is raised again in the caller's thread
             finished.put(error)
 
-    def _next(self, waiting: list[Job[Work]], last: str) -> Job[Work] | None:
-        """The next job: of the task that this evaluator has open, else of one that no other has."""
+    def _next(self, waiting: list[Job[Work]], index: int) -> Job[Work] | None:
+        """The next job: of the task that this evaluator has open, else of one that no other has, else any."""
         with self._lock:
             if not waiting or self._is_over:
                 return None
             alike = [job for job in waiting if job.is_slow_to_build == waiting[0].is_slow_to_build]
-            same = (job for job in alike if job.task_sha == last)
-            untouched = (job for job in alike if job.task_sha not in self._begun)  # its judge is nowhere open yet
-            job = next(same, None) or next(untouched, None) or alike[0]
-            self._begun.add(job.task_sha)
+            others = {sha for other, sha in self._open.items() if other != index}
+            same = (job for job in alike if job.task_sha == self._open.get(index))
+            free = (job for job in alike if job.task_sha not in others)
+            job = next(same, None) or next(free, None) or alike[0]
+            self._open[index] = job.task_sha
             waiting.remove(job)
             return job
 

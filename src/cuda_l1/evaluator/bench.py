@@ -83,8 +83,9 @@ class Bench:
         counted = self.facts.get("work")
         return Work(**counted, **self._ceilings) if counted and self._ceilings else None
 
-    def open(self, task: Task, limits: Limits) -> None:
-        """Have the task served: the judge that is there when it serves it already, else a new one.
+    def open(self, task: Task, limits: Limits, cast: Iterable[Candidate] = ()) -> None:
+        """Have the task served: the judge that is there when it serves it already, else a new one. Runners for `cast`
+        come up while it examines the task, and not before it is up itself.
 
         Raises TaskError when the reference itself does not work.
         """
@@ -92,7 +93,14 @@ class Bench:
             return
         self._end_judge()
         self._judge = Judge.start(self._templates.plain, self._place, task, limits, self._gate)
-        self._gate, self.task_sha = self._judge.gate, task.sha
+        self._gate = self._judge.gate
+        self.warm_up_for(cast)
+        try:
+            self._judge.examine(task, limits)
+        except BaseException:
+            self._end_judge()
+            raise
+        self.task_sha = task.sha
         if self._ceilings is None:  # the device's, not the task's
             self._ceilings = self._measured_ceilings()
 

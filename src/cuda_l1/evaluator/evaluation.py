@@ -89,7 +89,6 @@ class Verdict(Stages):
         with ExitStack() as in_the_end:
             in_the_end.callback(end_checked)
             with self._lease(shared=True):
-                self.bench.warm_up_for(self._first_cast())  # they come up beside the checks
                 checked += filter(None, [self._load_and_check(self._limits_now())])
                 timer = self._new_timer()
                 in_the_end.callback(timer.close)
@@ -103,11 +102,11 @@ class Verdict(Stages):
                         own = limits_for(self.candidate, self.limits)
                         self._counted = self.bench.counters(self.task, self.candidate, own)
 
-    def _first_cast(self) -> list[Candidate]:
-        """Whose processes the trials and the first pair take. The candidate's is another one in the pair where the
-        trials leave their mark on it, or others had to be waited for."""
+    def _first_pair(self) -> list[Candidate]:
+        """Whose processes it takes, as far as their templates go. The candidate's is another than that of the trials
+        where these leave their mark on it, or where others have to be waited for."""
         on_cpu = self.environment.device == "cpu"
-        return [self.candidate, self.candidate, self.candidate if on_cpu else eager_candidate(self.task)]
+        return [self.candidate, self.candidate if on_cpu else eager_candidate(self.task)]
 
     def _limits_now(self) -> Limits:
         """The candidate's limits, and no deadline that is later than anybody waits."""
@@ -121,7 +120,7 @@ class Verdict(Stages):
     def _load_and_check(self, limits: Limits) -> Runner | None:
         """The checked runner where the timer may go on with it. Raises Failure."""
         with self._stage("judge"):
-            self.bench.open(self.task, self.limits)
+            self.bench.open(self.task, self.limits, [self.candidate])
         try:
             return self._checked(limits, aligned=False)
         except _AtOddBytes as odd:
@@ -134,6 +133,7 @@ class Verdict(Stages):
         """A fresh runner after all trials, where the timer may go on with it. Raises Failure."""
         with self._stage("load"):
             runner = self.bench.runner_for(self.candidate, limits)
+        self.bench.warm_up_for(self._first_pair())  # they come up beside the trials
         handed_over = False
         try:
             with self._stage("check"):

@@ -22,8 +22,8 @@ _WARM_S = 120.0
 class Judge:
     """A judge process that has examined one task. It may hold four times the memory of a candidate."""
 
-    def __init__(self, guest: Guest) -> None:
-        self._guest = guest
+    def __init__(self, guest: Guest, rung: str) -> None:
+        self._guest, self._rung = guest, rung
         self.gate: str | None = None
         """The gate kernel's image for this device, base64; None on a CPU."""
         self.facts: dict[str, Any] = {}
@@ -31,24 +31,21 @@ class Judge:
 
     @classmethod
     def start(cls, template: Template, place: Place, task: Task, limits: Limits, gate: str | None = None) -> Self:
-        """A fresh judge that serves `task`; `gate`: the image that an earlier one made, before it knew its task.
-
-        Raises TaskError when the reference itself does not work.
-        """
+        """A fresh judge, ready to examine `task`; `gate`: the image that an earlier one made, knowing no task yet."""
         reads = [task.weights.path] if task.weights else []
         generous = limits.model_copy(update={"memory_bytes": 4 * limits.memory_bytes})
-        judge = cls(template.spawn("judge", {}, read_paths=reads, limits=generous))
+        judge = cls(template.spawn("judge", {}, read_paths=reads, limits=generous), template.rung)
         try:
             warm = {"op": "warm", "device": place.device, "threads": len(place.lane), "gate": gate}
             judge.gate = judge.ask(warm, _WARM_S)["gate"]
-            path = put_file(judge._guest, template.rung, "reference_task.py", task.source)
-            judge.facts = judge._examine(task, path, limits)
         except BaseException:
             judge.close()
             raise
         return judge
 
-    def _examine(self, task: Task, path: str, limits: Limits) -> dict[str, Any]:
+    def examine(self, task: Task, limits: Limits) -> None:
+        """Learn all that there is to know of the task. Raises TaskError when the reference itself does not work."""
+        path = put_file(self._guest, self._rung, "reference_task.py", task.source)
         message = {"op": "task", "path": path, "weights": task.weights.path if task.weights else None}
         try:
             reply = self.ask(message, limits.verdict_s)
@@ -59,8 +56,7 @@ class Judge:
             raise TaskError(f"{task.id}: {reply['bad_task']}")
         if "memory" in reply:
             raise TaskError(f"{task.id}: does not fit the device: {reply['memory']}")
-        facts: dict[str, Any] = reply["facts"]
-        return facts
+        self.facts = reply["facts"]
 
     @property
     def pid(self) -> int:

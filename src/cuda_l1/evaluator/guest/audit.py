@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,8 +72,9 @@ def _audit_mode(reference: Reference) -> Facts:
     seeded = random and not _differs(first, reference.call(inputs, reference.public, "shipped", seed=1))
     if seeded and reference.device != "cpu" and _keeps_dropout_state(reference.model):
         seeded = False
-    jumpy = not random and _learn_from_nudges(reference, inputs, first)
-    cases = [] if random else _cases(reference, jumpy)
+    only = _few_of(first)
+    jumpy = not random and _learn_from_nudges(reference, inputs, first, only)
+    cases = [] if random else _cases(reference, jumpy, only)
     facts = Facts(
         task_class=_task_class(reference, cases) if cases else own_class(first.tensors),
         mode=reference.mode,
@@ -95,6 +96,21 @@ def _audit_mode(reference: Reference) -> Facts:
     if cases:
         _judge_soundness(reference, cases, facts)
     return facts
+
+
+LARGE = 1 << 22
+"""Of an answer with more elements than this, so many tell what the task is like."""
+
+
+def _few_of(answer: Answer) -> list[oracle.Places] | None:
+    """Places that stand for all of a large answer; None where it is looked at whole."""
+    if all(t.numel() <= LARGE for t in answer.tensors):
+        return None
+    return [oracle.lattice(t.shape, LARGE) for t in answer.tensors]
+
+
+def _thinned(answer: Answer, only: Sequence[oracle.Places] | None) -> list[torch.Tensor]:
+    return answer.tensors if only is None else [oracle.thinned(t, p) for t, p in zip(answer.tensors, only, strict=True)]
 
 
 def _require_answer(answer: Answer) -> None:
@@ -133,19 +149,21 @@ def _close(a: Answer, b: Answer) -> bool:
 _NUDGES = (1e-6, 1e-4, 1e-4, 1e-4)
 
 
-def _learn_from_nudges(reference: Reference, inputs: trials.Inputs, first: Answer) -> bool:
+def _learn_from_nudges(
+    reference: Reference, inputs: trials.Inputs, first: Answer, only: Sequence[oracle.Places] | None
+) -> bool:
     """Whether a small perturbation moves isolated elements by far more than the rest; learns `reference.lifted`.
 
     The larger ones are for small tensors, where one part in 10^6 seldom meets an edge.
     """
     wide = oracle.cast(inputs, torch.float64)
-    truth = reference.truth(wide, reference.public)
+    answers = _thinned(first, only)
+    truth = _thinned(reference.truth(wide, reference.public), only)
     for size in _NUDGES:
-        moved = reference.truth(map_leaves(wide, lambda t, size=size: _nudged(t, size)), reference.public)
-        reference.lifted = [
-            i for i, (t, a) in enumerate(zip(moved.tensors, first.tensors, strict=True)) if _finer(t, a)
-        ]
-        pairs = zip(moved.tensors, truth.tensors, strict=True)
+        nudged = map_leaves(wide, lambda t, size=size: _nudged(t, size))
+        moved = _thinned(reference.truth(nudged, reference.public), only)
+        reference.lifted = [i for i, (t, a) in enumerate(zip(moved, answers, strict=True)) if _finer(t, a)]
+        pairs = zip(moved, truth, strict=True)
         if any(oracle.find_jumps(m, t, floor=20 * size).count for m, t in pairs):
             return True
     return False
@@ -160,7 +178,7 @@ def _nudged(tensor: torch.Tensor, size: float) -> torch.Tensor:
     return tensor * (1 + size * torch.randn_like(tensor)) if tensor.is_floating_point() else tensor
 
 
-def _cases(reference: Reference, jumpy: bool) -> list[Case]:
+def _cases(reference: Reference, jumpy: bool, only: Sequence[oracle.Places] | None) -> list[Case]:
     """The trials of a verdict, without the ones that only vary where the bytes lie."""
     cases = []
     weights = reference.other_weights()
@@ -178,6 +196,7 @@ def _cases(reference: Reference, jumpy: bool) -> list[Case]:
                 weights if plan.other_weights else reference.public,
                 trials.secret_seed(),
                 jumpy,
+                only=only,
             )
         )
     plain = [c for c in cases if c.plan.factor == 1.0]
@@ -243,8 +262,8 @@ def _forgeries(reference: Reference, cases: list[Case]) -> dict[str, Forge]:
 
     def input_copy(case: Case, other: Case) -> list[torch.Tensor] | None:
         copies = []
-        for truth in case.truth.tensors:
-            same = next((t for t in leaves(case.inputs) if t.shape == truth.shape), None)
+        for truth, shape in zip(case.truth.tensors, case.shapes, strict=True):
+            same = next((t for t in leaves(case.inputs) if t.shape == shape), None)
             if same is None:
                 return None
             copies.append(same.to(truth.dtype))

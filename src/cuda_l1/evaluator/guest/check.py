@@ -107,6 +107,8 @@ class Checker:
         """The trial with its truth; None when it cannot be made or does not count."""
         if plan.same_inputs and self._last is not None:
             return self._last
+        if self._last is not None:
+            self._last.forget()
         if plan.few:
             return self._touched(plan)
         if plan in trials.UNDRAWN_PLANS:

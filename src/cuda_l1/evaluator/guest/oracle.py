@@ -163,6 +163,13 @@ def run_tf32(model: torch.nn.Module, args: Sequence[Any], device: str) -> Any:
         return model(*args)
 
 
+def run_tf32_rounded(model: torch.nn.Module, args: Sequence[Any]) -> Any:
+    """The output with TF32 on everywhere and operands rounded to it before: a GPU's library chooses its algorithms by
+    size and layout, and may compute in float32 where it may compute in TF32."""
+    with torch.no_grad(), backend_precision(tf32=True), _RoundedOperands(round_to_tf32):
+        return model(*args)
+
+
 def run_tf32_by_chance(model: torch.nn.Module, args: Sequence[Any]) -> Any:
     """The output with TF32 on everywhere where each operand might as well be its other neighbour."""
     with torch.no_grad(), backend_precision(tf32=True), _RoundedOperands(round_to_tf32_by_chance):
@@ -248,7 +255,11 @@ LATTICE = 1 << 16
 """Where a statistic needs no whole tensor, at most so many of its elements are looked at."""
 
 
-def lattice(shape: torch.Size, limit: int = LATTICE) -> list[torch.Tensor]:
+Places = list[torch.Tensor]
+"""Positions along each dimension of a tensor, in order."""
+
+
+def lattice(shape: torch.Size, limit: int = LATTICE) -> Places:
     """Positions along each dimension that span at most `limit` elements. Whole rows and columns of a grid, since
     elements that share a random number tend to share an index. Drawn by the global generator."""
     counts = list(shape)
@@ -266,8 +277,10 @@ def _some_of(size: int, count: int) -> torch.Tensor:
     return chosen
 
 
-def thinned(tensor: torch.Tensor, places: list[torch.Tensor]) -> torch.Tensor:
-    """The elements of a tensor at a `lattice` of its shape."""
+def thinned(tensor: torch.Tensor, places: Places) -> torch.Tensor:
+    """The elements of a tensor at a `lattice` of its shape; one that has no more elements than that is one already."""
+    if tensor.shape == torch.Size(len(chosen) for chosen in places):
+        return tensor
     for dim, chosen in enumerate(places):
         if len(chosen) < tensor.shape[dim]:
             tensor = tensor.index_select(dim, chosen.to(tensor.device))

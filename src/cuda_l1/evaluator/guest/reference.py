@@ -189,8 +189,8 @@ class Reference:
     def call(
         self, inputs: Sequence[Any], weights: Mapping[str, torch.Tensor], how: str = "plain", seed: int | None = None
     ) -> Answer:
-        """One call from the given state. `how`: `shipped`, `plain` (no TF32), `tf32`, `tf32-by-chance`, `autocast`,
-        `fp32` (cast up)."""
+        """One call from the given state. `how`: `shipped`, `plain` (no TF32), `tf32`, `tf32-rounded`, `tf32-by-chance`,
+        `autocast`, `fp32` (cast up)."""
         model = self.model
         if how == "fp32":
             model, inputs, weights = oracle.cast_model(model, torch.float32), oracle.cast(inputs, torch.float32), {
@@ -201,6 +201,7 @@ class Reference:
             "plain": oracle.run_plain,
             "fp32": lambda m, a: oracle.run_lifted(m, a, torch.float32),
             "tf32": lambda m, a: oracle.run_tf32(m, a, self.device),
+            "tf32-rounded": oracle.run_tf32_rounded,
             "tf32-by-chance": oracle.run_tf32_by_chance,
             "autocast": lambda m, a: oracle.run_autocast(m, a, self.device),
         }
@@ -220,7 +221,8 @@ class Reference:
         if self._twin is None:
             self._twin = self._stage("cannot be cast to float64", lambda: oracle.cast_model(self.model, torch.float64))
         wide = oracle.cast(dict(weights), torch.float64)
-        return self._answer(self._twin, oracle.cast(inputs, torch.float64), wide, oracle.run_float64, seed)
+        own = oracle.cast(list(inputs), torch.float64)
+        return self._answer(self._twin, own, wide, oracle.run_float64, seed, may_change=True)
 
     def _truth_on_cpu(self, inputs: Any, weights: Mapping[str, torch.Tensor], seed: int | None) -> Answer:
         self.oracle_place = "float64 on the CPU"
@@ -240,10 +242,15 @@ class Reference:
         weights: Mapping[str, torch.Tensor],
         run: Callable[[Any, Any], Any],
         seed: int | None,
+        *,
+        may_change: bool = False,
     ) -> Answer:
+        """One call. `may_change`: `inputs` are a copy already, and large ones should not lie in memory twice."""
         before = state.attributes(model)
         state.restore(model, weights)
-        args = map_leaves(list(inputs), lambda t: t.clone(memory_format=torch.preserve_format))
+        args = list(inputs)
+        if not may_change:
+            args = map_leaves(args, lambda t: t.clone(memory_format=torch.preserve_format))
         seed_everything(trials.secret_seed() if seed is None else seed)
         try:
             with torch.device(args_device(args, self.device)):
