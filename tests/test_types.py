@@ -28,6 +28,7 @@ from cuda_l1.types import (
     Work,
     detect_language,
     digest,
+    proves_little,
 )
 
 PLACE = Environment(device="cpu", device_name="cpu", lane="0-1", rung="R1", torch="2.13.0")
@@ -168,3 +169,10 @@ def test_an_evaluation_without_work_and_profile_is_written_as_before_there_was_a
         assert name not in old.model_dump() and name not in old.model_dump_json()
         new = old.model_copy(update={name: value})
         assert Evaluation.model_validate_json(new.model_dump_json()) == new and f'"{name}":{{' in new.model_dump_json()
+
+
+def test_what_proves_little_is_said_in_one_line() -> None:
+    assert proves_little(("stateful", "random")) is None
+    assert proves_little(("degenerate", "stateful", "ill-conditioned")) == (
+        "degenerate, ill-conditioned task: being right on it proves little, `cuda-l1 tasks audit` says why"
+    )

@@ -277,6 +277,14 @@ UNSOUND_FLAGS = frozenset({"degenerate", "ill-conditioned", "insensitive-inputs"
 """What the judge says of a task on which being right proves nothing, so that no figure of it stands in a headline."""
 
 
+def proves_little(flags: Iterable[str]) -> str | None:
+    """One line for people where a task has such a flag, else None."""
+    found = sorted(UNSOUND_FLAGS & set(flags))
+    return (
+        f"{', '.join(found)} task: being right on it proves little, `cuda-l1 tasks audit` says why" if found else None
+    )
+
+
 class Work(Frozen):
     """What one call of a task's reference asks of a device, counted operation by operation behind the wall, and what
     the device was measured to do at the most."""

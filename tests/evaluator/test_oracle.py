@@ -205,3 +205,32 @@ def test_backend_flags_come_back_even_after_an_error():
         assert flags.allow_tf32 is not before
         raise RuntimeError("inside")
     assert flags.allow_tf32 is before
+
+
+@pytest.mark.parametrize(
+    "lower",
+    [
+        lambda x: torch.ops.aten.to.dtype(x, torch.float32),
+        lambda x: torch.ops.aten._to_copy.default(x, dtype=torch.bfloat16).to(torch.float32),
+        lambda x: torch.ops.aten.softmax.int(x, -1, torch.float32),
+        lambda x: torch.softmax(x, -1, torch.float32),
+        lambda x: x.sum(-1, dtype=torch.float32),
+        lambda x: x.type(torch.float16),
+    ],
+    ids=["to", "to-copy", "softmax", "torch-softmax", "sum", "type"],
+)
+def test_casts_of_printed_graphs_are_lifted_too(lower):
+    class Casting(torch.nn.Module):
+        def forward(self, x):
+            return lower(x)
+
+    x = torch.randn(4, 5, dtype=torch.float64)
+    assert oracle.run_float64(Casting(), [x]).dtype is torch.float64
+
+
+def test_bits_are_read_as_what_they_are():
+    class Bits(torch.nn.Module):
+        def forward(self, x):
+            return x.to(torch.int32).view(torch.float32)
+
+    assert oracle.run_float64(Bits(), [torch.ones(4, dtype=torch.float64)]).dtype is torch.float32

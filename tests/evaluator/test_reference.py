@@ -224,3 +224,10 @@ def test_other_errors_are_no_matter_of_memory(tmp_path):
     reference.device = "cuda:0"  # where somebody else may hold what this needs
     with pytest.raises(torch.OutOfMemoryError, match="ALLOC_FAILED"):
         reference._answer(reference.model, [torch.zeros(2)], {}, oracle.run_plain, 1)
+
+
+def test_shapes_that_depend_on_values_are_no_task(tmp_path):
+    from cuda_l1.evaluator.guest.audit import audit
+
+    with pytest.raises(BadTask, match=r"shapes of outputs depend .* not supported"):
+        audit(reference_of(tmp_path, model("return x[x[:, 0] > 0]", inputs=INPUTS.replace("4, 3", "64, 3"))))

@@ -541,6 +541,27 @@ def test_outputs_that_a_later_call_overwrites_are_noted(judged, buffers):
     assert result.accepted and "reused-output" in checks(result, "note")
 
 
+OWN_BUFFER = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("table", torch.randn(64, 32))
+
+        def forward(self, x):
+            return x * self.table[:16], self.table[:16], self.table
+
+    def get_inputs():
+        return [torch.randn(16, 32)]
+"""
+
+
+def test_what_a_module_returns_of_itself_is_no_memory_that_is_used_again(judged):
+    assert checks(judged(OWN_BUFFER, "x * self.table[:16]", "self.table[:16] * x")) == set()
+    kept = "self.__dict__.setdefault('kept', torch.empty(16, 32)).copy_(x * self.table[:16])"
+    result = judged(OWN_BUFFER, "x * self.table[:16]", kept)
+    assert result.accepted and "reused-output" in checks(result, "note")
+
+
 def test_outputs_in_memory_of_their_own_are_not_noted(judged):
     assert "reused-output" not in checks(judged(LINEAR))
 

@@ -607,3 +607,82 @@ def test_outputs_that_a_later_call_overwrites_are_handed_out_as_copies(tmp_path:
         new(*others)
         torch.testing.assert_close(first, original(*inputs))
     assert len(module.CALLS) == 2
+
+
+OPTIONAL = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x, mask=None, more={}):
+        y = x * 2
+        if isinstance(mask, torch.Tensor):
+            y = y * mask
+        return y if more.get("bias") is None else y + more["bias"]
+
+
+def get_inputs():
+    return [torch.randn(4, 6), torch.rand(4, 6), {"bias": torch.randn(6)}]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_whatever_stands_in_place_of_a_verified_tensor_runs_the_original(tmp_path: Path) -> None:
+    """After a verified call too, when little is looked at before the call is known."""
+    fast = OPTIONAL + "\nCALLS = []\n\n\nclass ModelNew(Model):\n    def forward(self, x, mask, more):\n"
+    fast += "        CALLS.append(1)\n        return x * 2 * mask + more['bias']\n"
+    module = dropin(tmp_path, fast, OPTIONAL)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    x, mask, more = module.get_inputs()
+    others = [(x,), (x, None), (x, 2.0), (x, mask), (x, mask, {"bias": None}), (x, None, more), (x, [mask], more)]
+    before = len(module.CALLS)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for given in others:
+            torch.testing.assert_close(new(*given), original(*given))
+    assert len(module.CALLS) == before and new.report["fallbacks"] == {"arguments": len(others)}
+    check(module, original, new, fast=True)
+
+
+COUNTING = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(6)
+
+    def forward(self, x):
+        return self.norm(x) * 2
+
+
+def get_inputs():
+    return [torch.randn(8, 6)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_in_train_mode_counted_batches_are_no_reason_to_build_anew(tmp_path: Path) -> None:
+    """Neither those that the optimised forward counts itself nor what somebody puts back between calls."""
+    fast = COUNTING + "\nCALLS, BUILT = [], []\n\n\nclass ModelNew(Model):\n    def __init__(self):\n"
+    fast += "        super(ModelNew, self).__init__()\n        BUILT.append(1)\n\n    def forward(self, x):\n"
+    fast += "        CALLS.append(1)\n        return 2 * self.norm(x)\n"
+    module = dropin(tmp_path, fast, COUNTING)
+    original, new = pair(module)
+    module.BUILT.clear()
+    with torch.no_grad():
+        for _ in range(4):
+            for each in (original, new):
+                each.norm.num_batches_tracked.copy_(torch.tensor(7))
+            inputs = module.get_inputs()
+            torch.testing.assert_close(new(*inputs), original(*inputs))
+            torch.testing.assert_close(new.state_dict(), original.state_dict())
+    assert len(module.CALLS) == 4 and len(module.BUILT) == 1

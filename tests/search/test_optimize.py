@@ -69,7 +69,7 @@ def test_why_what_looked_faster_was_not_confirmed(search: Search, monkeypatch: p
     assert _told(result) == [
         ("a", 4.0, "no drop-in can be made of it: it needs a file that is not there"),
         ("b", 3.0, "its drop-in is CRASHED: no module named x"),
-        ("c", 2.0, "measured anew it is not faster by more than the interval (1.00x)"),
+        ("c", 2.0, "measured anew it is not faster by more than the interval (1.00x, 95 % 0.99 to 1)"),
     ]
     monkeypatch.setattr(StopRules, "another_final", lambda *_: False)
     assert _told(search(ListProposer("a speed=4.0", "b speed=3.0"), export=export, run="late")) == [
@@ -112,6 +112,20 @@ def test_a_module_that_does_not_run_there_ends_the_search(
 
 def test_slower_than_the_best_baseline_beats_only_eager(search: Search) -> None:
     assert search(ListProposer("a speed=1.3"), baselines=[EAGER, COMPILE]).outcome == "beats-eager"
+
+
+def test_eager_that_is_faster_in_the_final_than_what_screens_chose_is_the_best_baseline(search: Search) -> None:
+    result = search(ListProposer("a speed=2.0"), baselines=[EAGER, COMPILE])
+    assert result.final is not None and result.versus_best_baseline is not None and result.held_against == "compile"
+    eager, compiled = (timing.model_copy() for timing in (result.versus_eager, result.versus_best_baseline) if timing)
+    slow = eager.model_copy(update={"opponent": "compile", "best_of": compiled.best_of})
+    for eagers, theirs, best in ((compiled, slow, "eager"), (slow, compiled, "compile")):
+        timings = (eagers.model_copy(update={"opponent": "eager", "best_of": ()}), theirs)
+        evaluation = result.final.evaluation.model_copy(update={"timings": timings})
+        again = result.model_copy(update={"final": result.final.model_copy(update={"evaluation": evaluation})})
+        found = again.versus_best_baseline
+        assert found is not None and again.held_against == found.opponent == best
+        assert found.speedup == compiled.speedup < slow.speedup
 
 
 def test_a_baseline_that_fails_in_the_final_is_not_beaten(search: Search, evaluator: FakeEvaluator) -> None:

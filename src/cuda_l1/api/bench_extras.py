@@ -132,7 +132,7 @@ def _ours(result: Result) -> Ours:
         record=final.id if final else None,
         technique=final.candidate.label if final else None,
         precision_class=final.evaluation.precision_class if final else None,
-        best_baseline=result.best_baseline,
+        best_baseline=result.held_against,
         detail="" if final else f"nothing faster was found ({result.stop_reason})",
         **figures(result.versus_eager, result.versus_best_baseline),
     )

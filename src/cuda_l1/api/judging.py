@@ -13,6 +13,7 @@ from cuda_l1.errors import CandidateError, TaskError
 from cuda_l1.proposers.baselines import baselines
 from cuda_l1.search import verdict
 from cuda_l1.search.interfaces import SupportsEvaluate
+from cuda_l1.search.result import fastest_of
 from cuda_l1.search.review import Reviews
 from cuda_l1.search.verdicts import known
 from cuda_l1.tasks.own_modules import parsed, with_own_modules
@@ -57,13 +58,15 @@ class Judged:
 
     @property
     def versus_best_baseline(self) -> Timing | None:
-        """Eager's timing where eager is the best baseline; None where none is known."""
+        """Eager's timing where eager is the best baseline, or turns out to be; None where none is known."""
         if self.best is None:
             return None
         if self.best.is_eager:
             return self.versus_eager
         timing = self.record.evaluation.best_baseline_timing(self.clock)
-        return timing if timing and timing.opponent_id == self.best.candidate.id else None
+        return (
+            fastest_of(timing, self.versus_eager) if timing and timing.opponent_id == self.best.candidate.id else None
+        )
 
 
 def candidate_from(task: Task, source: str) -> Candidate:

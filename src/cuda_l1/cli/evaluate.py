@@ -197,13 +197,20 @@ def _show(
         evaluated=len(judged),
         accepted=len(good),
         best=best.record.candidate.id if best else None,
-        best_baseline=known.best.candidate.label if known.best else None,
+        best_baseline=_held_against(best, known),
         best_of=known.best.best_of if known.best else (),
         baselines_left_out=known.left_out,
         baselines_missing=known.missing,
         reviewer=reviewer,
         **figures(best.versus_eager if best else None, best.versus_best_baseline if best else None),
     )
+
+
+def _held_against(best: Judged | None, known: Comparison) -> str | None:
+    """By name: eager where that was faster, in the very pairs of the verdict, than what was chosen before."""
+    timing = best.versus_best_baseline if best else None
+    chosen = known.best.candidate.label if known.best else None
+    return "eager" if timing and timing.opponent == "eager" else chosen
 
 
 def _opponent(known: Comparison) -> Text:
@@ -222,6 +229,7 @@ def _opponent(known: Comparison) -> Text:
 
 def _remarks(verdict: Judged, counts: bool, is_good: bool) -> Iterator[str]:
     from cuda_l1 import scoring
+    from cuda_l1.types import proves_little
 
     evaluation = verdict.record.evaluation
     if evaluation.detail:
@@ -229,6 +237,8 @@ def _remarks(verdict: Judged, counts: bool, is_good: bool) -> Iterator[str]:
     for finding in evaluation.findings:
         if finding.severity != "note" or finding.check in TOLD:
             yield f"{finding.severity}: {finding.check} ({finding.evidence})"
+    if evaluation.accepted and (little := proves_little(evaluation.task_flags)):
+        yield f"no headline: {little}"
     if evaluation.accepted and not scoring.is_confined(evaluation.environment):
         yield f"sandbox rung {evaluation.environment.rung}: never wins"
     elif evaluation.accepted and not counts and not evaluation.suspects(ignore=("precision", "unstable")):

@@ -12,6 +12,7 @@ from cuda_l1.report.ledger import ModelUse
 from cuda_l1.report.terminal import MISSING, microseconds, table, times, with_interval
 from cuda_l1.reviewer import OPINIONS
 from cuda_l1.search import Result
+from cuda_l1.types import proves_little
 
 _CLAIMS = {
     "beats-best-baseline": "faster than the best baseline by more than the interval",
@@ -46,7 +47,7 @@ def show_result(
         "task",
         "outcome",
         f"vs eager (95 %{pairs})",
-        f"vs best baseline: {result.best_baseline}" if result.best_baseline else "vs best baseline",
+        f"vs best baseline: {result.held_against}" if result.held_against else "vs best baseline",
         "time",
         "technique",
     )
@@ -102,6 +103,8 @@ def _closing(result: Result, path: str | None, guard_us: float | None) -> list[s
         f"{_claim(result)}; {_counted(result.evaluations, 'evaluation')} in {result.wall_s:.0f} s, "
         f"ended by {result.stop_reason}, clock: {result.clock}"
     ]
+    if result.final and (little := proves_little(result.final.evaluation.task_flags)):
+        lines.append(f"no headline: {little}")
     if result.shrinkage is not None:
         held = f"{1 - result.shrinkage:.0%}"
         lines.append(f"the search saw {times(result.screen_speedup)}; the new measurement confirmed {held} of it")

@@ -67,8 +67,8 @@ class TensorSpec(Frozen):
             yield "dtype", f"not {at}.is_neg()"
 
     def beyond(self, at: str) -> Iterator[Condition]:
-        """What `TensorGuards` does not compare, or cannot be asked about."""
-        yield "arguments", f"not {at}.is_nested"
+        """What `TensorGuards` does not compare, or cannot be asked about: it comes before it, whatever was given."""
+        yield "arguments", f"type({at}) is _dropin_Tensor and not {at}.is_nested"
         yield "alignment", f"not {at}.data_ptr() & 15"
 
 

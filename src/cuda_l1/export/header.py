@@ -7,7 +7,7 @@ import hashlib
 from cuda_l1 import __version__
 from cuda_l1.export.compose import require_utf8
 from cuda_l1.scoring import towards_one
-from cuda_l1.types import Record, Task, Timing
+from cuda_l1.types import Record, Task, Timing, proves_little
 
 _FIRST = "# Written by cuda-l1 "
 _LAST = "# ── measured text ──"
@@ -76,6 +76,8 @@ def _facts(body: str, record: Record, task: Task, guard_us: float | None) -> lis
         ("protocol", f"{evaluation.protocol}, sandbox {place.rung}"),
     ]
     facts += [(f"{t.clock} time", describe(t)) for t in evaluation.timings]
+    if little := proves_little(evaluation.task_flags):
+        facts.append(("no headline", little))
     if guard_us is not None:
         facts.append(("guard", f"{guard_us:.1f} us a call, contained in the figures above"))
     if task.weights:

@@ -15,7 +15,7 @@ from cuda_l1.search.events import Confirmed
 from cuda_l1.search.result import NotConfirmed, is_faster
 from cuda_l1.search.review import is_reviewed
 from cuda_l1.search.state import Search
-from cuda_l1.types import Candidate, Record
+from cuda_l1.types import Candidate, Record, Timing
 
 ATTEMPTS = 3
 """Candidates that are tried at most: where three in a row were luck, the next ones are slower still."""
@@ -82,8 +82,13 @@ def _why(search: Search, record: Record, what: str) -> str:
     if not scoring.counts(evaluation, precision):
         return f"{what} is of the precision class {evaluation.precision_class}, which may not win here"
     timing = evaluation.timing("eager", search.clock)
-    measured = f" ({timing.speedup:.2f}x)" if timing else ""
-    return f"measured anew it is not faster by more than the interval{measured}"
+    return f"measured anew it is not faster by more than the interval{_figure(timing) if timing else ''}"
+
+
+def _figure(timing: Timing) -> str:
+    low, high = timing.speedup_low, timing.speedup_high
+    interval = f", 95 % {low:.2g} to {high:.2g}" if low is not None and high is not None else ""
+    return f" ({scoring.towards_one(timing.speedup):.2f}x{interval})"
 
 
 def _final(search: Search, artefact: Candidate) -> Record:

@@ -73,7 +73,8 @@ class Result(Frozen):
 
     @property
     def versus_best_baseline(self) -> Timing | None:
-        """The final's timing against the best baseline, eager's own where that is the best.
+        """The final's timing against the best baseline: the one that screens chose, or eager where that is the best or
+        turns out faster in the final itself.
 
         None where that baseline failed in the final: eager must not stand in for it.
         """
@@ -82,7 +83,13 @@ class Result(Frozen):
         if self.best_baseline == self.baselines[0].name:
             return self.versus_eager
         timing = self.final.evaluation.best_baseline_timing(self.clock)
-        return timing if timing and timing.opponent == self.best_baseline else None
+        return fastest_of(timing, self.versus_eager) if timing and timing.opponent == self.best_baseline else None
+
+    @property
+    def held_against(self) -> str | None:
+        """The baseline that the final is held against, by name; without a figure the one that was chosen."""
+        timing = self.versus_best_baseline
+        return timing.opponent if timing else self.best_baseline
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -107,6 +114,12 @@ class Result(Frozen):
         if timing is None or self.screen_speedup is None:
             return None
         return 1.0 - timing.speedup / self.screen_speedup
+
+
+def fastest_of(baseline: Timing, eager: Timing | None) -> Timing:
+    """Of two opponents in the same pairs the one that leaves the candidate less. Which baseline is the best was chosen
+    by screens; eager, which is one too, is timed with it."""
+    return eager if eager is not None and eager.speedup < baseline.speedup else baseline
 
 
 def is_faster(timing: Timing | None) -> bool:

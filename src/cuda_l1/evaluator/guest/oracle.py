@@ -38,8 +38,8 @@ class _Lifted(TorchFunctionMode):
             return args[0].to(self._dtype)
         if kwargs.get("dtype") in self._lower:
             kwargs["dtype"] = self._dtype
-        if func in (torch.Tensor.to, torch.Tensor.type):
-            args = tuple(self._dtype if a in self._lower and isinstance(a, torch.dtype) else a for a in args)
+        if func is not torch.Tensor.view:  # that one reads bits; in all others a dtype is what is computed in
+            args = tuple(self._dtype if isinstance(a, torch.dtype) and a in self._lower else a for a in args)
         return func(*args, **kwargs)
 
 

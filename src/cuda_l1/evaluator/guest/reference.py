@@ -100,6 +100,7 @@ class Reference:
     oracle_place: str = field(init=False, default="float64")
     _twin: torch.nn.Module | None = field(init=False, default=None)
     _layout: Any = field(init=False, default=None)
+    _shapes: list[tuple[int, ...]] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         # Everything below runs the task's own code: whatever it raises is the task's fault.
@@ -182,6 +183,7 @@ class Reference:
     def set_mode(self, mode: str) -> None:
         """`train` or `eval`, for the model and its twin."""
         self.mode = mode
+        self._shapes = None
         self.model.train(mode == "train")
         if self._twin is not None:
             self._twin.train(mode == "train")
@@ -261,12 +263,21 @@ class Reference:
             if self.device != "cpu" and is_short_of_memory(error):
                 raise torch.OutOfMemoryError(first_line(error)) from error
             raise BadTask(f"Model.forward raised {first_line(error)}") from error
+        self._require_shapes(leaves(result))
         flat = leaves(args)
         live = state.collect(model) if self.changed_state else {}
         tensors = [*leaves(result), *(flat[i] for i in self.changed_args), *(live[n] for n in self.changed_state)]
         answer = Answer(structure_of(result), [t.detach().clone() for t in tensors])
         state.reinstate(model, before, self.changed_state)
         return answer
+
+    def _require_shapes(self, outputs: list[torch.Tensor]) -> None:
+        """Raises BadTask where outputs have other shapes than those of the first call: nothing could be compared."""
+        found = [tuple(t.shape) for t in outputs]
+        self._shapes = self._shapes or found
+        if found != self._shapes:
+            text = f"shapes of outputs depend on what is computed ({self._shapes} in one call, {found} in another)"
+            raise BadTask(f"{text}: such tasks are not supported")
 
     def learn_changes(self, inputs: trials.Inputs) -> None:
         """Find out which arguments and which parts of the state a call changes."""

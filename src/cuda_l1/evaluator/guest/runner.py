@@ -213,7 +213,9 @@ class Runner:
         if start_together(plain):
             self._timed_form.add("shared")
         elif start_together([*self._last, *plain]) and "alias" not in self._timed_form:
-            self._timed_form.add("reused")
+            places = self._places_of_state()
+            if start_together([t for t in [*self._last, *plain] if t.untyped_storage().data_ptr() not in places]):
+                self._timed_form.add("reused")
         self._last = []
 
     @property
@@ -248,10 +250,18 @@ class Runner:
         current = [(t, t.untyped_storage().data_ptr()) for t in leaves(result) if not plain_tensor_problem(t)]
         before = {address for call in self._kept for _, address in call} - {0}
         inputs = {t.untyped_storage().data_ptr() for t in leaves(self._args)}
+        state_too = inputs | self._places_of_state()
         self._kept.append(current)
         while len(self._kept) > 1 and len(self._kept) * sum(t.nbytes for t, _ in current) > _HELD_BYTES:
             self._kept.popleft()
-        return any(address in before - inputs for _, address in current)
+        return any(address in before - state_too for _, address in current)
+
+    def _places_of_state(self) -> set[int]:
+        """Where the tensors lie that stand for the reference's own: an output there is what the module returns of
+        itself, as the reference does (else `_sharing` tells), and no memory that a later call takes again."""
+        partners = set(self._partners.partner.values())
+        own = [t for n, t in state.collect(self._model).items() if n in partners and not plain_tensor_problem(t)]
+        return {t.untyped_storage().data_ptr() for t in own}
 
     def held(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """The outputs of the last call once more, after output `scribble` was overwritten (none when None); says
