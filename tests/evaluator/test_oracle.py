@@ -228,9 +228,10 @@ def test_casts_of_printed_graphs_are_lifted_too(lower):
     assert oracle.run_float64(Casting(), [x]).dtype is torch.float64
 
 
-def test_bits_are_read_as_what_they_are():
+@pytest.mark.parametrize("view", [torch.Tensor.view, torch.ops.aten.view.dtype])
+def test_bits_are_read_as_what_they_are(view):
     class Bits(torch.nn.Module):
         def forward(self, x):
-            return x.to(torch.int32).view(torch.float32)
+            return view(x.to(torch.int32), torch.float32)
 
     assert oracle.run_float64(Bits(), [torch.ones(4, dtype=torch.float64)]).dtype is torch.float32

@@ -25,6 +25,9 @@ _LOWER = {
 _CASTS = {torch.Tensor.float: torch.float32, torch.Tensor.half: torch.float16, torch.Tensor.bfloat16: torch.bfloat16}
 
 
+_READ_BITS = (torch.Tensor.view, torch.ops.aten.view.dtype)
+
+
 class _Lifted(TorchFunctionMode):
     """Casts to a lower floating type that the reference spells out become casts to `dtype`."""
 
@@ -38,7 +41,7 @@ class _Lifted(TorchFunctionMode):
             return args[0].to(self._dtype)
         if kwargs.get("dtype") in self._lower:
             kwargs["dtype"] = self._dtype
-        if func is not torch.Tensor.view:  # that one reads bits; in all others a dtype is what is computed in
+        if func not in _READ_BITS:  # in all others a dtype is what is computed in
             args = tuple(self._dtype if isinstance(a, torch.dtype) and a in self._lower else a for a in args)
         return func(*args, **kwargs)
 
