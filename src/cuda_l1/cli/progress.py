@@ -24,6 +24,7 @@ class SearchDisplay(Display):
         super().__init__()
         self._rows: list[Row] = []
         self._doing = "starting"
+        self._waited_for: set[str] = set()
 
     def on_event(self, event: events.Event) -> None:
         """Takes in one event of `search.events`."""
@@ -53,10 +54,14 @@ class SearchDisplay(Display):
                 self._add((f"{event.label}, final", held, times(event.speedup), ""), event.detail)
 
     def tell(self, line: str) -> None:
-        """One line of the evaluator's own progress."""
+        """One line of the evaluator's own progress. Elsewhere than on a terminal only what the time goes to while nobody
+        works: the wait for a device that others hold, once for each holder."""
         if self._live:
             self._doing = line
             self._redraw()
+        elif line.startswith("waiting for ") and line not in self._waited_for:
+            self._waited_for.add(line)
+            Output.say(line)
 
     def _add(self, row: Row, detail: str) -> None:
         self._rows.append(row)
