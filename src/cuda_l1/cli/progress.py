@@ -54,8 +54,8 @@ class SearchDisplay(Display):
                 self._add((f"{event.label}, final", held, times(event.speedup), ""), event.detail)
 
     def tell(self, line: str) -> None:
-        """One line of the evaluator's own progress. Elsewhere than on a terminal only what the time goes to while nobody
-        works: the wait for a device that others hold, once for each holder."""
+        """One line of the evaluator's own progress. Where there is no terminal only that a device is waited for, once
+        for each of its holders."""
         if self._live:
             self._doing = line
             self._redraw()
