@@ -16,11 +16,24 @@ def main() -> None:
 
         try:
             app()
+        except SystemExit as end:
+            _leave_a_launcher(end.code)
+            raise
         finally:
             let_go_of_stdout()  # also behind --help
     except KeyboardInterrupt:
         sys.stderr.write("cuda-l1: interrupted; nothing was begun\n")
         sys.exit(130)
+
+
+def _leave_a_launcher(code: object) -> None:
+    """A process that `torchrun` started beside the main one ends at once when all is done: it has written nothing that
+    is still to be flushed, and Python's own way out kills threads of torch in the midst of C++, which at times aborts
+    the process and with it the whole launch."""
+    if code in (None, 0) and "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("RANK", "0") != "0":
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _make_writable() -> None:
