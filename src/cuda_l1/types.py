@@ -279,10 +279,8 @@ UNSOUND_FLAGS = frozenset({"degenerate", "ill-conditioned", "insensitive-inputs"
 
 def proves_little(flags: Iterable[str]) -> str | None:
     """One line for people where a task has such a flag, else None."""
-    found = sorted(UNSOUND_FLAGS & set(flags))
-    return (
-        f"{', '.join(found)} task: being right on it proves little, `cuda-l1 tasks audit` says why" if found else None
-    )
+    found = ", ".join(sorted(UNSOUND_FLAGS & set(flags)))
+    return f"{found} task: being right on it proves little, `cuda-l1 tasks audit` says why" if found else None
 
 
 class Work(Frozen):

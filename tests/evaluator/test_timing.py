@@ -270,13 +270,13 @@ def test_what_was_ready_and_never_timed_is_ended():
 
 def test_on_a_gpu_a_sides_share_is_wall_time():
     """A short call's cycle takes many times the call: after one block it is known how long."""
-    blocks = Blocks(bench(), False, SCREEN, ("device", "call"), lambda c: Limits())  # type: ignore[arg-type]
+    blocks = Blocks(bench(), False, SCREEN, ("device", "call"), lambda c: Limits())
     share_us = 0.3e6 / 4
     count, calls = blocks.after_first(6, 20, 22 * 1500.0, 2)  # of 1.5 ms each, the two that are no samples among them
     assert count == 6 and calls == 3 and 22 * 1500 + 5 * (calls + 2) * 1500 <= share_us
     assert blocks.after_first(6, 20, 22 * 100.0, 2) == (6, 20), "what was planned is enough"
     assert blocks.after_first(3, 1, 5e6, 2) == (3, 2), "the least number of samples, however long they take"
-    on_cpu = Blocks(bench(), True, SCREEN, ("call",), lambda c: Limits())  # type: ignore[arg-type]
+    on_cpu = Blocks(bench(), True, SCREEN, ("call",), lambda c: Limits())
     assert on_cpu.after_first(6, 20, 22 * 1500.0, 2) == (6, 20)
 
 

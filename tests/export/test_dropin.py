@@ -131,6 +131,24 @@ def dropin(folder: Path, candidate: str = SUBCLASS, reference: str = REFERENCE) 
     return load(folder, render_dropin(task, make_candidate(task, candidate), guard_for(task, PLACE)))
 
 
+def marked(reference: str, signature: str, result: str) -> str:
+    """A candidate beside its reference that notes each construction and each call."""
+    return f"""{reference}
+
+CALLS, BUILT = [], []
+
+
+class ModelNew(Model):
+    def __init__(self):
+        super(ModelNew, self).__init__()
+        BUILT.append(1)
+
+    def forward(self, {signature}):
+        CALLS.append(1)
+        return {result}
+"""
+
+
 def pair(module: ModuleType) -> tuple[torch.nn.Module, torch.nn.Module]:
     """(original, drop-in), equal weights."""
     torch.manual_seed(1)
@@ -522,9 +540,7 @@ def get_init_inputs():
 
 
 def test_nested_arguments_and_values_are_guarded(tmp_path: Path) -> None:
-    fast = NESTED + "\nCALLS = []\n\n\nclass ModelNew(Model):\n    def forward(self, xs, options, k):\n"
-    fast += "        CALLS.append(1)\n        return super().forward(xs, options, k)\n"
-    module = dropin(tmp_path, fast, NESTED)
+    module = dropin(tmp_path, marked(NESTED, "xs, options, k", "super().forward(xs, options, k)"), NESTED)
     original, new = pair(module)
     check(module, original, new, fast=True)
     xs, options, k = module.get_inputs()
@@ -632,9 +648,7 @@ def get_init_inputs():
 
 def test_whatever_stands_in_place_of_a_verified_tensor_runs_the_original(tmp_path: Path) -> None:
     """After a verified call too, when little is looked at before the call is known."""
-    fast = OPTIONAL + "\nCALLS = []\n\n\nclass ModelNew(Model):\n    def forward(self, x, mask, more):\n"
-    fast += "        CALLS.append(1)\n        return x * 2 * mask + more['bias']\n"
-    module = dropin(tmp_path, fast, OPTIONAL)
+    module = dropin(tmp_path, marked(OPTIONAL, "x, mask, more", "x * 2 * mask + more['bias']"), OPTIONAL)
     original, new = pair(module)
     check(module, original, new, fast=True)
     x, mask, more = module.get_inputs()
@@ -672,10 +686,7 @@ def get_init_inputs():
 
 def test_in_train_mode_counted_batches_are_no_reason_to_build_anew(tmp_path: Path) -> None:
     """Neither those that the optimised forward counts itself nor what somebody puts back between calls."""
-    fast = COUNTING + "\nCALLS, BUILT = [], []\n\n\nclass ModelNew(Model):\n    def __init__(self):\n"
-    fast += "        super(ModelNew, self).__init__()\n        BUILT.append(1)\n\n    def forward(self, x):\n"
-    fast += "        CALLS.append(1)\n        return 2 * self.norm(x)\n"
-    module = dropin(tmp_path, fast, COUNTING)
+    module = dropin(tmp_path, marked(COUNTING, "x", "2 * self.norm(x)"), COUNTING)
     original, new = pair(module)
     module.BUILT.clear()
     with torch.no_grad():

@@ -64,9 +64,9 @@ class Judged:
         if self.best.is_eager:
             return self.versus_eager
         timing = self.record.evaluation.best_baseline_timing(self.clock)
-        return (
-            fastest_of(timing, self.versus_eager) if timing and timing.opponent_id == self.best.candidate.id else None
-        )
+        if timing is None or timing.opponent_id != self.best.candidate.id:
+            return None
+        return fastest_of(timing, self.versus_eager)
 
 
 def candidate_from(task: Task, source: str) -> Candidate:

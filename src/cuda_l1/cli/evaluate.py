@@ -207,10 +207,10 @@ def _show(
 
 
 def _held_against(best: Judged | None, known: Comparison) -> str | None:
-    """By name: eager where that was faster, in the very pairs of the verdict, than what was chosen before."""
+    """By name what the figure is against; without a figure what was chosen."""
     timing = best.versus_best_baseline if best else None
     chosen = known.best.candidate.label if known.best else None
-    return "eager" if timing and timing.opponent == "eager" else chosen
+    return timing.opponent if timing else chosen
 
 
 def _opponent(known: Comparison) -> Text:
