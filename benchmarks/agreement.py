@@ -1,136 +1,98 @@
 """Honest kernels timed by this evaluator and by KernelBench's own clock: where do they differ, and why?
 
-    PYTHONPATH=src python benchmarks/agreement.py --device cuda --out build/agreement --kernelbench ~/KernelBench
+    PYTHONPATH=src python benchmarks/agreement.py --out build/agreement --ours repeat.csv --theirs candidates.csv
 
-The pairs are those of `throughput_batch.py`. KernelBench's speed-up is that of its `cuda_event` timing, in its own
-processes. Ours are those of a `final` verdict: on the `device` clock the launches are hidden wholly, on the `call`
-clock not at all. KernelBench hides them behind a flush, as far as that lasts: a speed-up of its that lies between our
-two is explained by the launches.
+Reads what two other scripts measured of the same kernels on the same GPU model. --theirs: the speed-ups of
+KernelBench's `cuda_event` timing, in its own processes (`throughput.py --kernelbench`). --ours: `final` verdicts
+(`repeatability.py --candidates N`), of which the median counts: on the `device` clock the launches are hidden wholly,
+on the `call` clock not at all. KernelBench hides them behind a flush, as far as that lasts: a speed-up of its that lies
+between our two is explained by the launches.
 
-Writes theirs.csv and agreement.csv, a row per kernel, and agreement.md. The same command again goes on where it
-stopped.
+Writes agreement.csv, a row per kernel, and agreement.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from csv_table import Row, Table
-from cuda_l1.api.places import resolve_device
-from cuda_l1.config import FINAL, EvaluatorSettings
+from csv_table import Row, Table, read_rows
 from cuda_l1.errors import UsageError
-from cuda_l1.evaluator import Evaluator
 from cuda_l1.report.markdown import table_lines
-from cuda_l1.types import Evaluation
-from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say
-from repeatability import BEYOND_TIMING_S
-from throughput import SECONDS_EACH, theirs
-from throughput_batch import KINDS, Entry, batch
+from provenance import PROVENANCE, header, plain_parser, run
+from repeatability import KEYS
+from throughput import THEIRS
 
-THEIR_COLUMNS = ("kind", "name", "outcome", "speedup", "detail")
 COLUMNS = (
-    *("kind", "name", "theirs", "outcome", "device", "device_low", "device_high", "call", "difference_percent"),
-    *("verdict", "findings", "candidate_us", "eager_us", *PROVENANCE),
+    *("kind", "name", "theirs", "device", "device_low", "device_high", "call", "difference_percent", "verdict"),
+    *("verdicts", "candidate_us", "eager_us", *PROVENANCE),
 )
+THEIR_KEYS = ("system", "kind", "protocol", "name")
 TOLERANCE = 0.03
 AGREE, LAUNCHES, UNEXPLAINED, NO_FIGURE = "agree", "launches", "unexplained", "no figure"
 
 
-def main() -> int:
+def main() -> None:
     options = _options()
-    deadline, device = Deadline(options.deadline), resolve_device(options.device)
-    if not options.kernelbench:
-        raise UsageError("--kernelbench PATH: name a checkout of KernelBench, whose clock is compared")
-    kinds = options.kinds.split(",")
-    if unknown := set(kinds) - set(KINDS):
-        raise UsageError(f"--kinds {options.kinds}: unknown {', '.join(sorted(unknown))}; known are {', '.join(KINDS)}")
+    rows = list(compared(_rows(options.ours, KEYS["repeat.csv"]), _rows(options.theirs, THEIR_KEYS)))
+    if not rows:
+        raise UsageError(f"{options.ours} and {options.theirs} have no kernel in common")
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "agreement.csv").unlink(missing_ok=True)
     table = Table(options.out / "agreement.csv", COLUMNS, keys=2)
-    complete = True
-    for kind in kinds:
-        entries = batch(kind, count=options.count, device=device, token="agreement")
-        found = _theirs(kind, entries, options, deadline)
-        if not found or not _ours(kind, entries, found, device, table, deadline):
-            complete = False
+    for row in rows:
+        table.append(row)
     (options.out / "agreement.md").write_text(report(table.rows()))
-    return 0 if complete else 1
 
 
 def _options() -> argparse.Namespace:
-    made = parser(__doc__)
-    made.add_argument("--count", type=int, default=40, help="kernels of a kind, two for each task")
-    made.add_argument("--kinds", default="none,triton", help=f"of {','.join(KINDS)}")
-    made.add_argument("--kernelbench", type=Path, metavar="PATH", help="a checkout")
-    made.add_argument("--kernelbench-python", default=sys.executable, metavar="PROGRAM", help="its interpreter")
+    made = plain_parser(__doc__)
+    made.add_argument("--ours", type=Path, required=True, metavar="CSV", help="repeat.csv of repeatability.py")
+    made.add_argument("--theirs", type=Path, required=True, metavar="CSV", help="candidates.csv of throughput.py")
     return made.parse_args()
 
 
-# ── measuring ─────────────────────────────────────────────────────────────────────────────────────
+def _rows(path: Path, keys: Sequence[str]) -> list[Row]:
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
+    return read_rows(path, keys)
 
 
-def _theirs(
-    kind: str, entries: Sequence[Entry], options: argparse.Namespace, deadline: Deadline
-) -> dict[str, float | None]:
-    """KernelBench's speed-ups by name, measured once for a kind; nothing where there was no time or it cannot run."""
-    table = Table(options.out / "theirs.csv", THEIR_COLUMNS, keys=2)
-    if not any(row["kind"] == kind for row in table.rows()):
-        if not deadline.allows(SECONDS_EACH[kind] * len(entries)):
-            say("no time left; the same command goes on from here")
-            return {}
-        say(f"KernelBench: {len(entries)} kernels, build: {kind}")
-        for one in theirs(kind, entries, options)[1]:
-            table.append({"kind": kind, **{name: one.get(name) for name in THEIR_COLUMNS[1:]}})
-    rows = [row for row in table.rows() if row["kind"] == kind]
-    return {row["name"]: float(row["speedup"]) if row["speedup"] else None for row in rows}
-
-
-def _ours(
-    kind: str,
-    entries: Sequence[Entry],
-    found: dict[str, float | None],
-    device: str,
-    table: Table,
-    deadline: Deadline,
-) -> bool:
-    """A row for each kernel; False when the time was up first."""
-    held = {table.key(row) for row in table.rows()}
-    missing = [entry for entry in entries if (kind, entry.variant) not in held]
-    with Evaluator(EvaluatorSettings(device=device)) as evaluator:
-        for entry in missing:
-            if not deadline.allows(FINAL.budget_s + BEYOND_TIMING_S):
-                say("no time left; the same command goes on from here")
-                return False
-            evaluation = evaluator.evaluate(entry.task, entry.candidate, protocol=FINAL)
-            row = compared(evaluation, found.get(entry.variant))
-            table.append({"kind": kind, "name": entry.variant, **row, **columns_of(evaluation.environment)})
-            say(f"{entry.variant}: {row['verdict']}")
-    return True
-
-
-def compared(evaluation: Evaluation, other: float | None) -> dict[str, object]:
-    """Both systems' speed-ups of one kernel, and what their difference is."""
-    own, call = evaluation.timing(), evaluation.timing(clock="call")
-    row: dict[str, object] = {
-        "theirs": other,
-        "outcome": evaluation.outcome,
-        "findings": " ".join(f"{f.check}({f.severity})" for f in evaluation.findings),
-        "verdict": NO_FIGURE,
-    }
-    if own is None or call is None or other is None:
-        return row
-    return {
-        **row,
-        "device": own.speedup,
-        "device_low": own.speedup_low,
-        "device_high": own.speedup_high,
-        "call": call.speedup,
-        "difference_percent": 100 * (other / own.speedup - 1),
-        "verdict": explained(other, own.speedup, call.speedup),
-        "candidate_us": own.candidate_us,
-        "eager_us": own.opponent_us,
-    }
+def compared(ours: Sequence[Row], theirs: Sequence[Row]) -> Iterator[dict[str, object]]:
+    """A row for each kernel that both have judged: both systems' speed-ups, and what their difference is."""
+    other = {(row["kind"], row["name"]): row["speedup"] for row in theirs if row["system"] == THEIRS}
+    groups: dict[str, list[Row]] = {}
+    for row in ours:
+        groups.setdefault(row["workload"], []).append(row)
+    for workload, group in groups.items():
+        kind, _, name = workload.partition(" ")
+        if (kind, name) not in other:
+            continue
+        found = {"kind": kind, "name": name, **{column: group[0][column] for column in PROVENANCE}}
+        device = [row for row in group if row["clock"] == "device"]
+        call = [row for row in group if row["clock"] == "call"]
+        if not (device and call and other[kind, name]):
+            yield {**found, "theirs": other[kind, name], "verdict": NO_FIGURE}
+            continue
+        their = float(other[kind, name])
+        own = {column: statistics.median(float(row[column]) for row in device)
+               for column in ("speedup", "low", "high", "candidate_us", "reference_us")}  # fmt: skip
+        own_call = statistics.median(float(row["speedup"]) for row in call)
+        yield {
+            **found,
+            "theirs": their,
+            "device": own["speedup"],
+            "device_low": own["low"],
+            "device_high": own["high"],
+            "call": own_call,
+            "difference_percent": 100 * (their / own["speedup"] - 1),
+            "verdict": explained(their, own["speedup"], own_call),
+            "verdicts": len(device),
+            "candidate_us": own["candidate_us"],
+            "eager_us": own["reference_us"],
+        }
 
 
 def explained(other: float, device: float, call: float) -> str:
@@ -139,9 +101,6 @@ def explained(other: float, device: float, call: float) -> str:
         return AGREE
     low, high = sorted((device, call))
     return LAUNCHES if low * (1 - TOLERANCE) <= other <= high * (1 + TOLERANCE) else UNEXPLAINED
-
-
-# ── the report ────────────────────────────────────────────────────────────────────────────────────
 
 
 def report(rows: Sequence[Row]) -> str:

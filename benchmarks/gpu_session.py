@@ -7,8 +7,8 @@ A step is NAME, or NAME:SECONDS; one without seconds gets what is left. A step t
 does not stop the others. Each continues from what the folder of --work holds, which --from fills: folders, or archives
 that an earlier session left. After every step OUT holds: session.log (what ran, how it ended, when), results.tar.gz
 (tables, reports, logs) and archive.tar.gz (verdicts and runs). `--add suite='--budget 30s'` appends to a command;
-`replay` needs that: `--add replay='--release h100.json'`, and so do `exams` and `agreement`, which read checkouts:
-`--add agreement='--kernelbench KernelBench'`.
+`replay` needs that: `--add replay='--release h100.json'`, and so does `exams`, which reads checkouts:
+`--add exams='--kernelbench KernelBench'`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ STEPS: Mapping[str, str] = {
     "exams": "benchmarks/exams.py --device cuda --out {work}/exams {until}",
     "delta": "benchmarks/known_delta.py --device cuda --out {work}/delta {until}",
     "delta-busy": "benchmarks/known_delta.py --device cuda --busy --out {work}/delta-busy {until}",
-    "agreement": "benchmarks/agreement.py --device cuda --out {work}/agreement {until}",
     "cost": "benchmarks/verdict_cost.py --device cuda --out {work}/cost {until}",
     "throughput": "benchmarks/throughput.py --device cuda --out {work}/throughput {until}",
     "repeat": "benchmarks/repeatability.py --device cuda --parts repeat --out {work}/repeatability {until}",

@@ -8,11 +8,14 @@ how long that delay was found to be. Run by `known_delta.py`.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 HOST_SPIN = """import time
@@ -28,14 +31,25 @@ def behind():
     pass
 """
 """`amount`: nanoseconds."""
-DEVICE_SPIN = """def before():
+DEVICE_SPIN = """import triton
+from triton.language.extra.cuda import globaltimer
+
+
+@triton.jit
+def spin(nanoseconds):
+    begin = globaltimer()
+    while globaltimer() - begin < nanoseconds:
+        pass
+
+
+def before():
     pass
 
 
 def behind():
-    torch.cuda._sleep({amount})
+    spin[(1,)]({amount}, num_warps=1)
 """
-"""`amount`: cycles of the multiprocessors' clock."""
+"""`amount`: nanoseconds of the GPU's timer, which runs evenly: the multiprocessors' clock slows under load."""
 CHAIN, ROUNDS = 40, 9
 
 
@@ -67,36 +81,49 @@ def _empty() -> int:
 
 
 def device(source: str, lengths: list[float]) -> list[tuple[int, float]]:
-    """Cycles for each length, and what they add to the reference's own call in a chain of such calls; microseconds."""
+    """Nanoseconds for each length, and what they add to the reference's own call in a chain of such calls, in us."""
     import torch
 
     space: dict[str, Any] = {"__name__": "reference"}
     exec(source, space)
     model = space["Model"](*space["get_init_inputs"]()).cuda()
     inputs = [x.cuda() for x in space["get_inputs"]()]
+    spin = _loaded(DEVICE_SPIN.format(amount="amount")).spin
 
-    def chain(cycles: int | None) -> float:
+    def chain(amount: int | None) -> float:
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
         for _ in range(CHAIN):
             model(*inputs)
-            if cycles is not None:
-                torch.cuda._sleep(cycles)
+            if amount is not None:
+                spin[(1,)](amount, num_warps=1)
         end.record()
         end.synchronize()
         return begin.elapsed_time(end) * 1e3 / CHAIN
 
     with torch.no_grad():
-        least, more = added(chain, 0), added(chain, 200_000)
-        per_cycle = (more - least) / 200_000
-        amounts = [max(0, round((us - least) / per_cycle)) for us in lengths]
-        return [(cycles, added(chain, cycles)) for cycles in amounts]
+        least, more = added(chain, 0), added(chain, 100_000)
+        per_nanosecond = (more - least) / 100_000
+        amounts = [max(0, round((us - least) / per_nanosecond)) for us in lengths]
+        return [(amount, added(chain, amount)) for amount in amounts]
 
 
-def added(chain: Callable[[int | None], float], cycles: int) -> float:
+def _loaded(text: str) -> Any:
+    """A module of a text, from a file: Triton reads its kernels' sources there."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "spin.py"
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location("spin", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+
+def added(chain: Callable[[int | None], float], amount: int) -> float:
     """What a spin adds to a call, microseconds: median over rounds that alternate."""
     chain(None)
-    return statistics.median(chain(cycles) - chain(None) for _ in range(ROUNDS))
+    return statistics.median(chain(amount) - chain(None) for _ in range(ROUNDS))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
     PYTHONPATH=src python benchmarks/repeatability.py --device cpu --out build/repeatability-cpu
 
-`repeat`: the same candidate gets --repeats `final` verdicts per workload; how often does the mean of all lie inside
-the interval of one, and what is the median half-width? Writes repeat.csv. `aa`: the reference of --count built-in tasks
-is judged as a candidate; how many of its intervals exclude 1, on each clock? Writes aa.csv. Both: repeatability.md.
-Intervals are those of log(t_reference / t_candidate); half-widths are in per cent.
+`repeat`: the same candidate gets --repeats `final` verdicts; how often does the mean of all lie inside the interval of
+one, what is the median half-width, and how many verdicts are near the median of all? The candidates are a few
+workloads, or with --candidates honest ones of `throughput_batch.py`, each of a task of its own. Writes repeat.csv.
+`aa`: the reference of --count tasks of --suite is judged as a candidate; how many of its intervals exclude 1, on each
+clock? Writes aa.csv. Both: repeatability.md. Intervals are those of log(t_reference / t_candidate); half-widths are in
+per cent.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from cuda_l1.config import FINAL, EvaluatorSettings, Protocol
 from cuda_l1.errors import TaskError, UsageError
 from cuda_l1.evaluator import Evaluator, eager_candidate
 from cuda_l1.report.markdown import table_lines
-from cuda_l1.tasks import builtin_names, load_task
+from cuda_l1.tasks import load_tasks
 from cuda_l1.types import Candidate, Evaluation, Origin, Task
 from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say
 from suite_summary import number
+from throughput_batch import BUILT_IN, FUNCTIONS, batch
 
 BEYOND_TIMING_S = 30.0
 """What building, checking and the last pair of a verdict may take besides the seconds for its pairs."""
@@ -134,7 +137,9 @@ def _options() -> argparse.Namespace:
     made.add_argument("--parts", default="repeat,aa", type=lambda text: text.split(","), help="repeat, aa or both")
     made.add_argument("--repeats", type=int, default=20, help="verdicts of each workload")
     made.add_argument("--workloads", help="numbers of those to repeat, e.g. 1,3; default all of the device")
+    made.add_argument("--candidates", type=int, metavar="N", help="repeat N of throughput_batch.py in their place")
     made.add_argument("--count", type=int, default=24, help="tasks whose reference is judged against itself")
+    made.add_argument("--suite", default="builtin", help="where these tasks come from")
     made.add_argument("--final-budget", type=float, default=60.0, metavar="SECONDS", help="for the pairs of a verdict")
     options = made.parse_args()
     unknown = set(options.parts) - {"repeat", "aa"}
@@ -147,36 +152,52 @@ def repeat(evaluator: Evaluator, protocol: Protocol, options: argparse.Namespace
     """One verdict at a time, workload after workload; what the table holds is not measured again."""
     table = Table(options.out / "repeat.csv", REPEAT_COLUMNS, keys=3)
     done = {(row["workload"], row["number"]) for row in table.rows()}
-    for name, workload in _chosen(evaluator.environment.device, options.workloads).items():
-        task = workload.task(name)
+    device = evaluator.environment.device
+    chosen = _of_a_batch(device, options.candidates) if options.candidates else _chosen(device, options.workloads)
+    for name, (task, candidate) in chosen.items():
         for index in range(1, options.repeats + 1):
             if (name, str(index)) in done:
                 continue
-            evaluation = evaluator.evaluate(task, workload.candidate(task), protocol=protocol)
+            evaluation = evaluator.evaluate(task, candidate, protocol=protocol)
             say(f"{name}, {index}: {evaluation.outcome} {evaluation.detail}")
             for clock_row in rows_of(evaluation):
                 table.append({"workload": name, "number": index, **clock_row, **columns_of(evaluation.environment)})
             yield
 
 
-def _chosen(device: str, numbers: str | None) -> dict[str, Workload]:
+def _chosen(device: str, numbers: str | None) -> dict[str, tuple[Task, Candidate]]:
     """Raises UsageError for a number that names no workload."""
     known = list(WORKLOADS[device].items())
     try:
-        return dict(known if numbers is None else (known[int(number) - 1] for number in numbers.split(",")))
+        named = known if numbers is None else [known[int(number) - 1] for number in numbers.split(",")]
     except (ValueError, IndexError):
         names = "; ".join(f"{index} {name}" for index, (name, _) in enumerate(known, 1))
         raise UsageError(f"--workloads {numbers}: choose of {names}") from None
+    tasks = {name: (work, work.task(name)) for name, work in named}
+    return {name: (task, work.candidate(task)) for name, (work, task) in tasks.items()}
+
+
+def _of_a_batch(device: str, count: int) -> dict[str, tuple[Task, Candidate]]:
+    """References under another text, each of another task, then kernels. Raises UsageError where there are fewer."""
+    kernels = "triton" if device != "cpu" else "inline"
+    entries = [
+        (f"{kind} {entry.variant}", (entry.task, entry.candidate))
+        for kind, tasks in (("none", len(BUILT_IN)), (kernels, len(FUNCTIONS)))
+        for entry in batch(kind, count=2 * tasks, device=device, token="repeatability")[::2]
+    ]
+    if count > len(entries):
+        raise UsageError(f"--candidates {count}: there are {len(entries)}")
+    return dict(entries[:count])
 
 
 def against_itself(evaluator: Evaluator, protocol: Protocol, options: argparse.Namespace) -> Iterator[None]:
-    """The reference of one built-in task after another, as a candidate."""
+    """The reference of one task after another, as a candidate."""
     table = Table(options.out / "aa.csv", AA_COLUMNS, keys=2)
     done = {row["task"] for row in table.rows()}
-    for name in builtin_names()[: options.count]:
+    for task in load_tasks(options.suite, device=evaluator.environment.device)[: options.count]:
+        name = task.name if options.suite == "builtin" else task.id
         if name in done:
             continue
-        task = load_task(name, device=evaluator.environment.device)
         try:
             evaluation = evaluator.evaluate(task, eager_candidate(task), protocol=protocol)
         except TaskError as error:
@@ -237,6 +258,8 @@ def report(options: argparse.Namespace) -> str:
         columns = ("workload", "clock", "verdicts", "hold the mean", "half-width, median", "most", "speed-up, mean",
                 "standard deviation", "us", "pairs, median", "s a verdict")  # fmt: skip
         lines += ["## The same candidate again", "", *table_lines(columns, _repeated(held["repeat.csv"])), ""]
+        heads = ("clock", "candidates", "verdicts", "near their median", "hold the mean", "half-width, median")
+        lines += [*table_lines(heads, _together(held["repeat.csv"])), "", _NEAR, ""]
     if held["aa.csv"]:
         head = ("clock", "tasks", "exclude 1", "by chance", "half-width, median", "which")
         lines += ["## References against themselves", "", *table_lines(head, _itself(held["aa.csv"])), ""]
@@ -265,7 +288,7 @@ def coverage(group: Sequence[Row]) -> list[str]:
     """How often the mean of all verdicts lies inside the interval of one, and how wide the intervals are."""
     logs = [math.log(float(row["speedup"])) for row in group]
     mean = math.exp(statistics.fmean(logs))
-    inside = sum(float(row["low"]) <= mean <= float(row["high"]) for row in group)
+    inside = _inside(group)
     widths = [float(row["half_width_percent"]) for row in group]
     spread = f"{100 * statistics.stdev(logs):.2f} %" if len(logs) > 1 else "-"
     return [
@@ -279,6 +302,38 @@ def coverage(group: Sequence[Row]) -> list[str]:
         f"{statistics.median(float(row['pairs']) for row in group):g}",
         f"{statistics.median(number(row, 'total_s') or 0.0 for row in group):.1f}",
     ]
+
+
+_NEAR = (
+    "Near: within 1 % of the median of a candidate's verdicts, 3 % where it takes less than 100 us. Half-widths: of "
+    "what takes more than 20 us."
+)
+
+
+def _together(rows: Sequence[Row]) -> list[list[str]]:
+    """All candidates of a clock in one line."""
+    table = []
+    for (clock,), every in _groups(rows, "clock").items():
+        groups = list(_groups(every, "workload").values())
+        near = sum(_near_the_median(group) for group in groups)
+        inside = sum(_inside(group) for group in groups)
+        widths = [float(row["half_width_percent"]) for row in every if float(row["candidate_us"]) > 20]
+        width = f"{statistics.median(widths):.2f} %" if widths else "-"
+        share = [f"{count} ({count / len(every):.1%})" for count in (near, inside)]
+        table.append([clock, str(len(groups)), str(len(every)), *share, width])
+    return table
+
+
+def _near_the_median(group: Sequence[Row]) -> int:
+    middle = statistics.median(float(row["speedup"]) for row in group)
+    slow = statistics.median(float(row["candidate_us"]) for row in group) >= 100
+    return sum(abs(float(row["speedup"]) / middle - 1) <= (0.01 if slow else 0.03) for row in group)
+
+
+def _inside(group: Sequence[Row]) -> int:
+    """How many intervals hold the geometric mean of all."""
+    mean = math.exp(statistics.fmean(math.log(float(row["speedup"])) for row in group))
+    return sum(float(row["low"]) <= mean <= float(row["high"]) for row in group)
 
 
 def _itself(rows: Sequence[Row]) -> list[list[str]]:

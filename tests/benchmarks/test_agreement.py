@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
 import pytest
-from benchmark_fakes import COMPILE, EAGER, GPU, record, timing
+from benchmark_fakes import GPU
 
 import agreement
-from csv_table import Table, read_rows
+import repeatability
+import throughput
+from csv_table import Table
 from cuda_l1.errors import UsageError
-from cuda_l1.types import Evaluation
 from provenance import columns_of
-from throughput_batch import Entry
 
 
 @pytest.mark.parametrize(
@@ -31,54 +30,47 @@ def test_a_difference_between_both_clocks_is_explained(other: float, device: flo
     assert agreement.explained(other, device, call) == said
 
 
-def test_a_verdict_beside_their_figure() -> None:
-    evaluation = record(COMPILE, [timing("device", EAGER, 2.0, 0.01), timing("call", EAGER, 1.2, 0.01)]).evaluation
-    row = agreement.compared(evaluation, 1.5)
-    assert (row["device"], row["call"], row["verdict"]) == (2.0, 1.2, agreement.LAUNCHES)
-    assert row["difference_percent"] == pytest.approx(-25.0)
-    assert agreement.compared(evaluation, None)["verdict"] == agreement.NO_FIGURE
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+    """A command line over two tables: four kernels of ours, three of theirs, of which one has no figure."""
+    ours = Table(tmp_path / "repeat.csv", repeatability.REPEAT_COLUMNS, keys=3)
+    for name in ("none a/0", "none b/0", "none c/0", "none d/0"):
+        for number, device in enumerate((1.9, 2.0, 2.3)):
+            for clock, speedup in (("device", device), ("call", 1.2)):
+                figures = {"speedup": speedup, "low": 1.8, "high": 2.2, "candidate_us": 10, "reference_us": 20}
+                ours.append({"workload": name, "number": number, "clock": clock, **figures, **columns_of(GPU)})
+    theirs = Table(tmp_path / "candidates.csv", throughput.CANDIDATE_COLUMNS, keys=4)
+    key = {"kind": "none", "protocol": "default"}
+    for name, other in (("a/0", 2.01), ("b/0", 1.5), ("c/0", None)):
+        theirs.append({**key, "system": throughput.THEIRS, "name": name, "speedup": other})
+    theirs.append({**key, "system": throughput.OURS, "name": "d/0", "speedup": 2.0})
+    paths = ["--ours", str(tmp_path / "repeat.csv"), "--theirs", str(tmp_path / "candidates.csv")]
+    return ["agreement.py", "--out", str(tmp_path / "out"), *paths]
 
 
-def test_a_report_lists_what_differs(tmp_path: Path) -> None:
-    table = Table(tmp_path / "agreement.csv", agreement.COLUMNS, keys=2)
-    for name, verdict in (("a", agreement.AGREE), ("b", agreement.LAUNCHES)):
-        table.append({"kind": "none", "name": name, "verdict": verdict, "theirs": 1.5, **columns_of(GPU)})
-    text = agreement.report(table.rows())
-    assert "| none | 1 | 1 | 0 | 0 |" in text and "| b | 1.5 |" in text and "| a |" not in text
-
-
-class Judge:
-    """Stands in for an evaluator: twice as fast on the device clock, always."""
-
-    environment = GPU
-
-    def __init__(self, settings: object) -> None: ...
-    def __enter__(self) -> Judge:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-    def evaluate(self, *_: object, **__: object) -> Evaluation:
-        timings = [timing("device", EAGER, 2.0, 0.01), timing("call", EAGER, 1.2, 0.01)]
-        return record(COMPILE, timings).evaluation
-
-
-def test_their_figures_are_asked_for_once_and_ours_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def theirs(kind: str, entries: list[Entry], options: argparse.Namespace) -> tuple[None, list[dict[str, object]]]:
-        asked.append(kind)
-        return None, [{"name": entry.variant, "outcome": "correct", "speedup": 1.5} for entry in entries]
-
-    monkeypatch.setattr(agreement, "theirs", theirs)
-    monkeypatch.setattr(agreement, "Evaluator", Judge)
-    words = ["agreement.py", "--device", "cpu", "--out", str(tmp_path), "--kinds", "none", "--count", "3"]
+def test_what_both_have_judged_is_compared(tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(UsageError, match="--kernelbench PATH"):
+    for _ in range(2):
         agreement.main()
-    words += ["--kernelbench", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", [*words, "--deadline", "30s"])
-    assert agreement.main() == 1 and not asked, "no time for a batch of theirs"
-    monkeypatch.setattr(sys, "argv", words)
-    assert [agreement.main(), agreement.main()] == [0, 0] and asked == ["none"]
-    rows = read_rows(tmp_path / "agreement.csv", agreement.COLUMNS[:2])
-    assert [(row["theirs"], row["device"], row["verdict"]) for row in rows] == [("1.5", "2", agreement.LAUNCHES)] * 3
+        rows = Table(tmp_path / "out" / "agreement.csv", agreement.COLUMNS, keys=2).rows()
+        assert [(row["name"], row["theirs"], row["device"], row["verdict"]) for row in rows] == [
+            ("a/0", "2.01", "2", agreement.AGREE),
+            ("b/0", "1.5", "2", agreement.LAUNCHES),
+            ("c/0", "", "", agreement.NO_FIGURE),
+        ]
+    assert rows[1]["difference_percent"] == "-25" and rows[1]["verdicts"] == "3"
+    text = (tmp_path / "out" / "agreement.md").read_text()
+    assert "| none | 1 | 1 | 0 | 1 |" in text and "| b/0 | 1.5 |" in text and "| a/0 |" not in text
+
+
+def test_tables_that_share_nothing_are_refused(
+    tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [*words[:-1], str(tmp_path / "nothing.csv")])
+    with pytest.raises(UsageError, match=r"nothing\.csv: no such file"):
+        agreement.main()
+    empty = Table(tmp_path / "other.csv", throughput.CANDIDATE_COLUMNS, keys=4)
+    empty.append({"kind": "none", "protocol": "default", "system": throughput.THEIRS, "name": "z/0", "speedup": 1})
+    monkeypatch.setattr(sys, "argv", [*words[:-1], str(tmp_path / "other.csv")])
+    with pytest.raises(UsageError, match="no kernel in common"):
+        agreement.main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
 from typing import Any
@@ -92,14 +93,28 @@ def test_a_run_stops_at_its_deadline_and_goes_on(tmp_path: Path, monkeypatch: py
     )
 
 
-@pytest.mark.parametrize("side", ["host", "device"])
-def test_a_delayed_candidate_is_the_reference_with_the_delay(side: str) -> None:
+def test_a_delayed_candidate_is_the_reference_with_the_delay() -> None:
     workload = known_delta.WORKLOADS["cpu"]["product of 512"]
-    text = {"host": known_delta_spin.HOST_SPIN, "device": known_delta_spin.DEVICE_SPIN}[side].format(amount=7)
-    source = Delay(side, 5, 1.0, text).candidate(workload.task("product"), workload).source
+    text = known_delta_spin.HOST_SPIN.format(amount=7)
+    source = Delay("host", 5, 1.0, text).candidate(workload.task("product"), workload).source
     space: dict[str, Any] = {}
     exec(source, space)
     done = []
     space["before"], space["behind"] = (lambda: done.append("before")), (lambda: done.append("behind"))
     model, (x,) = space["ModelNew"](*space["get_init_inputs"]()), space["get_inputs"]()
     assert torch.equal(model(x), x @ model.w) and done == ["before", "behind"] and "7" in source
+
+
+def test_a_delay_on_the_device_is_python() -> None:
+    text = known_delta_spin.DEVICE_SPIN.format(amount=7)
+    names = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
+    assert names == {"spin", "before", "behind"} and "spin[(1,)](7," in text
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
+def test_a_spin_of_the_device_lasts_as_long_as_it_says() -> None:
+    """Its expected length is measured behind work that heats the card, and the timer runs evenly all the while."""
+    task = known_delta.WORKLOADS["cuda"]["product of 4096"].task("product")
+    (_, short), (_, long) = known_delta_spin.device(task.source, [50.0, 500.0])
+    assert short == pytest.approx(50, rel=0.2) and long == pytest.approx(500, rel=0.05)

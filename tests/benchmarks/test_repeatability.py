@@ -83,7 +83,7 @@ class FakeEvaluator:
 
 @pytest.fixture
 def options(tmp_path: Path) -> Iterator[Namespace]:
-    yield Namespace(out=tmp_path, repeats=2, workloads="1,2", count=3)
+    yield Namespace(out=tmp_path, repeats=2, workloads="1,2", candidates=None, count=3, suite="builtin")
 
 
 def test_what_is_there_is_not_measured_again(options: Namespace) -> None:
@@ -93,6 +93,23 @@ def test_what_is_there_is_not_measured_again(options: Namespace) -> None:
     list(repeatability.repeat(evaluator, FINAL, options))  # type: ignore[arg-type]
     assert len(evaluator.judged) == 4
     assert "| relu 1 MB, about 5 us | device | 2 | 2 (100%)" in repeatability.report(options)
+
+
+def test_candidates_of_a_batch_are_each_of_a_task_of_its_own(options: Namespace) -> None:
+    chosen = repeatability._of_a_batch("cuda", 30)
+    assert len({task.sha for task, _ in chosen.values()}) == 30
+    assert [name.split()[0] for name in chosen] == ["none"] * 20 + ["triton"] * 10
+    with pytest.raises(UsageError, match="there are 40"):
+        repeatability._of_a_batch("cuda", 41)
+    options.candidates = 3
+    list(repeatability.repeat(FakeEvaluator(), FINAL, options))  # type: ignore[arg-type]
+    assert "| device | 3 | 6 | 6 (100.0%) | 6 (100.0%) | - |" in repeatability.report(options)
+
+
+def test_verdicts_near_the_median_of_their_candidate_are_counted() -> None:
+    slow = [{**row(speedup, 0.9, 1.1), "candidate_us": "100"} for speedup in (1.0, 1.0, 1.009, 1.015)]
+    assert repeatability._near_the_median(slow) == 3
+    assert repeatability._near_the_median([{**one, "candidate_us": "99"} for one in slow]) == 4
 
 
 def test_references_against_themselves_are_counted_per_clock(options: Namespace) -> None:

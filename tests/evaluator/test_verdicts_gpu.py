@@ -178,7 +178,10 @@ def test_a_clock_that_lies_does_not_pay(gpu):
 
 
 def test_runners_give_their_memory_back(gpu):
-    """Each verdict shares about a gigabyte with its runners; a judge that kept it would show after ten."""
+    """Each verdict shares about a gigabyte with its runners; a judge that kept it would show after ten.
+
+    Nothing else may use the card meanwhile.
+    """
     task = task_of(LINEAR.replace("16, 32", "1 << 20, 32"))
     assert gpu.evaluate(task, eager_candidate(task), protocol=QUICK).accepted
     free_before, _ = torch.cuda.mem_get_info()
