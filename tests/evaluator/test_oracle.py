@@ -70,14 +70,29 @@ def test_complex_numbers_err_in_either_part():
     assert oracle.max_error(wrong, truth) > 0.05
 
 
-@pytest.mark.parametrize("shape", [(7, 5), (1, 40), (40,), (3, 2, 5)])
+@pytest.mark.parametrize("shape", [(7, 5), (1, 40), (40,), (3, 2, 5), (2, 2, 2, 2, 2), (), (0, 3)])
 def test_slices_give_what_the_whole_gives(shape, monkeypatch):
     truth = torch.randn(shape, dtype=torch.float64)
     answer = (truth * (1 + 1e-5 * torch.randn_like(truth))).float()
     left_out = torch.rand(shape) < 0.3
-    whole = oracle.max_error(answer, truth), oracle.max_error(answer, truth, left_out)
+    whole = oracle.max_error(answer, truth), oracle.max_error(answer, truth, left_out), float(oracle.rms_of(truth))
     monkeypatch.setattr(oracle, "_SLICE", 8)
-    assert (oracle.max_error(answer, truth), oracle.max_error(answer, truth, left_out)) == pytest.approx(whole)
+    found = oracle.max_error(answer, truth), oracle.max_error(answer, truth, left_out), float(oracle.rms_of(truth))
+    assert found == pytest.approx(whole)
+    pieces = list(oracle.parts(truth, answer))
+    assert sum(piece.numel() for piece, _ in pieces) == truth.numel()
+    assert all(a.shape == b.shape and a.numel() <= 2 * 8 for a, b in pieces)
+
+
+def test_slices_see_what_the_whole_sees(monkeypatch):
+    monkeypatch.setattr(oracle, "_SLICE", 4)
+    values = torch.arange(12.0).reshape(1, 12)
+    assert oracle.all_finite(values)
+    values[0, 11] = math.nan
+    assert not oracle.all_finite(values)
+    assert float(oracle.rms_of(values)) == pytest.approx(math.sqrt(sum(i * i for i in range(11)) / 11))
+    assert oracle.max_error(values.float(), values.double()) == 0.0
+    assert oracle.max_error(values.nan_to_num(7.0), values.double()) == math.inf
 
 
 def test_elements_left_out_do_not_count():

@@ -7,11 +7,16 @@ import math
 import pytest
 import torch
 from evaluator_support import LINEAR, reference_of
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from cuda_l1.evaluator.guest import audit as task_audit
 from cuda_l1.evaluator.guest import oracle
 from cuda_l1.evaluator.guest.audit import Facts, _keeps_dropout_state, audit
+from cuda_l1.evaluator.guest.classes import Case
 from cuda_l1.evaluator.guest.reference import BadTask
+from cuda_l1.evaluator.guest.trials import Plan
 
 
 def task(forward: str, inputs: str = "[torch.randn(16, 32)]", init: str = "pass") -> str:
@@ -211,3 +216,44 @@ def test_of_large_answers_a_part_tells_the_same(tmp_path, monkeypatch, forward, 
     same = ("task_class", "mode", "jumpy", "random", "relaxed_allowed", "flags", "forgeries_passed", "outputs")
     assert {name: getattr(part, name) for name in same} == {name: getattr(whole, name) for name in same}
     assert flags <= set(part.flags) and max(kept, default=1) <= 9000 and bool(kept) == ("sum" not in forward)
+
+
+class LiveBytes(TorchDispatchMode):
+    """The most bytes that the storages of results of operations have had at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.most, self._held = 0, {}
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(made):
+            if isinstance(tensor, torch.Tensor):
+                storage = tensor.untyped_storage()
+                self._held[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
+        self._held = {key: held for key, held in self._held.items() if not held[0].expired()}
+        self.most = max(self.most, sum(size for _, size in self._held.values()))
+        return made
+
+
+def test_a_large_answer_is_compared_in_parts(tmp_path, monkeypatch):
+    """Truth is twice the answer, and nothing else of its size may lie beside it for long."""
+    monkeypatch.setattr(oracle, "_SLICE", 1 << 15)
+    reference = reference_of(tmp_path, task("return torch.sigmoid(x)", "[torch.randn(1, 1 << 21)]"))
+    inputs = reference.draw()
+    answer, size = reference.call(inputs, reference.public, "plain"), 4 << 21
+    with LiveBytes() as live:
+        case = Case(reference, Plan("base"), inputs, reference.public, seed=1, jumpy=False)
+        assert case.sound and case.best_class(case.errors(answer), relaxed=True) == "fp32"
+    assert size < live.most < 7 * size
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
+def test_inputs_that_wait_in_the_hosts_memory_change_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(task_audit, "LARGE", 256)
+    roomy = audit(reference_of(tmp_path, LINEAR, "cuda"))
+    parked: list[bool] = []
+    monkeypatch.setattr(task_audit, "_is_crowded", lambda *_: parked.append(True) or True)
+    crowded = audit(reference_of(tmp_path, LINEAR, "cuda"))
+    assert parked and (crowded.task_class, crowded.flags) == (roomy.task_class, roomy.flags)

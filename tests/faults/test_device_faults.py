@@ -127,7 +127,7 @@ def test_device_memory_that_only_this_candidate_leaves_short_is_its_outcome(pare
     greedy = candidate("x = x.clone()")
     monkeypatch.setattr(Bench, "ask", ask)
     result = judged(parent, greedy)
-    assert result.outcome is Outcome.OUT_OF_MEMORY and "failed 2 times with this candidate" in result.detail
+    assert result.outcome is Outcome.OUT_OF_MEMORY and "2 GiB, 2 times with this candidate" in result.detail
 
 
 def test_memory_that_others_may_have_taken_is_asked_for_once_more_alone(parent, cache, monkeypatch):

@@ -140,7 +140,8 @@ class Bench:
             self.close()  # what made the reference fail may have left the judge's context broken
             raise TaskError(reply["bad_task"])
         if "memory" in reply:
-            raise DeviceMemoryShort(f"the judge ran out of device memory: {reply['memory']}")
+            asked = reply["memory"].partition(" Including")[0].partition(" If reserved")[0]  # torch says much more
+            raise DeviceMemoryShort(f"the judge ran out of device memory: {asked}")
         return reply
 
     def failure(self, runner: Runner, told: dict[str, str]) -> Failure:

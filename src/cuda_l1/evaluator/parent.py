@@ -250,6 +250,9 @@ class Parent:
     def _blamed(self, candidate: Candidate, protocol: AnyProtocol, fault: RepeatedFault) -> Evaluation:
         short = isinstance(fault.__cause__, DeviceMemoryShort)
         text = f"the machine failed {FAULTS} times with this candidate and not with a known-good one: {fault}"
+        if short:
+            times = f"{FAULTS} times with this candidate and not with a small known-good one"
+            text = f"{fault}, {times}; a verdict takes several times what a call does: `bench --max-gib` scales a task"
         return Evaluation(
             candidate_id=candidate.id,
             outcome=Outcome.OUT_OF_MEMORY if short else Outcome.CRASHED,

@@ -32,7 +32,7 @@ import torch
 from . import oracle
 from .load import seed_everything
 from .reference import Answer, BadTask, Reference
-from .tensors import map_leaves
+from .tensors import leaves, map_leaves
 from .trials import RANGE_PLANS, Inputs, Plan, secret_seed
 
 LOST, KEPT = 0.1, 1e-3
@@ -77,14 +77,16 @@ def _within_range(truth: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Truth as far as the dtype of the answer holds it: beyond its largest number lies infinity."""
     if not dtype.is_floating_point or not truth.is_floating_point():
         return truth
-    beyond = truth.abs() > torch.finfo(dtype).max
-    return torch.where(beyond, truth.sign() * math.inf, truth) if bool(beyond.any()) else truth
+    largest = torch.finfo(dtype).max
+    if not any(bool((part.abs() > largest).any()) for (part,) in oracle.parts(truth)):
+        return truth
+    return torch.where(truth.abs() > largest, truth.sign() * math.inf, truth)
 
 
 def _unjudged(answer: torch.Tensor, truth: torch.Tensor) -> torch.Tensor | None:
     """The few elements in which the reference itself overflows on its way to a finite truth: its error there would
     allow everything everywhere. None where there are none, or too many to leave out."""
-    if not answer.is_floating_point() or bool(torch.isfinite(answer).all()):
+    if not answer.is_floating_point() or oracle.all_finite(answer):
         return None
     mask = ~torch.isfinite(answer) & torch.isfinite(truth)
     return mask if 0 < int(mask.sum()) <= max(3, 0.02 * mask.numel()) else None
@@ -154,8 +156,10 @@ class Case:
     only: Sequence[oracle.Places] | None = None
     """Places, per tensor, that stand for all of it (`oracle.lattice`): no more is kept, and no more of an answer looked
     at. For questions about a task with large answers, never about a candidate's."""
-    shapes: list[torch.Size] = field(init=False)
-    """Of whole answers."""
+    copies: list[torch.Tensor] = field(init=False)
+    """For each tensor of an answer the first input of its shape; empty where one has none."""
+    answer_bytes: int = field(init=False)
+    """Of a whole answer."""
     truth: Answer = field(init=False)
     noise: Answer = field(init=False)
     jumps: list[oracle.Jumps | None] = field(init=False)
@@ -172,9 +176,14 @@ class Case:
 
     def __post_init__(self) -> None:
         truth = self.reference.truth(self.inputs, self.weights, self.seed)
-        self.shapes, self.truth = [t.shape for t in truth.tensors], self._kept(truth)
+        same = [next((t for t in leaves(self.inputs) if t.shape == made.shape), None) for made in truth.tensors]
+        found = [t for t in same if t is not None]
+        self.copies = self._kept(Answer("", found)).tensors if len(found) == len(same) else []
+        self.truth = self._kept(truth)
         del truth
-        self.noise = self._kept(self.reference.call(self.inputs, self.weights, "plain", self.seed))
+        noise = self.reference.call(self.inputs, self.weights, "plain", self.seed)
+        self.answer_bytes, self.noise = sum(t.nbytes for t in noise.tensors), self._kept(noise)
+        del noise
         in_range = [_within_range(t, a.dtype) for t, a in zip(self.truth.tensors, self.noise.tensors, strict=True)]
         self.truth = Answer(self.truth.structure, in_range)
         pairs = list(zip(self.noise.tensors, self.truth.tensors, strict=True))
@@ -212,7 +221,7 @@ class Case:
     @property
     def sound(self) -> bool:
         """Whether this trial counts: truth is finite somewhere and the reference itself passes."""
-        finite = all(bool(torch.isfinite(t).all()) for t in self.truth.tensors if t.is_floating_point())
+        finite = all(oracle.all_finite(t) for t in self.truth.tensors if t.is_floating_point())
         judged = all(mask is None for mask in self.unjudged)
         return finite and judged and self.reference_error <= 1e-2
 
@@ -363,7 +372,7 @@ class Case:
         """In its own arithmetic, to float32 inputs and weights that are each the next number above or below."""
         seed_everything(secret_seed())  # a call of the reference leaves the generator where the one before left it
         try:
-            inputs = map_leaves(list(self.inputs), _neighbour)
+            inputs = map_leaves(list(self.inputs), lambda t: _neighbour(t.to(self.reference.device)))
             weights = {key: _neighbour(value) for key, value in self.weights.items()}
             return self.reference.call(inputs, weights, "plain", self.seed)
         except _NO_DRAW:

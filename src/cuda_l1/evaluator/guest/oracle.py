@@ -202,13 +202,18 @@ def element_errors(answer: torch.Tensor, truth: torch.Tensor, rms: torch.Tensor 
 
 def rms_of(tensor: torch.Tensor) -> torch.Tensor:
     """Root mean square of the finite elements, float64 scalar."""
-    values = wide(tensor).flatten()
-    norm: torch.Tensor = torch.linalg.vector_norm(values)
+    norm, count = _norm_of(tensor, lambda values: values), tensor.numel() * (2 if tensor.is_complex() else 1)
     if bool(torch.isfinite(norm)):
-        return norm / math.sqrt(max(1, values.numel()))
-    finite = torch.isfinite(values)
-    norm = torch.linalg.vector_norm(torch.where(finite, values, 0.0))
-    return norm / math.sqrt(max(1, int(finite.sum())))
+        return norm / math.sqrt(max(1, count))
+    finite = sum(int(torch.isfinite(wide(part)).sum()) for (part,) in parts(tensor))
+    norm = _norm_of(tensor, lambda values: torch.where(torch.isfinite(values), values, 0.0))
+    return norm / math.sqrt(max(1, finite))
+
+
+def _norm_of(tensor: torch.Tensor, made: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    norms = [torch.linalg.vector_norm(made(wide(part))) for (part,) in parts(tensor)]
+    norm: torch.Tensor = torch.linalg.vector_norm(torch.stack(norms)) if len(norms) > 1 else norms[0]
+    return norm
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
@@ -225,6 +230,24 @@ def _is_exact(tensor: torch.Tensor) -> bool:
 _SLICE = 1 << 25
 
 
+def parts(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Slices of tensors of one shape: float64 copies of large ones whole would not fit beside the model."""
+    shape = tensors[0].shape
+    count = math.ceil(shape.numel() / _SLICE)
+    if count <= 1:
+        yield tensors
+        return
+    dim = next((d for d, size in enumerate(shape) if size >= count), max(range(len(shape)), key=shape.__getitem__))
+    step = math.ceil(shape[dim] / count)
+    for start in range(0, shape[dim], step):
+        yield tuple(t.narrow(dim, start, min(step, shape[dim] - start)) for t in tensors)
+
+
+def all_finite(tensor: torch.Tensor) -> bool:
+    """Whether no element is infinite or NaN."""
+    return all(bool(torch.isfinite(part).all()) for (part,) in parts(tensor))
+
+
 def max_error(
     answer: torch.Tensor,
     truth: torch.Tensor,
@@ -233,23 +256,19 @@ def max_error(
 ) -> float:
     """The largest element error, elements in `leave_out` (bool, same shape) not counted; 0.0 for empty tensors.
 
-    Integer and boolean answers are right (0.0) or wrong (inf). Works in slices along the first dimension: float64
-    copies of a large output would not fit beside the model. `errors`: what `element_errors` gave, where it is known.
+    Integer and boolean answers are right (0.0) or wrong (inf). `errors`: what `element_errors` gave, where it is known.
     """
     if answer.numel() == 0:
         return 0.0
     if _is_exact(truth) or _is_exact(answer):
         differs = answer != truth.to(answer.dtype)
         return math.inf if bool((differs if leave_out is None else differs & ~leave_out).any()) else 0.0
-    if errors is not None or answer.dim() == 0 or answer.numel() <= _SLICE:
-        errors = element_errors(answer, truth) if errors is None else errors
+    if errors is not None:
         return float((errors if leave_out is None else errors.masked_fill(leave_out, 0.0)).max())
     rms, worst = rms_of(truth), 0.0
-    step = max(1, _SLICE * answer.shape[0] // answer.numel())
-    for start in range(0, answer.shape[0], step):
-        part = slice(start, start + step)
-        found = element_errors(answer[part], truth[part], rms)
-        worst = max(worst, float((found if leave_out is None else found.masked_fill(leave_out[part], 0.0)).max()))
+    for got, due, *out in parts(answer, truth, *([] if leave_out is None else [leave_out])):
+        found = element_errors(got, due, rms)
+        worst = max(worst, float((found.masked_fill(out[0], 0.0) if out else found).max()))
     return worst
 
 

@@ -192,8 +192,8 @@ class Reference:
         self, inputs: Sequence[Any], weights: Mapping[str, torch.Tensor], how: str = "plain", seed: int | None = None
     ) -> Answer:
         """One call from the given state. `how`: `shipped`, `plain` (no TF32), `tf32`, `tf32-rounded`, `tf32-by-chance`,
-        `autocast`, `fp32` (cast up)."""
-        model = self.model
+        `autocast`, `fp32` (cast up). `inputs` may lie in the host's memory."""
+        model, inputs = self.model, map_leaves(list(inputs), lambda t: t.to(self.device))
         if how == "fp32":
             model, inputs, weights = oracle.cast_model(model, torch.float32), oracle.cast(inputs, torch.float32), {
                 k: v.float() if v.is_floating_point() else v for k, v in weights.items()
