@@ -1,4 +1,4 @@
-"""Tasks that differ with the seed are compared by mean and variance per element."""
+"""Tasks that differ with the seed are compared by the distribution of their answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from cuda_l1.evaluator.guest import randomness
-from cuda_l1.evaluator.guest.randomness import SEEDS, Unlike
+from cuda_l1.evaluator.guest.randomness import SEEDS, Unlike, numbers
 
 
 @pytest.fixture(autouse=True)
@@ -23,13 +23,15 @@ def moments(samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 def compare(draw, other) -> None:
     """`other` as the candidate's draw, against `draw` as the reference's."""
-    samples, reference = (torch.stack([make() for _ in range(SEEDS)]) for make in (other, draw))
-    randomness.compare_moments(0, *moments(samples), samples, reference)
+    samples, reference = (torch.stack([numbers(make()) for _ in range(SEEDS)]) for make in (other, draw))
+    randomness.compare_moments(0, *moments(samples), reference)
     randomness.compare_dependence(0, samples, reference)
+    randomness.compare_shape(0, samples, reference)
 
 
 FIXED = torch.randn(4, 100, generator=torch.Generator().manual_seed(1))
 X = torch.linspace(-3, 3, 2000)
+CHANCES = torch.rand(500, 8, generator=torch.Generator().manual_seed(2))
 HONEST = {
     "dropout": lambda: F.dropout(X, 0.5),
     "rare-dropout": lambda: F.dropout(X, 0.02),
@@ -47,6 +49,18 @@ HONEST = {
     "coin": lambda: X * (torch.rand(()) < 0.3),
     "rows": lambda: F.dropout(X.view(20, 100), 0.2),
     "sums": lambda: F.dropout(X.abs().view(20, 100), 0.2).sum(1),
+    "uniform": lambda: torch.rand(2000),
+    "normal": lambda: torch.randn(2000),
+    "choices": lambda: torch.multinomial(CHANCES, 1).squeeze(1),
+    "permutation": lambda: torch.randperm(300),
+    "truth": lambda: torch.rand(40, 50) < 0.3,
+    "phases": lambda: torch.polar(torch.ones(2000), 6.28 * torch.rand(2000)),
+    "truth-of-halves": lambda: torch.rand(40, 50) < 0.5,
+    "halves": lambda: F.dropout(X.view(20, 100), 0.5),
+    "two-by-two": lambda: torch.randn(2, 2),
+    "heavy-rows": lambda: torch.randn(20, 100) * torch.exp(2 * torch.randn(20, 1)),
+    "one-choice": lambda: torch.randint(10, ()),
+    "exponential": lambda: torch.empty(20, 100).exponential_(),
 }
 
 
@@ -86,6 +100,21 @@ FORGED = {
     "one-mask-for-all-sums": ("sums", lambda: (X.abs().view(20, 100) * (torch.rand(100) > 0.2) / 0.8).sum(1)),
     "opposite-masks": ("dropout", lambda: X * _opposite(torch.rand(1000) > 0.5) * 2),
     "few-answers": ("sums", lambda: POOL[int(torch.randint(32, ()))]),
+    "uniform-noise": ("noise", lambda: X + 12**0.5 * (torch.rand(2000) - 0.5)),
+    "coin-noise": ("noise", lambda: X + torch.randint(2, (2000,)) * 2.0 - 1.0),
+    "normal-for-exponential": ("exponential", lambda: 1 + torch.randn(20, 100)),
+    "sums-of-bits": ("truth-of-halves", lambda: (torch.rand(40, 1) < 0.5) ^ (torch.rand(1, 50) < 0.5)),
+    "sums-of-bits-as-a-mask": (
+        "halves",
+        lambda: X.view(20, 100) * ((torch.rand(20, 1) < 0.5) ^ (torch.rand(100) < 0.5)) * 2,
+    ),
+    "the-likeliest": ("choices", lambda: CHANCES.argmax(1)),
+    "never-any": ("choices", lambda: torch.zeros(500, dtype=torch.int64)),
+    "other-chances": ("choices", lambda: torch.randint(8, (500,))),
+    "in-order": ("permutation", lambda: torch.arange(300)),
+    "a-rotation": ("permutation", lambda: torch.arange(300).roll(int(torch.randint(300, ())))),
+    "more-often-true": ("truth", lambda: torch.rand(40, 50) < 0.4),
+    "no-phases": ("phases", lambda: torch.ones(2000, dtype=torch.complex64)),
     "shifted": ("partly", lambda: torch.cat([X + 1e-3, torch.randn(10)])),
 }
 
@@ -100,7 +129,7 @@ def test_another_distribution_is_wrong(kind):
 @pytest.mark.parametrize("kind", HONEST)
 def test_an_answer_of_the_same_distribution_does_not_stand_out(kind):
     draw = HONEST[kind]
-    assert not any(randomness.stands_out([draw()], lambda: [draw()]) for _ in range(20))
+    assert not any(randomness.stands_out([numbers(draw())], lambda: [numbers(draw())]) for _ in range(20))
 
 
 @pytest.mark.parametrize(

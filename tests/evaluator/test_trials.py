@@ -16,6 +16,7 @@ PLAIN = {
     "triangle": lambda: torch.randn(40, 40).tril(),
     "behind-a-relu": lambda: torch.randn(400).relu(),
     "channels": lambda: torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last),
+    "complex": lambda: torch.randn(40, 10, dtype=torch.complex64),
 }
 LEFT_ALONE = {
     "integers": lambda: torch.randint(0, 9, (40,)),
@@ -28,7 +29,8 @@ LEFT_ALONE = {
     "probabilities": lambda: torch.randn(4, 9).softmax(-1),
     "one-element": lambda: torch.randn(1),
     "scalar": lambda: torch.tensor(0.5),
-    "complex": lambda: torch.randn(4, dtype=torch.complex64),
+    "one-complex-number": lambda: torch.randn(1, dtype=torch.complex64),
+    "complex-ones": lambda: torch.ones(4, dtype=torch.complex64),
     "float8": lambda: torch.randn(40).to(torch.float8_e4m3fn),
 }
 
@@ -86,10 +88,11 @@ def test_some_inputs_get_the_other_sign_and_some_are_zero(make):
     torch.manual_seed(1)
     value = make()
     (blended,), found = trials.mixed([value], (-1.0, 0.0))
-    kept, negated, zero = blended == value, blended == -value, blended == 0
+    other = -1j * value if value.is_complex() else -value
+    kept, negated, zero = blended == value, blended == other, blended == 0
     assert found and bool((kept | negated | zero).all()) and blended.stride() == value.stride()
     assert 0.05 < float((negated & ~zero).float().mean()) < 0.4 and bool((zero & (value != 0)).any())
-    assert not bool(torch.signbit(blended[zero & (value != 0)]).any())
+    assert value.is_complex() or not bool(torch.signbit(blended[zero & (value != 0)]).any())
 
 
 @pytest.mark.parametrize("make", LEFT_ALONE.values(), ids=LEFT_ALONE)
@@ -184,6 +187,64 @@ def test_parameters_that_start_as_nothing_are_brought_to_a_visible_size(start):
     assert 0.05 < float(other.pow(2).mean().sqrt()) < 0.2
     if start:
         assert bool((other.sign() == model.scale.sign()).all())  # a temperature stays positive
+
+
+def test_rows_are_emptied_where_they_are_numbers_or_masks():
+    torch.manual_seed(0)
+    numbers, mask, added = torch.randn(64, 8), torch.rand(64, 8) < 0.7, torch.full((64, 8), -torch.inf).triu(1)
+    inputs = [numbers, mask, added, torch.randint(0, 9, (64, 8)), torch.randn(5)]
+    made, found = trials.emptied(inputs, numbers=True, masks=True)
+    for before, after, nothing in ((numbers, made[0], 0.0), (mask, made[1], False), (added, made[2], -torch.inf)):
+        emptied = (after == nothing).all(-1)
+        assert 0 < int(emptied.sum()) < 32 and torch.equal(after[~emptied], before[~emptied])
+    assert found and all(now is was for now, was in zip(made[3:], inputs[3:], strict=True))
+    only, _ = trials.emptied(inputs, numbers=True, masks=False)
+    assert only[1] is mask and not torch.equal(only[0], numbers)
+    assert not trials.emptied([torch.randn(1, 6).expand(9, 6), torch.randn(7)], numbers=True, masks=True)[1]
+
+
+def test_emptied_rows_keep_their_layout():
+    value = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
+    (made,), _ = trials.emptied([value], numbers=True, masks=True)
+    assert made.stride() == value.stride()
+
+
+class Tables(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.tied = self.linear.weight
+        self.register_buffer("edges", torch.linspace(-1, 1, 9))
+        self.register_buffer("table", torch.randn(6, 6))
+        self.register_buffer("packed", torch.arange(24).view(4, 6).to(torch.int8))
+        self.register_buffer("causal", torch.ones(40, 40).tril())
+        self.register_buffer("count", torch.tensor(3))
+        self.register_buffer("spectrum", torch.randn(5, dtype=torch.complex64))
+        self.register_buffer("angles", torch.linspace(0, 1, 9), persistent=False)
+
+
+def test_buffers_of_a_checkpoint_are_others_in_the_trial_of_signs():
+    torch.manual_seed(0)
+    model = Tables()
+    other = trials.other_state(model)
+    made = trials.of_both_signs(model, other, trials.CONSTANT_BUFFERS[0])
+    assert {name for name in made if not torch.equal(made[name], other[name])} == {
+        *("edges", "table", "packed", "spectrum")
+    }
+    assert bool((made["edges"].diff() > 0).all()) and torch.equal(made["table"].sign(), other["table"].sign())
+    ratio = made["table"] / other["table"]
+    assert 1.0 <= float(ratio.min()) < float(ratio.max()) <= 1.25
+    assert sorted(made["packed"].flatten().tolist()) == list(range(24))
+    assert not trials.of_both_signs(model, other, None)
+
+
+def test_large_weights_are_matrices_many_times_as_large():
+    model = Tables()
+    other = trials.other_state(model)
+    made = trials.with_large_weights(model, other, 16.0)
+    assert torch.equal(made["linear.weight"], 16 * other["linear.weight"]) and made["tied"] is made["linear.weight"]
+    assert all(made[name] is other[name] for name in other if name not in ("linear.weight", "tied"))
+    assert not trials.with_large_weights(nn.LayerNorm(4), trials.other_state(nn.LayerNorm(4)), 16.0)
 
 
 def test_other_weights_keep_ties_and_positive_variances():

@@ -57,7 +57,8 @@ class Checker:
                     self._trial(plan, other)
             if self._class_so_far() not in ("exact", "relaxed", None):
                 for plan in trials.RANGE_PLANS:
-                    self._trial(plan, other)
+                    if mapped or not plan.other_weights:
+                        self._trial(plan, other)
         except Wrong as wrong:
             self.evidence.failure = wrong.as_json()
         except RunnerFailure as failure:
@@ -111,8 +112,8 @@ class Checker:
             self._last.forget()
         if plan.few:
             return self._touched(plan)
-        if plan in trials.UNDRAWN_PLANS:
-            return self._undrawn(plan, other)
+        if plan.in_forms:
+            return self._formed(plan, other)
         inputs, touched = trials.stress(self.reference.draw(), plan.factor)
         if plan.factor != 1.0 and not touched:
             return None
@@ -133,8 +134,8 @@ class Checker:
         case = Case(self.reference, plan, inputs, self._last.weights, trials.secret_seed(), self.facts.jumpy)
         return case if plain or case.sound else None
 
-    def _undrawn(self, plan: trials.Plan, other: state.State) -> Case | None:
-        """The first form of such a trial that the reference stands: it may refuse what no draw shows it."""
+    def _formed(self, plan: trials.Plan, other: state.State) -> Case | None:
+        """The first form of a trial that the reference stands: it may refuse what no draw shows it."""
         for inputs, weights in self._forms(plan, other):
             try:
                 case = Case(self.reference, plan, inputs, weights, trials.secret_seed(), self.facts.jumpy)
@@ -151,9 +152,16 @@ class Checker:
                 if signed := trials.of_both_signs(self.reference.model, other, constants):
                     yield self.reference.draw(), signed
             return
+        if plan is trials.LARGE_WEIGHTS:
+            for factor in trials.WEIGHT_FACTORS:
+                if large := trials.with_large_weights(self.reference.model, other, factor):
+                    yield self.reference.draw(), large
+            return
         drawn = self.reference.draw()
         if plan.kind == "constants":
             made = (trials.with_other_constants(drawn, count) for count in trials.OTHERS)
+        elif plan.kind == "rows":
+            made = (trials.emptied(drawn, self._stands_ties and numbers, masks) for numbers, masks in trials.ROW_PARTS)
         else:
             mixtures = [m for m in trials.MIXTURES if 0.0 not in m or self._stands_ties]
             made = (trials.mixed(drawn, factors) for factors in mixtures)

@@ -33,5 +33,7 @@ def _held(session: Session, slots: Any, expected: list[torch.Tensor], scribble: 
             continue
         if not state.same(session.answer(Reply("", [], False, 0.0), [slot]).tensors[0], want):
             raise Wrong("WRONG_VALUES", f"output {place} {text}")
+    if scribble is not None and reply.get("keeps") is False:
+        raise Wrong("WRONG_VALUES", f"output {scribble} does not keep what is written to it: parts of it share memory")
     if scribble is not None and reply.get("state"):
         raise Wrong("WRONG_VALUES", f"output {scribble} lies in the weights: writing to it changes them")

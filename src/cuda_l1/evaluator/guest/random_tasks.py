@@ -1,5 +1,5 @@
 """Tasks whose answers differ with the global seed: by value in eval mode where that is deterministic, and in the mode
-that is timed by mean, variance and dependence over seeds."""
+that is timed by their distribution over seeds."""
 
 from __future__ import annotations
 
@@ -87,8 +87,13 @@ def check_random(checker: Checker, eval_mode: EvalMode | None, which: dict[str, 
         if eval_mode is not None:
             evidence = eval_mode.check(reference, session, which)
         if evidence.failure is None:
-            session.set_weights(reference.public)
-            compare_statistics(checker, reference.draw())
+            weights = reference.public
+            session.set_weights(weights)
+            if which["mapped"]:
+                _call_once(checker)  # what is kept of the first weights shows with the next
+                weights = reference.other_weights()
+                session.set_weights(weights)
+            compare_statistics(checker, reference.draw(), weights)
             evidence.trials.append(_seeds_trial(task_class))
             evidence.precision_class = evidence.precision_class or task_class
     except Wrong as wrong:
@@ -98,42 +103,49 @@ def check_random(checker: Checker, eval_mode: EvalMode | None, which: dict[str, 
     return evidence
 
 
+def _call_once(checker: Checker) -> None:
+    inputs = checker.reference.draw()
+    expected = checker.reference.call(inputs, checker.reference.public, "plain", trials.secret_seed())
+    checker.session.show(inputs)
+    checker.session.call(checker.form.request(checker.session.slots(expected.tensors)))
+
+
 def _seeds_trial(task_class: str) -> dict[str, Any]:
     return {"kind": "seeds", "error": 0.0, "reference_error": 0.0, "bound": 0.0, "passed_class": task_class}
 
 
-def compare_statistics(checker: Checker, inputs: trials.Inputs) -> None:
+def compare_statistics(checker: Checker, inputs: trials.Inputs, weights: state.State) -> None:
     """Answers of candidate and reference to the same inputs, one per seed for 64 seeds. Raises Wrong.
 
     The candidate is not seeded between these calls, as a program would not, which seeds once; when timed it is.
     """
     session, form = checker.session, checker.form
-    runs = [_random_answer(checker.reference, inputs) for _ in range(randomness.SEEDS)]
+    runs = [checker.reference.call(inputs, weights, "plain", trials.secret_seed()) for _ in range(randomness.SEEDS)]
     expected = runs[0]
-    floating = [i for i, t in enumerate(expected.tensors[: form.output_count(expected)]) if t.is_floating_point()]
-    places = {i: oracle.lattice(expected.tensors[i].shape) for i in floating}
-    sums = {i: torch.zeros_like(expected.tensors[i], dtype=torch.float64) for i in floating}
+    compared = [i for i in range(form.output_count(expected)) if expected.tensors[i].numel()]
+    own = {i: torch.stack([randomness.numbers(run.tensors[i]) for run in runs]) for i in compared}
+    del runs
+    places = {i: oracle.lattice(values.shape[1:]) for i, values in own.items()}
+    sums = {i: torch.zeros_like(values[0], dtype=torch.float64) for i, values in own.items()}
     squares = {i: total.clone() for i, total in sums.items()}
-    samples: dict[int, list[torch.Tensor]] = {i: [] for i in floating}
+    samples: dict[int, list[torch.Tensor]] = {i: [] for i in compared}
     session.show(inputs)
-    for _ in runs:
+    for _ in range(randomness.SEEDS):
         slots = session.slots(expected.tensors)
         reply = session.call(form.request(slots))
         form.compare(reply, expected)
         answer = session.answer(reply, slots)
-        for i in floating:
-            value = answer.tensors[i].double()
-            sums[i] += value
-            squares[i] += value * value
-            samples[i].append(oracle.thinned(answer.tensors[i], places[i]))
+        for i in compared:
+            value = randomness.numbers(answer.tensors[i])
+            sums[i] += value.double()
+            squares[i] += value.double() ** 2
+            samples[i].append(oracle.thinned(value, places[i]))
     try:
-        for i in floating:
-            own = torch.stack([run.tensors[i] for run in runs])
-            count = len(runs)
-            thin = torch.stack(samples[i])
-            randomness.compare_moments(i, sums[i] / count, squares[i] / count, thin, own)
-            own_thin = torch.stack([oracle.thinned(value, places[i]) for value in own])
+        for i in compared:
+            thin, own_thin = torch.stack(samples[i]), torch.stack([oracle.thinned(v, places[i]) for v in own[i]])
+            randomness.compare_moments(i, sums[i] / len(thin), squares[i] / len(thin), own[i])
             randomness.compare_dependence(i, thin, own_thin)
+            randomness.compare_shape(i, thin, own_thin)
     except randomness.Unlike as unlike:
         raise Wrong("WRONG_VALUES", str(unlike)) from unlike
 
@@ -181,26 +193,22 @@ def _variances(draw: Callable[[], Answer]) -> list[float]:
     return [float(each.var(0).mean()) if each.numel() else 0.0 for each in stacked]
 
 
-def _random_answer(reference: Reference, inputs: trials.Inputs) -> Answer:
-    return reference.call(inputs, reference.public, "plain", trials.secret_seed())
-
-
 def wrong_at_random(reference: Reference, session: Session, kept: list[Kept], patience_s: float) -> str | None:
     """What is wrong with outputs of timed calls, compared as far as time allows: one answer to two calls, where the
     reference gives two, or an answer that is none of its."""
     without = session.unpartnered
     begin = time.monotonic()
 
-    def floating(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        return [t for index, t in enumerate(tensors) if t.is_floating_point() and index not in without]
+    def compared(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [randomness.numbers(t) for index, t in enumerate(tensors) if index not in without]
 
     def draw(call: Kept) -> list[torch.Tensor]:
-        return floating(reference.call(call.inputs, {**session.weights, **call.state}, "plain").tensors)
+        return compared(reference.call(call.inputs, {**session.weights, **call.state}, "plain").tensors)
 
     def alike(one: list[torch.Tensor], two: list[torch.Tensor]) -> bool:
         return all(state.same(a, b) for a, b in zip(one, two, strict=True))
 
-    answers = [(call, floating(call.tensors)) for call in kept]
+    answers = [(call, compared(call.tensors)) for call in kept]
     for index, (call, one) in enumerate(answers):
         for other, two in answers[:index]:
             if alike(one, two) and not any(alike(draw(call), draw(other)) for _ in range(8)):

@@ -1,7 +1,8 @@
 """Tasks that differ with the global seed: whether answers of a candidate come from the reference's distribution.
 
-Compared over many calls: each element's mean, the variance of all elements, how strongly elements move together, and
-how many different answers there are. Everything works on samples of shape (calls, ...).
+Compared over many calls: each element's mean, the variance of all elements, how strongly elements move together, how
+many different answers there are, and how often elements lie within parts of their standard deviation. Everything works
+on samples of shape (calls, ...); integers and truth values count as the numbers that they are.
 """
 
 from __future__ import annotations
@@ -20,18 +21,23 @@ TIMED_DRAWS = 32, 128
 Draw = Callable[[], list[torch.Tensor]]
 
 
+def numbers(tensor: torch.Tensor) -> torch.Tensor:
+    """What statistics are made of: floating numbers as they are, complex ones in pairs, others as float64."""
+    if tensor.is_complex():
+        return torch.view_as_real(tensor)
+    return tensor if tensor.is_floating_point() else tensor.double()
+
+
 class Unlike(Exception):
     """The answers do not come from the reference's distribution; the text says how that shows."""
 
 
-def compare_moments(
-    index: int, mean: torch.Tensor, square: torch.Tensor, samples: torch.Tensor, reference: torch.Tensor
-) -> None:
+def compare_moments(index: int, mean: torch.Tensor, square: torch.Tensor, reference: torch.Tensor) -> None:
     """z-test of each element's mean, and of the variance of all elements together. Raises Unlike.
 
     `mean`, `square`: first two moments of the candidate over SEEDS calls, float64; `reference`: (SEEDS, ...) samples in
-    their own dtype; `samples`: the candidate's at a lattice. How far the variances may differ follows from how much
-    they vary from seed to seed: one random number for all elements tells far less than one for each.
+    their own dtype. How far the variances may differ follows from how much they vary from seed to seed: one random
+    number for all elements tells far less than one for each.
     """
     roundoff = unit_roundoff(reference.dtype)
     samples = reference.double()
@@ -102,6 +108,57 @@ def _dependence(samples: torch.Tensor) -> tuple[float, float]:
     return float(others.var()), unevenness
 
 
+SIGMAS = 7
+WITHIN = (0.25, 0.5, 1.0, 1.5, 2.5)
+"""Standard deviations."""
+APART, TOGETHER = 0.25, 0.75
+
+
+def compare_shape(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
+    """How often standardised elements lie within `WITHIN`, below it and below its negative; and whether those at the
+    corners of rectangles of the last dimension and all others move together, as sums of a number for each row and one
+    for each column do, any two of which are independent. Raises Unlike.
+
+    The shares are means over elements, one number a call, and calls are independent: compared as two samples. Means
+    and deviations are those of the first half of the reference's calls, the other half is held against the candidate's.
+    """
+    shape, half = reference.shape, len(reference) // 2
+    rows, own = samples.double().reshape(len(samples), -1), reference.double().reshape(len(reference), -1)
+    mean, deviation = own[:half].mean(0), own[:half].std(0)
+    varies = deviation > 1e-5 * (mean.abs() + mean.pow(2).mean().sqrt())
+    if not bool(varies.any()):
+        return
+    theirs, known = (torch.where(varies, (each - mean) / deviation, 0.0) for each in (rows, own[half:]))
+    for bound in WITHIN:
+        for name, low, high in (("within", -bound, bound), ("below", -math.inf, bound), ("below -", -math.inf, -bound)):
+            found, due = (((z > low) & (z < high))[:, varies].double().mean(1) for z in (theirs, known))
+            if _differ(found, due, 0.02):
+                text = f"{float(found.mean()):.1%} of its elements lie {name} {bound:g} standard deviations"
+                raise Unlike(f"output {index}: {text}, of the reference's {float(due.mean()):.1%}")
+    if len(shape) > 2 and shape[-1] > 1 and shape[1:-1].numel() > 1:
+        together, due_together = (_of_corners(z.reshape(len(z), -1, shape[-1])) for z in (theirs, known))
+        if due_together < APART and not together < TOGETHER:
+            raise Unlike(f"output {index}: a row's elements follow from another row's, which the reference's do not")
+
+
+def _differ(found: torch.Tensor, due: torch.Tensor, least: float) -> bool:
+    """Whether two samples have means that lie further apart than chance explains."""
+    error = math.sqrt(float(found.var()) / len(found) + float(due.var()) / len(due))
+    return not abs(float(found.mean()) - float(due.mean())) <= least + SIGMAS * error
+
+
+def _of_corners(z: torch.Tensor) -> float:
+    """How strongly the corners of rectangles move together: the mean square of what their product is in the mean over
+    calls, without what chance adds. `z`: standardised, (calls, rows, columns). 0 for independent numbers, 1 for signs
+    that are products of a sign for each row and one for each column."""
+    z, calls, found = z.clamp(-2, 2), len(z), []
+    for down, right in ((1, 1), (z.shape[1] // 2, z.shape[2] // 2)):
+        product = z * z.roll(down, 1) * z.roll(right, 2) * z.roll((down, right), (1, 2))
+        pairs = (product.sum(0) ** 2 - (product**2).sum(0)) / (calls * (calls - 1))
+        found.append(float(pairs.mean()))
+    return max(found)
+
+
 def stands_out(answer: list[torch.Tensor], draw: Draw) -> bool:
     """Whether one answer lies where those of the reference do not: by its distance from their mean, and by how much of
     that mean it holds. `draw` gives another answer of the reference's to the same inputs."""
@@ -125,8 +182,10 @@ def _is_outside(answer: torch.Tensor, samples: torch.Tensor) -> bool:
     mean = rows[1:].mean(0)
     size = mean.norm() + 1e-30
     distance = (rows - mean).norm(dim=1)
-    distance[1:] *= len(samples) / (len(samples) - 1)  # each of them is part of the mean
     held = (rows @ mean) / size
+    count = len(samples)  # each of them is part of the mean, which is taken out again
+    distance[1:] *= count / (count - 1)
+    held[1:] = (count * held[1:] - rows[1:].pow(2).sum(1) / size) / (count - 1)
     roundoff = 16 * unit_roundoff(answer.dtype) * float(size)
     return any(_beyond(values, roundoff) for values in (distance, held))
 

@@ -23,7 +23,18 @@ from .channel import Channel, ChannelClosed
 from .glimpse import place_of
 from .load import Seeds, construct, load_module
 from .reference import is_short_of_memory, structure_of
-from .tensors import leaves, map_leaves, overlaps, plain_tensor_problem, settled, start_together, touch, unpack, view
+from .tensors import (
+    extent,
+    leaves,
+    map_leaves,
+    overlaps,
+    plain_tensor_problem,
+    settled,
+    start_together,
+    touch,
+    unpack,
+    view,
+)
 from .watched import Watched
 
 _now = time.perf_counter_ns
@@ -36,6 +47,20 @@ _format_exception = traceback.format_exception
 
 _HELD_CALLS, _HELD_BYTES = 8, 64 << 20
 """Outputs of so many calls are held to see whether a later one overwrites them, while they take no more than this."""
+
+
+_PAGE, _PAGES = 4096, 1 << 16
+
+
+def _keeps(output: torch.Tensor) -> bool:
+    """Whether an output holds what is written to a place in each of its pages: memory that is mapped several times
+    does not."""
+    step = max(1, _PAGE // output.element_size())
+    flat = torch.as_strided(output, (extent(output),), (1,), output.storage_offset())[::step][:_PAGES]
+    wanted = torch.arange(flat.numel(), device=flat.device)
+    wanted = (wanted if flat.element_size() > 2 else wanted.remainder(127)).to(flat.dtype)
+    _copy(flat, wanted)
+    return state.same(_clone(flat), wanted)
 
 
 class Runner:
@@ -265,19 +290,22 @@ class Runner:
 
     def held(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """The outputs of the last call once more, after output `scribble` was overwritten (none when None); says
-        whether that has changed state which stands for the reference's."""
+        whether that has changed state which stands for the reference's, and whether the output keeps what is written
+        to it."""
         outputs = [tensor for tensor, _ in self._kept[-1]] if self._kept else []
         stands = set(self._partners.partner.values())
         before = {name: value for name, value in state.snapshot(self._model).items() if name in stands}
+        keeps = True
         if (place := message["scribble"]) is not None and place < len(outputs):
             with _no_grad():
+                keeps = _keeps(outputs[place])
                 _fill(outputs[place], math.nan if outputs[place].is_floating_point() else 1)
         for slot, tensor in zip(message["slots"], outputs, strict=False):
             _copy(view(slot, self._outputs), tensor)
         if self._cuda:
             self._cuda.synchronize()
         live = state.collect(self._model)
-        return {"state": any(n in live and not state.same(live[n], v) for n, v in before.items())}
+        return {"state": any(n in live and not state.same(live[n], v) for n, v in before.items()), "keeps": keeps}
 
     def release(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Let go of kept outputs before timing; says how much device memory calls took at most."""

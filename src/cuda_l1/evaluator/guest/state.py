@@ -51,6 +51,16 @@ def kinds(model: torch.nn.Module) -> dict[str, str]:
     return named
 
 
+def saved_buffers(model: torch.nn.Module) -> set[str]:
+    """Names of the buffers that a checkpoint holds."""
+    return {
+        f"{prefix}.{key}" if prefix else key
+        for prefix, module in model.named_modules(remove_duplicate=False)
+        for key in module._buffers
+        if key not in module._non_persistent_buffers_set
+    }
+
+
 def snapshot(model: torch.nn.Module) -> State:
     """A copy of the state."""
     return {name: tensor.detach().clone() for name, tensor in collect(model).items()}

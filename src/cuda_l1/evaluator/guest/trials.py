@@ -35,6 +35,8 @@ class Plan:
     """The inputs of the trial before, with other values in a few places only."""
     in_place: bool = False
     """Other contents under the tensors that the trial before looked at."""
+    in_forms: bool = False
+    """Made in several forms, of which the first that the reference stands counts."""
 
 
 def standard_plans(*, aligned: bool = False) -> tuple[Plan, ...]:
@@ -55,12 +57,23 @@ def standard_plans(*, aligned: bool = False) -> tuple[Plan, ...]:
     )
 
 
-UNDRAWN_PLANS = (Plan("mixed"), Plan("constants"), Plan("signs", other_weights=True))
-"""What a draw never shows, in the first form that the reference stands: inputs of both signs and zeros among them,
-other values where every draw has the same, and parameters of both signs."""
+UNDRAWN_PLANS = (
+    Plan("mixed", in_forms=True),
+    Plan("rows", in_forms=True),
+    Plan("constants", in_forms=True),
+    Plan("signs", other_weights=True, in_forms=True),
+)
+"""What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
+draw has the same, parameters of both signs and buffers as another checkpoint has them."""
 
-RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6))
-"""Far from ordinary inputs: exponentials overflow, epsilons decide, and fp16, else as good as TF32, has no range."""
+LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
+RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6), LARGE_WEIGHTS)
+"""Far from ordinary inputs: exponentials overflow, epsilons decide, and fp16, else as good as TF32, has no range.
+Behind a normalisation inputs of any size are alike, and only weights make what follows large."""
+
+WEIGHT_FACTORS = (16.0, 4.0)
+"""Of matrices, from the first to the last that the reference stands: training makes some of them several times as large
+as an initialisation, which keeps scores near zero, where an exponential is a polynomial and no limit is reached."""
 
 TINY, VISIBLE = 1e-3, 0.1
 """Parameters with a root mean square below the first are brought to the second among other weights."""
@@ -97,6 +110,8 @@ def draw_inputs(get_inputs: Callable[[], Any], device: str, seed: int | None = N
 
 def may_be_stressed(tensor: torch.Tensor) -> bool:
     """Whether scaling or negating keeps the tensor a plausible input: floating, not a mask, a table or structured."""
+    if tensor.is_complex():
+        return tensor.numel() > 1 and not _is_constant(tensor)
     if not tensor.is_floating_point() or tensor.numel() < 2 or tensor.dtype.itemsize < 2:
         return False
     flat = _sample(tensor).float()
@@ -177,8 +192,34 @@ def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
     flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
     lot = torch.randint(MIXED_SHARE, flat.shape, device=tensor.device, dtype=torch.uint8)
     for number, factor in enumerate(factors):
-        flat = torch.where(lot == number, flat * factor + 0.0, flat)  # no negative zero
+        other = flat * factor + 0.0  # no negative zero
+        flat = torch.where(lot == number, other * 1j if tensor.is_complex() else other, flat)
     return torch.as_strided(flat, tensor.shape, tensor.stride())
+
+
+ROW_PARTS = ((True, True), (True, False), (False, True))
+"""Of which rows are emptied: of numbers, of masks."""
+
+
+def emptied(inputs: Inputs, numbers: bool, masks: bool) -> tuple[Inputs, bool]:
+    """The inputs with one row in eight, along the last dimension, of zeros in tensors of numbers and of what shuts
+    everything out in masks, and whether there was such a tensor. Rows that pad a batch are like that, and what divides
+    by the size of a row, or by how much of it is let through, meets nothing."""
+
+    def is_emptied(tensor: torch.Tensor) -> bool:
+        if tensor.dim() < 2 or tensor.numel() != extent(tensor):
+            return False
+        return masks if is_mask(tensor) else numbers and may_be_stressed(tensor)
+
+    found = any(is_emptied(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: _without_rows(t) if is_emptied(t) else t), found
+
+
+def _without_rows(tensor: torch.Tensor) -> torch.Tensor:
+    rows = torch.randint(MIXED_SHARE, tensor.shape[:-1], device=tensor.device, dtype=torch.uint8) == 0
+    rows.view(-1)[torch.randint(rows.numel(), (1,))] = True
+    nothing = tensor.min() if tensor.is_floating_point() and is_mask(tensor) else 0
+    return tensor.clone(memory_format=torch.preserve_format).masked_fill_(rows.unsqueeze(-1), nothing)
 
 
 def with_other_constants(inputs: Inputs, count: int) -> tuple[Inputs, bool]:
@@ -191,16 +232,16 @@ def with_other_constants(inputs: Inputs, count: int) -> tuple[Inputs, bool]:
 
 
 def _is_constant(tensor: torch.Tensor) -> bool:
-    if tensor.numel() == 0 or tensor.is_complex() or (tensor.is_floating_point() and tensor.dtype.itemsize < 2):
+    if tensor.numel() == 0 or (tensor.is_floating_point() and tensor.dtype.itemsize < 2):
         return False
     if tensor.numel() == 1:
-        return tensor.is_floating_point()
+        return tensor.is_floating_point() or tensor.is_complex()
     only = bool((tensor == 1).all())
     return only or (not _is_integer(tensor) and bool((tensor == 0).all()))
 
 
 def _is_integer(tensor: torch.Tensor) -> bool:
-    return not tensor.is_floating_point() and tensor.dtype is not torch.bool
+    return not (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype is not torch.bool
 
 
 def _with_others(tensor: torch.Tensor, count: int) -> torch.Tensor:
@@ -299,18 +340,51 @@ def of_both_signs(
     constants: Callable[[torch.Tensor], torch.Tensor] | None,
 ) -> state.State:
     """`other` with a quarter of the elements negated in every parameter that has one sign only, as scales of
-    normalisations start, and with what `constants` makes of buffers of nothing but ones or zeros; empty where there is
-    neither."""
+    normalisations start; with what `constants` makes of buffers of nothing but ones or zeros; and, with `constants`,
+    buffers of numbers as another checkpoint may have them. Empty where there is nothing of all that."""
+    kinds, changed, saved = state.kinds(model), dict[int, torch.Tensor](), state.saved_buffers(model)
+    for name, value in other.items():
+        if id(value) in changed or value.numel() < 2:
+            continue
+        floating = value.is_floating_point() and value.dtype.itemsize >= 2
+        if kinds.get(name) == "parameter":
+            if floating and (bool((value > 0).all()) or bool((value < 0).all())):
+                flat = torch.rand(value.shape, device=value.device) < SIGNED_SHARE
+                flat.view(-1)[torch.randint(value.numel(), (1,))] = True
+                changed[id(value)] = torch.where(flat, -value, value)
+        elif constants and floating and kinds.get(name) == "buffer" and _is_constant(value):
+            changed[id(value)] = constants(value)
+        elif constants and name in saved and not _is_statistic(name) and _holds_numbers(value):
+            changed[id(value)] = _other_numbers(value)
+    return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
+
+
+def _other_numbers(value: torch.Tensor) -> torch.Tensor:
+    """Other numbers of the same signs, and in the same order where they are in one, as edges of intervals are; integers
+    in other places."""
+    if _is_integer(value):
+        return value.roll(1, -1)
+    steps = value.real.diff(dim=-1)
+    in_order = bool((steps >= 0).all()) or bool((steps <= 0).all())
+    return value * (1.25 if in_order else 1.0 + 0.25 * torch.rand_like(value.real))
+
+
+def _holds_numbers(value: torch.Tensor) -> bool:
+    """Whether it is no mask, so that another checkpoint may have other values: a table, scales, quantised weights."""
+    if _is_integer(value):
+        return value.dim() > 1 and not bool((value == value.flatten()[0]).all())
+    if value.is_complex():
+        return True
+    return value.dtype is not torch.bool and not is_mask(value) and len(torch.unique(_sample(value))) > 2
+
+
+def with_large_weights(model: torch.nn.Module, other: Mapping[str, torch.Tensor], factor: float) -> state.State:
+    """`other` with every matrix among the parameters times `factor`; empty where there is none."""
     kinds, changed = state.kinds(model), dict[int, torch.Tensor]()
     for name, value in other.items():
-        if id(value) in changed or not value.is_floating_point() or value.dtype.itemsize < 2 or value.numel() < 2:
-            continue
-        if kinds.get(name) == "parameter" and (bool((value > 0).all()) or bool((value < 0).all())):
-            flat = torch.rand(value.shape, device=value.device) < SIGNED_SHARE
-            flat.view(-1)[torch.randint(value.numel(), (1,))] = True
-            changed[id(value)] = torch.where(flat, -value, value)
-        elif constants and kinds.get(name) == "buffer" and _is_constant(value):
-            changed[id(value)] = constants(value)
+        numbers = value.is_floating_point() and value.dtype.itemsize >= 2
+        if kinds.get(name) == "parameter" and numbers and value.dim() > 1 and id(value) not in changed:
+            changed[id(value)] = value * factor
     return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
 
 
@@ -318,9 +392,9 @@ def _other(name: str, kind: str, tensor: torch.Tensor) -> torch.Tensor:
     value = tensor.detach()
     if not value.is_floating_point() or value.dtype.itemsize < 2:
         return value.clone()
-    if name.endswith("running_mean"):
+    if _is_statistic(name) and name.endswith("mean"):
         return value + 0.1 * torch.randn_like(value)
-    if name.endswith("running_var"):
+    if _is_statistic(name):
         return value.abs() * (0.5 + torch.rand_like(value)) + 0.1
     if kind != "parameter":
         return value.clone()
@@ -330,6 +404,11 @@ def _other(name: str, kind: str, tensor: torch.Tensor) -> torch.Tensor:
     if rms < TINY:  # LayerScale starts at 1e-6: what it scales would stay below rounding
         value, rms = value * (VISIBLE / rms), VISIBLE
     return value * (0.5 + torch.rand_like(value)) + torch.randn_like(value) * (0.1 * rms)
+
+
+def _is_statistic(name: str) -> bool:
+    """Whether a normalisation keeps its running mean or variance there."""
+    return name.endswith(("running_mean", "running_var"))
 
 
 def varied(tensor: torch.Tensor) -> torch.Tensor:
