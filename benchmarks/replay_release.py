@@ -157,7 +157,9 @@ def report(rows: Sequence[Row]) -> str:
 
 def _cells(row: Row) -> tuple[str, ...]:
     theirs, ours = (_figure(row[f]) or row[o] for f, o in (("theirs_speedup", "theirs"), ("speedup_eager", "outcome")))
-    return row["task"], _figure(row["published"]) or "-", theirs, ours, row["precision_class"] or "-", row["reasons"]
+    other = " (another reference)" if row["published"] and row["reference"].endswith("differs") else ""
+    published = f"{_figure(row['published']) or '-'}{other}"
+    return row["task"], published, theirs, ours, row["precision_class"] or "-", row["reasons"]
 
 
 def _figure(value: str) -> str:

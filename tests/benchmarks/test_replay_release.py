@@ -60,6 +60,11 @@ def test_each_kernel_is_a_row_and_the_report_counts_the_reasons(step, tmp_path):
     )
 
 
+def test_a_figure_against_another_reference_is_marked(step, tmp_path):
+    step(kernel(1) | {"reference": "kernelbench", "reference_differs": True}, {"kind": "summary"})
+    assert "| level1/1 | 2.00x (another reference) | 1.90x |" in (tmp_path / "out" / "replay.md").read_text()
+
+
 def test_a_row_that_is_there_is_not_written_again_and_a_new_verdict_is(step):
     step(kernel(1), kernel(2, None))
     assert len(step(kernel(1), kernel(2, None))) == 2

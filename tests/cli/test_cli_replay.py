@@ -107,6 +107,29 @@ def test_references_come_from_a_checkout_and_those_that_differ_are_named(run, tm
     assert "level1/3: is not in the checkout" in result.stderr
 
 
+def test_a_figure_against_another_reference_is_marked_and_stands_in_no_mean(run, tmp_path):
+    path = write(
+        tmp_path / "r.jsonl", row(1, FAST + "# speedup 4.0\n"), row(2, FAST + "# speedup 8.0\n", published=50.0)
+    )
+    others = ("level1/1_A.py", REFERENCE), ("level1/2_B.py", REFERENCE.replace("4, 4", "8, 8"))
+    words = "replay", path, "--kernelbench", checkout(tmp_path / "kb", *others)
+    *found, summary = lines(run(*words, "--json"))
+    told = {line["task"]: [reason["why"] for reason in line["reasons"]] for line in found}
+    assert told == {"level1/1": ["another figure here"], "level1/2": ["another reference"]}
+    assert summary["geometric_means"] == pytest.approx({"published": 2.0, "theirs": 4.0, "ours": 4.0})
+    assert summary["geometric_means_over"] == 1 and summary["accepted"] == 2
+    shown = run(*words)
+    assert "50.00x (another reference)" in shown.stdout and "50.00x (another reference)" in shown.stderr
+    assert "geometric means over 1 of those that stand" in shown.stdout
+
+
+def test_without_a_published_figure_the_means_are_those_of_both_verdicts(run, tmp_path):
+    path = write(tmp_path / "r.jsonl", row(1, FAST + "# speedup 4.0\n", published=None))
+    *_, summary = lines(run("replay", path, "--json"))
+    assert summary["geometric_means"] == {"published": None, "theirs": pytest.approx(4.0), "ours": pytest.approx(4.0)}
+    assert summary["geometric_means_over"] == 1
+
+
 def test_a_task_that_does_not_work_is_told_and_the_rest_goes_on(run, release, monkeypatch):
     from cuda_l1.errors import TaskError
 

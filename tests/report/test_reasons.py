@@ -64,8 +64,9 @@ def why(
     theirs: Evaluation | None = None,
     published: float | None = None,
     text: str = CANDIDATE,
+    published_reference: str | None = None,
 ) -> dict[str, str]:
-    found = reasons(Facts(published, theirs, ours, REFERENCE, text))
+    found = reasons(Facts(published, theirs, ours, REFERENCE, text, published_reference))
     return {reason.why: reason.evidence for reason in found}
 
 
@@ -144,7 +145,18 @@ def test_a_note_is_no_reason():
 
 def test_every_rule_was_asked_for():
     asked = test_each_reason_has_its_evidence_and_stands_alone.pytestmark[0].args[1]
-    assert {case[0] for case in asked} == set(RULES)
+    assert {case[0] for case in asked} | {"another reference"} == set(RULES)
+
+
+def test_a_figure_against_another_reference_is_no_figure_of_this_machine():
+    sized = "batch_size = 64\ndim = 8\n" + REFERENCE
+    found = reasons(Facts(2.0, theirs(1.1), evaluation(speedup=1.1), sized, CANDIDATE, sized.replace("64", "16")))
+    assert [reason.why for reason in found] == ["another reference"]
+    assert "(batch_size there 16, here 64)" in found[0].evidence
+    assert list(why(evaluation(Outcome.CRASHED), published=2.0, published_reference="x = (")) == [
+        "another reference",
+        "did not run",
+    ]
 
 
 @pytest.mark.parametrize(

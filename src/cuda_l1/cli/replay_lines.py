@@ -24,7 +24,8 @@ def explained(replayed: Replayed) -> Explained:
 
     item = replayed.item
     theirs, ours = (record.evaluation if record else None for record in (replayed.theirs, replayed.ours))
-    return replayed, reasons(Facts(item.published, theirs, ours, item.task.source, item.candidate.source))
+    published = item.entry.task.source if item.differs else None
+    return replayed, reasons(Facts(item.published, theirs, ours, item.task.source, item.candidate.source, published))
 
 
 def _outcome(record: Record | None) -> str:
@@ -36,11 +37,19 @@ def _figure(record: Record | None) -> float | None:
     return timing.speedup if timing else None
 
 
+def _published(replayed: Replayed) -> str:
+    """The published figure, marked where it is of another reference than both verdicts."""
+    from cuda_l1.report.terminal import times
+
+    item = replayed.item
+    return times(item.published) + (" (another reference)" if item.differs and item.published else "")
+
+
 def line_of(replayed: Replayed, why: Sequence[Reason]) -> str:
     """One line of talk, as soon as both verdicts are there."""
     from cuda_l1.report.terminal import times
 
-    words = [f"published {times(replayed.item.published)}"]
+    words = [f"published {_published(replayed)}"]
     for name, record in (("there", replayed.theirs), ("here", replayed.ours)):
         figure = _figure(record)
         words.append(f"{name} {_outcome(record) if figure is None else times(figure)}")
@@ -104,7 +113,7 @@ def show(output: Output, protocol: str, done: Sequence[Explained]) -> None:
         rows.append(
             (
                 replayed.item.entry.name,
-                times(replayed.item.published),
+                _published(replayed),
                 _outcome(replayed.theirs) if figure is None else times(figure),
                 _outcome(ours) if timing is None else with_interval(timing),
                 (ours.evaluation.precision_class if ours else None) or "-",
@@ -124,18 +133,16 @@ def summarise(output: Output, protocol: str, done: Sequence[Explained]) -> int:
     good = [replayed for replayed, found in done if _stands(replayed, found)]
     theirs = sum(_figure(replayed.theirs) is not None for replayed, _ in done)
     published = sum(replayed.item.published is not None for replayed, _ in done)
-    means = {
-        "published": _geometric_mean(replayed.item.published for replayed in good),
-        "theirs": _geometric_mean(_figure(replayed.theirs) for replayed in good),
-        "ours": _geometric_mean(_figure(replayed.ours) for replayed in good),
-    }
+    means, over = _means(good)
     told = "; ".join(f"{name} {count}" for name, count in why.most_common())
     counted = (
         f"{published} with a published figure, {theirs} accepted by {protocol}, {len(good)} stand by our own rules"
     )
     output.show(Text(f"{len(done)} kernels: {counted}. Reasons: {told or 'none'}"))
     figures = ", ".join(f"{name} {times(value)}" for name, value in means.items())
-    output.show(Text(f"geometric mean over those that stand, against eager: {figures}"))
+    output.show(
+        Text(f"geometric means over {over} of those that stand, all with each figure, against eager: {figures}")
+    )
     output.summary(
         kernels=len(done),
         published=published,
@@ -143,6 +150,7 @@ def summarise(output: Output, protocol: str, done: Sequence[Explained]) -> int:
         accepted_theirs=theirs,
         accepted=len(good),
         geometric_means=means,
+        geometric_means_over=over,
         reasons=dict(why.most_common()),
     )
     return 0 if good else NOTHING_ACCEPTED
@@ -154,6 +162,23 @@ def _stands(replayed: Replayed, why: Sequence[Reason]) -> bool:
 
     sound = all(reason.why != "degenerate task" for reason in why)
     return sound and replayed.ours is not None and counts(replayed.ours.evaluation)
+
+
+def _means(good: Sequence[Replayed]) -> tuple[dict[str, float | None], int]:
+    """(geometric means of the figures, over how many kernels): of the same ones, those that have every figure that any
+    of them has. One published against another reference has no published figure beside ours."""
+    figures = [
+        {
+            "published": None if replayed.item.differs else replayed.item.published,
+            "theirs": _figure(replayed.theirs),
+            "ours": _figure(replayed.ours),
+        }
+        for replayed in good
+    ]
+    names = [name for name in ("published", "theirs", "ours") if any(found[name] for found in figures)]
+    common = [found for found in figures if all(found[name] for name in names)]
+    means = {name: _geometric_mean(found[name] for found in common) for name in ("published", "theirs", "ours")}
+    return means, len(common)
 
 
 def _geometric_mean(figures: Iterable[float | None]) -> float | None:

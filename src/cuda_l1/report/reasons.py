@@ -11,9 +11,11 @@ from typing import Literal, NamedTuple
 
 from cuda_l1 import scoring
 from cuda_l1.report.terminal import times
-from cuda_l1.types import Evaluation, Finding, Frozen, Outcome, Trial
+from cuda_l1.tasks.sizes import own_sizes
+from cuda_l1.types import Evaluation, Finding, Frozen, Outcome, Task, Trial
 
 Why = Literal[
+    "another reference",
     "degenerate task",
     "failed to build",
     "unchanged reference",
@@ -52,13 +54,34 @@ class Facts(NamedTuple):
     """Under the harness that the figure was published with; None where it could not be asked."""
     ours: Evaluation | None
     reference: str
+    """What both verdicts are against."""
     candidate: str
+    published_reference: str | None = None
+    """What the published figure is against, where that is another program than `reference`."""
 
 
 def reasons(facts: Facts) -> tuple[Reason, ...]:
     """Every reason that applies, the ones that explain most first."""
     found = ((why, rule(facts)) for why, rule in RULES.items())
     return tuple(Reason(why=why, evidence=evidence) for why, evidence in found if evidence)
+
+
+def _another_reference(facts: Facts) -> str | None:
+    """The published figure is of another program, often of other shapes: it is no figure of this task."""
+    if facts.published_reference is None:
+        return None
+    theirs, ours = _sizes(facts.published_reference), _sizes(facts.reference)
+    other = {name: f"{size}, here {ours[name]}" for name, size in theirs.items() if ours.get(name, size) != size}
+    told = f" ({'; '.join(f'{name} there {sizes}' for name, sizes in other.items())})" if other else ""
+    return f"the published figure is against the release's own reference, another program than the one here{told}"
+
+
+def _sizes(source: str) -> dict[str, int]:
+    """The sizes that a reference's text gives names to; none of a text that is no Python."""
+    try:
+        return own_sizes(Task(suite="release", name="reference", source=source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
 
 
 def _degenerate(facts: Facts) -> str | None:
@@ -200,9 +223,9 @@ def _launch_overhead(facts: Facts) -> str | None:
 
 
 def _another_figure(facts: Facts) -> str | None:
-    """The published figure does not come back under the harness that it was published with."""
+    """The published figure does not come back under the harness that it was published with, against one reference."""
     timing = facts.theirs.timing() if facts.theirs and facts.theirs.accepted else None
-    if timing is None or facts.published is None or facts.theirs is None:
+    if timing is None or facts.published is None or facts.theirs is None or facts.published_reference is not None:
         return None
     if 1 / APART < timing.speedup / facts.published < APART:
         return None
@@ -211,6 +234,7 @@ def _another_figure(facts: Facts) -> str | None:
 
 
 RULES: dict[Why, Callable[[Facts], str | None]] = {
+    "another reference": _another_reference,
     "degenerate task": _degenerate,
     "failed to build": _failed_to_build,
     "unchanged reference": _unchanged,
