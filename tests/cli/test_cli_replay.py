@@ -48,6 +48,12 @@ def test_the_table_shows_them_side_by_side(run, release):
     assert "the release's own" in result.stderr and "1 more have none" not in result.stderr
 
 
+def test_suspect_findings_stand_in_the_table(run, tmp_path):
+    path = write(tmp_path / "r.jsonl", row(1, FAST + "# suspect physics\n"), row(2))
+    shown = run("replay", path).stdout
+    assert "suspect for" in shown and shown.count("physics") > 1, shown
+
+
 def test_a_second_run_pays_for_nothing_twice(run, release, monkeypatch):
     run("replay", release, "--select", "1/1")
     monkeypatch.setattr(FakeEvaluator, "evaluate", lambda *_, **__: pytest.fail("judged again"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from typing import Any
 
 import pytest
@@ -111,7 +113,10 @@ def test_nothing_known_gives_no_reason():
         ("relaxed precision", evaluation(precision="relaxed", findings=("precision",)), None),
         ("launch overhead only", evaluation(speedup=1.01, call=1.6), None),
         ("unchanged reference", evaluation(speedup=1.01, trials=(trial(error=2e-7), trial("negated", 2e-7))), None),
-        ("another figure here", evaluation(), theirs(1.1)),
+        ("refused there", evaluation(), theirs(outcome=Outcome.WRONG_VALUES, detail="errs by 0.02")),
+        ("suspect", evaluation(findings=("busy-machine", "unstable")), None),
+        ("measured otherwise", evaluation(speedup=1.1), theirs()),
+        ("another figure here", evaluation(speedup=1.1), theirs(1.1)),
     ],
 )  # fmt: skip
 def test_each_reason_has_its_evidence_and_stands_alone(expected, ours, harness):
@@ -132,6 +137,9 @@ def test_each_reason_has_its_evidence_and_stands_alone(expected, ours, harness):
         ("unchanged reference", evaluation(speedup=1.5, trials=(trial(error=2e-7),)), None),
         ("unchanged reference", evaluation(speedup=1.0, trials=(trial(error=0.0, reference=0.0),)), None),
         ("relaxed precision", evaluation(precision="exact"), None),
+        ("suspect", evaluation(findings=("caching", "outside-work", "precision")), None),
+        ("measured otherwise", evaluation(speedup=1.8), theirs()),
+        ("measured otherwise", evaluation(Outcome.CRASHED), theirs()),
     ],
 )  # fmt: skip
 def test_and_what_is_like_it_has_not(absent, ours, harness):
@@ -146,6 +154,37 @@ def test_a_note_is_no_reason():
 def test_every_rule_was_asked_for():
     asked = test_each_reason_has_its_evidence_and_stands_alone.pytestmark[0].args[1]
     assert {case[0] for case in asked} | {"another reference"} == set(RULES)
+
+
+def of_rounds(evaluation: Evaluation, *rounds: tuple[float, ...]) -> Evaluation:
+    """With rounds of these samples of the candidate's, the opponent's taking 100 us."""
+    pairs = tuple(
+        Pair(
+            candidate_us=samples,
+            opponent_us=(100.0,),
+            candidate_pid=1,
+            opponent_pid=2,
+            log_ratio=math.log(100 / statistics.fmean(samples)),
+        )
+        for samples in rounds
+    )
+    timings = tuple(t.model_copy(update={"pairs": pairs}) for t in evaluation.timings)
+    return evaluation.model_copy(update={"timings": timings})
+
+
+def test_what_is_measured_otherwise_says_what_both_figures_rest_on():
+    harness = of_rounds(theirs(2.0), (50.0,), (40.0,))
+    told = why(evaluation(speedup=1.0, call=1.9), harness)["measured otherwise"]
+    assert "2.00x there, 1.00x here; their 2 rounds lie between 2.00x and 2.50x" in told
+    assert "a screen of one pair" in told and "by our call clock it is 1.90x, as there" in told and "means" not in told
+    drawn = of_rounds(theirs(2.0), (10.0, 10.0, 130.0))
+    assert "by medians their samples say 10.00x" in why(evaluation(speedup=10.0), drawn)["measured otherwise"]
+    several = of_rounds(evaluation(speedup=3.0), (20.0,), (50.0,), (40.0,))
+    assert "a screen, whose 3 pairs lie between 2.00x and 5.00x" in why(several, harness)["measured otherwise"]
+    final = evaluation(speedup=3.0)
+    bounds = {"speedup_low": 1.5, "speedup_high": 4.5}
+    final = final.model_copy(update={"timings": tuple(t.model_copy(update=bounds) for t in final.timings)})
+    assert "95 % intervals, and theirs lies within" in why(final, harness)["measured otherwise"]
 
 
 def test_a_figure_against_another_reference_is_no_figure_of_this_machine():

@@ -102,6 +102,11 @@ def _told(record: Record | None) -> dict[str, Any] | None:
     }
 
 
+def _suspect_for(record: Record | None) -> str:
+    found = record.evaluation.findings if record else ()
+    return ", ".join(dict.fromkeys(finding.check for finding in found if finding.severity != "note"))
+
+
 def show(output: Output, protocol: str, done: Sequence[Explained]) -> None:
     """The table."""
     from cuda_l1.report.terminal import table, times, with_interval
@@ -117,10 +122,12 @@ def show(output: Output, protocol: str, done: Sequence[Explained]) -> None:
                 _outcome(replayed.theirs) if figure is None else times(figure),
                 _outcome(ours) if timing is None else with_interval(timing),
                 (ours.evaluation.precision_class if ours else None) or "-",
+                _suspect_for(ours) or "-",
                 replayed.fault or "; ".join(f"{reason.why}: {reason.evidence}" for reason in why),
             )
         )
-    output.show(table(("task", "published", f"as {protocol} says", "ours", "class", "why they differ"), rows))
+    columns = ("task", "published", f"as {protocol} says", "ours", "class", "suspect for", "why they differ")
+    output.show(table(columns, rows))
 
 
 def summarise(output: Output, protocol: str, done: Sequence[Explained]) -> int:

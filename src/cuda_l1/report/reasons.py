@@ -6,13 +6,15 @@ Each rule is one function that sees both evaluations and the texts, and either g
 from __future__ import annotations
 
 import ast
+import math
+import statistics
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from cuda_l1 import scoring
 from cuda_l1.report.terminal import times
 from cuda_l1.tasks.sizes import own_sizes
-from cuda_l1.types import Evaluation, Finding, Frozen, Outcome, Task, Trial
+from cuda_l1.types import Clock, Evaluation, Finding, Frozen, Outcome, Task, Timing, Trial
 
 Why = Literal[
     "another reference",
@@ -28,6 +30,9 @@ Why = Literal[
     "hidden work",
     "relaxed precision",
     "launch overhead only",
+    "refused there",
+    "suspect",
+    "measured otherwise",
     "another figure here",
 ]
 SAME_SPEED = 0.02
@@ -35,7 +40,14 @@ SAME_SPEED = 0.02
 NO_FASTER = 1.05
 """Up to this the device does not work less."""
 APART = 1.25
-"""A published figure that is so many times the same harness's here, or the other way round, does not come back."""
+"""Two figures of which one is so many times the other differ: a published one does not come back, or two protocols
+measure one kernel otherwise."""
+EXPLAINED = {"late-write", "caching", "silent-fallback", "dead-kernel", "precision", "small-parts"}
+HIDDEN = ("clock-mismatch", "outside-work", "drawn-ahead", "patched")
+"""Findings that have a reason of their own."""
+
+
+WRONG = {Outcome.WRONG_VALUES, Outcome.WRONG_SHAPE, Outcome.WRONG_DTYPE, Outcome.NONDETERMINISTIC}
 
 
 class Reason(Frozen):
@@ -178,8 +190,7 @@ def _wrong(facts: Facts) -> str | None:
     """Wrong by our bounds, for another reason than those that have a name."""
     if _cached(facts) or _wrong_in_train_mode(facts) or facts.ours is None:
         return None
-    wrong = {Outcome.WRONG_VALUES, Outcome.WRONG_SHAPE, Outcome.WRONG_DTYPE, Outcome.NONDETERMINISTIC}
-    return facts.ours.detail if facts.ours.outcome in wrong else None
+    return facts.ours.detail if facts.ours.outcome in WRONG else None
 
 
 def _first_failed(evaluation: Evaluation | None) -> Trial | None:
@@ -194,7 +205,7 @@ def _silent_fallback(facts: Facts) -> str | None:
 
 
 def _hidden_work(facts: Facts) -> str | None:
-    found = (_finding(facts, check) for check in ("clock-mismatch", "outside-work", "drawn-ahead", "patched"))
+    found = (_finding(facts, check) for check in HIDDEN)
     return next((f"{f.check}: {f.evidence}" for f in found if f), None)
 
 
@@ -222,12 +233,69 @@ def _launch_overhead(facts: Facts) -> str | None:
     return f"{times(device.speedup)} on the device, {times(call.speedup)} for a caller that waits"
 
 
+def _refused_there(facts: Facts) -> str | None:
+    """Wrong by the harness, and right by our bounds."""
+    theirs, ours = facts.theirs, facts.ours
+    if theirs is None or ours is None or not ours.accepted:
+        return None
+    refused = theirs.outcome in WRONG or theirs.outcome is Outcome.REJECTED
+    return theirs.detail or str(theirs.outcome) if refused else None
+
+
+def _suspect(facts: Facts) -> str | None:
+    """What our checks saw beside the findings that have a reason of their own."""
+    found = [f for f in (facts.ours.findings if facts.ours else ()) if f.severity != "note"]
+    told = [f"{f.check}: {f.evidence}" for f in found if f.check not in EXPLAINED and f.check not in HIDDEN]
+    return "; ".join(told) or None
+
+
+def _measured_otherwise(facts: Facts) -> str | None:
+    """The harness and our protocol accept the kernel and give it different figures here: what the two rest on."""
+    one, other = (e.timing() if e and e.accepted else None for e in (facts.theirs, facts.ours))
+    if facts.ours is None or one is None or other is None or not apart(one.speedup, other.speedup):
+        return None
+    told = [f"{times(one.speedup)} there, {times(other.speedup)} here"]
+    ratios = [math.exp(pair.log_ratio) for pair in one.pairs]
+    if len(ratios) > 1:
+        told.append(f"their {len(ratios)} rounds lie between {times(min(ratios))} and {times(max(ratios))}")
+    medians = _by_medians(one)
+    if medians and apart(medians, one.speedup):
+        told.append(f"they take means: by medians their samples say {times(medians)}")
+    told.append(_rests_on(other, one.speedup))
+    clock: Clock = "call" if other.clock == "device" else "device"
+    if (waits := facts.ours.timing(clock=clock)) and not apart(waits.speedup, one.speedup):
+        told.append(f"by our {clock} clock it is {times(waits.speedup)}, as there")
+    return "; ".join(told)
+
+
+def _rests_on(ours: Timing, theirs: float) -> str:
+    """How exact our figure is."""
+    if ours.speedup_low is not None and ours.speedup_high is not None:
+        inside = ours.speedup_low <= theirs <= ours.speedup_high
+        return f"ours has 95 % intervals, and theirs lies {'within' if inside else 'outside'}"
+    ratios = [math.exp(pair.log_ratio) for pair in ours.pairs]
+    if len(ratios) > 1:
+        return f"ours is a screen, whose {len(ratios)} pairs lie between {times(min(ratios))} and {times(max(ratios))}"
+    return "ours is a screen of one pair, without an interval: `--ours final` has one"
+
+
+def _by_medians(timing: Timing) -> float | None:
+    """The mean over rounds, each by the medians of its samples."""
+    sides = [(statistics.median(p.opponent_us), statistics.median(p.candidate_us)) for p in timing.pairs]
+    return statistics.fmean(one / other for one, other in sides) if all(other > 0 for _, other in sides) else None
+
+
+def apart(one: float, other: float) -> bool:
+    """Whether two figures differ."""
+    return not 1 / APART < one / other < APART
+
+
 def _another_figure(facts: Facts) -> str | None:
     """The published figure does not come back under the harness that it was published with, against one reference."""
     timing = facts.theirs.timing() if facts.theirs and facts.theirs.accepted else None
     if timing is None or facts.published is None or facts.theirs is None or facts.published_reference is not None:
         return None
-    if 1 / APART < timing.speedup / facts.published < APART:
+    if not apart(timing.speedup, facts.published):
         return None
     place = facts.theirs.environment
     return f"published {times(facts.published)}, the same harness says {times(timing.speedup)} on {place.device_name}"
@@ -247,5 +315,8 @@ RULES: dict[Why, Callable[[Facts], str | None]] = {
     "hidden work": _hidden_work,
     "relaxed precision": _relaxed,
     "launch overhead only": _launch_overhead,
+    "refused there": _refused_there,
+    "suspect": _suspect,
+    "measured otherwise": _measured_otherwise,
     "another figure here": _another_figure,
 }
