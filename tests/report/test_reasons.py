@@ -79,6 +79,11 @@ def theirs(speedup: float = 2.0, outcome: Outcome = Outcome.ACCEPTED, detail: st
     )
 
 
+def of_random(trials: tuple[Trial, ...]) -> Evaluation:
+    """A wrong one on a random task."""
+    return evaluation(Outcome.WRONG_VALUES, flags=("random",), trials=trials, allclose=True)
+
+
 def test_an_honest_kernel_whose_figure_comes_back_has_no_reason():
     assert why(evaluation(), theirs(2.0), published=2.1) == {}
 
@@ -103,6 +108,7 @@ def test_nothing_known_gives_no_reason():
         ("cached", evaluation(Outcome.WRONG_VALUES, detail="a timed call errs by 1"), None),
         ("cached", evaluation(Outcome.WRONG_VALUES, detail="a second call gives back the output of the first"), None),
         ("wrong in train mode", evaluation(Outcome.WRONG_VALUES, allclose=False), theirs()),
+        ("wrong in train mode", of_random((trial(),)), theirs()),
         ("wrong", evaluation(Outcome.WRONG_VALUES, detail="errs by 1", allclose=True), theirs()),
         ("wrong", evaluation(Outcome.WRONG_SHAPE, detail="(2,)"), None),
         ("silent fallback", evaluation(findings=("silent-fallback",)), None),
@@ -130,6 +136,9 @@ def test_each_reason_has_its_evidence_and_stands_alone(expected, ours, harness):
     [
         ("wrong in train mode", evaluation(Outcome.WRONG_VALUES, allclose=False), None),
         ("wrong in train mode", evaluation(Outcome.WRONG_VALUES, allclose=False), theirs(outcome=Outcome.WRONG_VALUES)),
+        ("wrong in train mode", of_random(()), theirs()),
+        ("wrong in train mode", of_random((trial("seeds"),)), theirs()),
+        ("wrong in train mode", of_random((trial(passed=None),)), theirs()),
         ("cached", evaluation(Outcome.WRONG_VALUES, trials=(trial(passed=None), trial("refill", passed=None))), None),
         ("cached", evaluation(trials=(trial(), trial("refill"))), None),
         ("launch overhead only", evaluation(speedup=1.5, call=3.0), None),

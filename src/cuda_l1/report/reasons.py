@@ -152,11 +152,22 @@ def _class_of(source: str, name: str) -> str | None:
 
 
 def _wrong_in_train_mode(facts: Facts) -> str | None:
-    """Close in eval mode by the harness, and in the mode that is timed not even within its tolerance."""
+    """Close in eval mode by the harness, and in the mode that is timed not even within its tolerance, or, where that is
+    random, with other statistics."""
     ours = facts.ours.correctness if facts.ours else None
-    if ours is None or ours.allclose_release is not False or not _passed_in_eval_mode(facts.theirs):
+    if facts.ours is None or ours is None or not _passed_in_eval_mode(facts.theirs):
         return None
-    return "close to the reference in eval mode, where the harness compares, and not in train mode, where it times"
+    told = "close to the reference in eval mode, where the harness compares, and not in train mode, where it times"
+    if _random_only_when_timed(facts.ours):
+        return f"{told}: {facts.ours.detail}"
+    return told if ours.allclose_release is False else None
+
+
+def _random_only_when_timed(ours: Evaluation) -> bool:
+    """Whether a random task's candidate passed by value, which is in eval mode, and then failed over seeds."""
+    trials = ours.correctness.trials if ours.correctness else ()
+    by_value = bool(trials) and all(t.passed_class and t.kind != "seeds" for t in trials)
+    return by_value and "random" in ours.task_flags and ours.outcome in WRONG
 
 
 def _passed_in_eval_mode(theirs: Evaluation | None) -> bool:
