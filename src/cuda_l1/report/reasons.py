@@ -21,6 +21,7 @@ Why = Literal[
     "degenerate task",
     "failed to build",
     "unchanged reference",
+    "no different from the reference",
     "wrong in train mode",
     "lazy",
     "cached",
@@ -118,8 +119,13 @@ def _detail_of(facts: Facts, outcomes: set[Outcome]) -> str | None:
 
 
 def _unchanged(facts: Facts) -> str | None:
-    if same_class(facts.reference, facts.candidate):
-        return "the class is the reference's, word for word"
+    return "the class is the reference's, word for word" if same_class(facts.reference, facts.candidate) else None
+
+
+def _no_different(facts: Facts) -> str | None:
+    """Another text that does the same: nothing measured tells it from the reference."""
+    if _unchanged(facts):
+        return None
     ours = facts.ours
     timing = ours.timing() if ours and ours.accepted else None
     if ours is None or ours.correctness is None or timing is None or abs(timing.speedup - 1) > SAME_SPEED:
@@ -317,6 +323,7 @@ RULES: dict[Why, Callable[[Facts], str | None]] = {
     "degenerate task": _degenerate,
     "failed to build": _failed_to_build,
     "unchanged reference": _unchanged,
+    "no different from the reference": _no_different,
     "wrong in train mode": _wrong_in_train_mode,
     "lazy": _lazy,
     "cached": _cached,
