@@ -86,9 +86,24 @@ def test_a_task_page_shows_the_best_candidate_with_its_evidence(tmp_path: Path) 
     assert f"cuda-l1 evaluate {folder}/reference.py {folder}/candidate.py --baselines" in page
 
 
-def test_a_task_with_baselines_alone_has_a_page(tmp_path: Path) -> None:
-    site(tmp_path / "site", [(record(PLAIN, 1.5, "compile"), PLAIN)])
-    assert "compile" in (tmp_path / "site" / "tasks" / f"{page_name(PLAIN)}.html").read_text()
+def test_a_task_with_baselines_alone_has_their_evidence(tmp_path: Path) -> None:
+    finding = Finding(check="busy", severity="note", evidence="others ran")
+    made = [(record(PLAIN, speedup, name, source=f"x = '{name}'", findings=[finding]), PLAIN)
+            for speedup, name in ((1.0, "eager"), (1.5, "compile"), (None, "bf16"))]  # fmt: skip
+    site(tmp_path / "site", made)
+    page = (tmp_path / "site" / "tasks" / f"{page_name(PLAIN)}.html").read_text()
+    assert "Fastest baseline: compile" in page and page.count("<caption>Correctness trials") == 2
+    assert page.count("call clock against eager, 1 pair") >= 2 and page.count("others ran") == 3
+    assert page.count("<details>") == 3 and "output 0 differs" in page
+    folder = f"tasks/{page_name(PLAIN)}"
+    assert f"cuda-l1 bench {folder}/reference.py --baselines compile --protocol final" in page
+    assert (tmp_path / "site" / folder / "candidate.py").read_text() == "x = 'compile'"
+
+
+def test_beside_a_candidate_no_baseline_is_taken_apart(tmp_path: Path) -> None:
+    site(tmp_path / "site", [(record(PLAIN, 1.5, "compile"), PLAIN), (record(PLAIN, 1.2), PLAIN)])
+    page = (tmp_path / "site" / "tasks" / f"{page_name(PLAIN)}.html").read_text()
+    assert "Best candidate: fusion" in page and page.count("<caption>Correctness trials") == 1
 
 
 def test_an_earlier_site_is_replaced_and_anything_else_is_not(tmp_path: Path) -> None:

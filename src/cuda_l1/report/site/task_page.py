@@ -1,8 +1,12 @@
-"""One task's page: figures, the best candidate beside the reference, its evidence, and everything that was tried."""
+"""One task's page: figures, the best candidate beside the reference, its evidence, and everything that was tried.
+
+Where a task has no candidate, its baselines have what else the candidate has, the fastest in its place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +14,8 @@ from markupsafe import Markup
 
 from cuda_l1.report.build import Report
 from cuda_l1.report.cells import Row, Table
-from cuda_l1.report.entries import Entry
-from cuda_l1.report.sections import Section
+from cuda_l1.report.entries import Entry, Method
+from cuda_l1.report.sections import Section, TaskView
 from cuda_l1.report.site import plots
 from cuda_l1.report.site.source import coloured, diff
 from cuda_l1.report.tables.tasks import task_table
@@ -24,7 +28,7 @@ RecordOf = Callable[[str], Record | None]
 
 @dataclass(frozen=True)
 class Shown:
-    """The candidate that a page shows, and the section that it stands in."""
+    """A candidate, or a baseline, whose evidence a page shows, and the section that it stands in."""
 
     section: Section
     standing: Standing
@@ -32,9 +36,14 @@ class Shown:
 
 
 def page(task: Task, report: Report, record_of: RecordOf) -> tuple[dict[str, Any], Record | None]:
-    """What the template of a task needs, and the record of the candidate that it shows, if any."""
+    """What the template of a task needs, and the record of what stands beside the reference, if any."""
     here = [(section, view) for section in report.sections for view in section.views if view.task.sha == task.sha]
-    shown = _best(task, report, record_of)
+    candidates = [
+        (section, one) for section, view in here for one in _judged(section, view, section.systems) if one.confirmed
+    ]
+    baselines = [(section, one) for section, view in here for one in _judged(section, view, section.baselines)]
+    shown = _best(candidates or baselines, record_of)
+    others = [] if candidates else [made for section, one in baselines if (made := _shown(section, one, record_of))]
     context = {
         "title": f"{task.suite}/{task.name}",
         "task": task,
@@ -42,25 +51,25 @@ def page(task: Task, report: Report, record_of: RecordOf) -> tuple[dict[str, Any
         "tables": [task_table(section, [view], section.title) for section, view in here if view.entries],
         "history": _history([(section, entry) for section, view in here for entry in view.entries]),
         "reference": coloured(task.source),
-        "best": _candidate(shown, task) if shown else None,
+        "best": _beside_the_reference(shown, task) if shown else None,
+        "others": [_evidence(other) for other in others if shown and other.record.id != shown.record.id],
     }
     return context, shown.record if shown else None
 
 
-def _best(task: Task, report: Report, record_of: RecordOf) -> Shown | None:
-    """The first section's fastest system that counts; where none counts anywhere, the first that was judged."""
-    found = [
-        (section, one)
-        for section in report.sections
-        for view in section.views
-        if view.task.sha == task.sha
-        for method in section.systems
-        if (one := standing(section, view, method)) and one.confirmed
-    ]
+def _judged(section: Section, view: TaskView, methods: Sequence[Method]) -> list[Standing]:
+    return [one for method in methods if (one := standing(section, view, method))]
+
+
+def _best(found: Sequence[tuple[Section, Standing]], record_of: RecordOf) -> Shown | None:
+    """The fastest that counts in the first section with one; where none counts anywhere, of the first section."""
     if not found:
         return None
     first = next((section for section, one in found if one.counts), found[0][0])
-    section, one = max(((s, o) for s, o in found if s is first), key=lambda pair: _value(*pair))
+    return _shown(*max(((s, o) for s, o in found if s is first), key=lambda pair: _value(*pair)), record_of)
+
+
+def _shown(section: Section, one: Standing, record_of: RecordOf) -> Shown | None:
     record = record_of(one.entry.record_id)
     return Shown(section, one, record) if record else None
 
@@ -70,22 +79,38 @@ def _value(section: Section, one: Standing) -> float:
     return ratio.value if ratio else 0.0
 
 
-def _candidate(shown: Shown, task: Task) -> dict[str, Any]:
-    record, evaluation = shown.record, shown.record.evaluation
-    origin = record.candidate.origins[0] if record.candidate.origins else None
+def _beside_the_reference(shown: Shown, task: Task) -> dict[str, Any]:
+    candidate = shown.record.candidate
+    origin = candidate.origins[0] if candidate.origins else None
+    is_baseline = shown.standing.method.kind == "baseline"
     return {
-        "label": record.candidate.label,
+        **_evidence(shown),
+        "kind": "Fastest baseline" if is_baseline else "Best candidate",
+        "label": candidate.label,
+        "techniques": origin.techniques if origin and not is_baseline else (),
+        "rationale": candidate.rationale,
+        "bench": _as_baseline(shown) if is_baseline else "",
+        "source": coloured(candidate.source),
+        "diff": diff(task.source, candidate.source),
+    }
+
+
+def _as_baseline(shown: Shown) -> str:
+    """What asks `cuda-l1 bench` for this one; the name is whatever a record says."""
+    return f"--baselines {shlex.quote(shown.standing.method.name)} --protocol {shown.section.protocol}"
+
+
+def _evidence(shown: Shown) -> dict[str, Any]:
+    """What one verdict rests on."""
+    record, evaluation = shown.record, shown.record.evaluation
+    return {
         "title": f"{shown.standing.method.name}, {shown.section.title}, {evaluation.outcome}",
         "record_id": record.id,
         "run": record.run,
         "time": f"{record.time:%Y-%m-%d %H:%M} UTC",
-        "techniques": origin.techniques if origin else (),
-        "rationale": record.candidate.rationale,
         "plots": _samples(evaluation),
         "trials": _trials(evaluation),
         "findings": _findings(evaluation),
-        "source": coloured(record.candidate.source),
-        "diff": diff(task.source, record.candidate.source),
     }
 
 
