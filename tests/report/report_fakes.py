@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -28,6 +29,8 @@ CPU = Environment(device="cpu", device_name="Test CPU", lane="0-1", rung="R2", t
 GPU = Environment(device="cuda", device_name="Test GPU", lane="gpu", rung="R2", torch="2.13.0", driver="1")
 START = datetime(2025, 1, 1, tzinfo=UTC)
 OURS, COMPILE = Method("system", "techniques"), Method("baseline", "compile")
+LINKS: defaultdict[str, str] = defaultdict(lambda: "tasks/t.html")
+"""Every task has a page, and its name does not matter."""
 _numbers = count()
 
 

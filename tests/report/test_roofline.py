@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from report_fakes import CPU, GPU, entry, record, task
+from report_fakes import CPU, GPU, LINKS, entry, record, task
 
 from cuda_l1.report.build import build
 from cuda_l1.report.entries import Entry, entry_of
@@ -70,7 +70,7 @@ def test_places_have_ceilings_of_their_own() -> None:
 
 def test_the_plot_shows_roofs_and_every_task() -> None:
     report = build([counted(task("1_a"), 2.0, work()), counted(task("<2>"), 3.0, work(flops=90000))])
-    shown = "".join(section_plots(report.sections[0]))
+    shown = "".join(section_plots(report.sections[0], LINKS))
     assert 'class="roof"' in shown and shown.count('class="dot') == 4 and "&lt;2&gt;, eager: " in shown
     assert "nan" not in shown and "inf" not in shown
     assert plots.under_roofs({}, 1.0, {"fp32": 1.0}, "t") == ""
@@ -79,4 +79,4 @@ def test_the_plot_shows_roofs_and_every_task() -> None:
 @pytest.mark.parametrize("flops", [1, 10**15])
 def test_the_plot_stands_a_single_task_far_from_the_edge(flops: int) -> None:
     report = build([counted(task("1_a"), 2.0, work(flops=flops))])
-    assert 'class="roof"' in "".join(section_plots(report.sections[0]))
+    assert 'class="roof"' in "".join(section_plots(report.sections[0], LINKS))

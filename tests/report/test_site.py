@@ -8,13 +8,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from report_fakes import entry, record, task
+from report_fakes import LINKS, entry, record, task
 
 from cuda_l1.errors import UsageError
 from cuda_l1.report.build import build
 from cuda_l1.report.cells import Ratio
 from cuda_l1.report.entries import entry_of
 from cuda_l1.report.site import plots
+from cuda_l1.report.site.axes import Frame
 from cuda_l1.report.site.source import LIMIT, coloured, diff
 from cuda_l1.report.site.write import page_name, write_site
 from cuda_l1.types import Finding, Origin, Record, Task
@@ -137,7 +138,7 @@ def test_a_diff_marks_lines_and_escapes_them() -> None:
 
 
 def test_plots_stand_single_and_equal_values() -> None:
-    assert "<svg" in plots.sorted_speedups([Ratio(2.0, 2.0, 2.0)], "t")
+    assert "<svg" in plots.sorted_speedups([plots.Named("a", Ratio(2.0, 2.0, 2.0), "a.html")], "t")
     assert "<svg" in plots.boxes({"a": [1.0], "b": [2.0, 3.0, 9.0]}, "t")
     assert "<svg" in plots.distributions({"candidate": [5.0, 5.0], "eager": [5.0]}, "t")
     assert (
@@ -149,9 +150,27 @@ def test_plots_stand_single_and_equal_values() -> None:
     )
 
 
+def test_a_point_says_whose_it_is_and_leads_there(tmp_path: Path) -> None:
+    other = task("2_<b>", 1)
+    index = site(tmp_path / "site", [(record(PLAIN, 3.0), PLAIN), (record(other, 2.0), other)]).read_text()
+    assert (
+        f'<a href="tasks/{page_name(PLAIN)}.html" tabindex="-1"><title>kernelbench/1_a: 3.00x (2.94 to 3.06)<' in index
+    )
+    assert f'<a href="tasks/{page_name(other)}.html" tabindex="-1"><title>kernelbench/2_&lt;b&gt;: 2.00x' in index
+
+
+def test_fast_p_falls_in_steps_where_a_task_has_its_speedup() -> None:
+    shown = plots.fast_p_curves({"ours": [2.0, 0.5, None, 9.0]}, "t")
+    (path,) = re.findall(r'points="([^"]*)"', shown)
+    points = [tuple(map(float, point.split(","))) for point in path.split()]
+    frame = Frame((0.0, 3.0), (0.0, 1.0))
+    steps = [(0, 0.75), (0.5, 0.75), (0.5, 0.5), (2, 0.5), (2, 0.25), (3, 0.25)]
+    assert points == [(frame.x(p), frame.y(share)) for p, share in steps]
+
+
 def test_a_plot_holds_no_number_that_is_none() -> None:
     report = build([entry(PLAIN, 3.0), entry(PLAIN, None)])
     from cuda_l1.report.site.overview import section_plots
 
-    shown = "".join(section_plots(report.sections[0]))
+    shown = "".join(section_plots(report.sections[0], LINKS))
     assert shown and "nan" not in shown and "inf" not in shown

@@ -94,6 +94,17 @@ def test_a_row_leads_to_its_task_and_back(browser: Any, index: Path) -> None:
     assert browser.find_element("id", "overview")
 
 
+def test_a_point_of_a_plot_leads_to_its_task(browser: Any, index: Path) -> None:
+    opened(browser, index)
+    told = "kernelbench/10_c: 12.50x"
+    points = browser.find_elements("css selector", "figure svg a")
+    point = next(
+        p for p in points if p.find_element("css selector", "title").get_attribute("textContent").startswith(told)
+    )
+    point.find_element("css selector", "circle").click()
+    assert browser.find_element("css selector", "h1").text == "kernelbench/10_c"
+
+
 def test_it_can_be_used_on_a_phone(browser: Any, index: Path) -> None:
     browser.set_window_size(500, 800)
     try:

@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 import pytest
-from report_fakes import entry, record, task
+from report_fakes import LINKS, entry, record, task
 
 from cuda_l1.report.build import build, only
 from cuda_l1.report.entries import entry_of
@@ -101,7 +101,7 @@ def test_a_section_has_ours_by_name_and_others_by_rule() -> None:
     assert (found["a", "ours"]["accepted"], found["a", "ours"]["accepted_total"]) == ("2", "2")
     assert float(found["b", "ours"]["gain"]) == pytest.approx(1.5) and found["b", "ours"]["accepted"] == "1"
     assert {block.title for block in only(report, "techniques").blocks} == {report.sections[0].title}
-    shown = "".join(section_plots(report.sections[0]))
+    shown = "".join(section_plots(report.sections[0], LINKS))
     assert "how often each technique was tried" in shown and "labelled" in shown and ">c<" not in shown
 
 

@@ -98,6 +98,15 @@ def label(x: float, y: float, text: str, anchor: str, kind: str = "") -> Markup:
     return shape.format(kind, round(x, 1), round(y, 1), anchor, text)
 
 
+def linked(target: str, told: str, parts: Sequence[Markup]) -> Markup:
+    """Marks that lead to a page and say what they are when pointed at.
+
+    The keyboard passes them over: there may be hundreds, and the overview's table leads to the same pages.
+    """
+    shape = Markup('<a href="{}" tabindex="-1"><title>{}</title>{}</a>')
+    return shape.format(target, told, Markup("").join(parts))
+
+
 def key(number: int, text: str, *, left: bool = False) -> Markup:
     """The name of a series in its colour, below those before it; at the right, or else at the left."""
     x, anchor = (LEFT + 6, "start") if left else (WIDTH - RIGHT - 4, "end")

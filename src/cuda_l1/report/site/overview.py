@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -38,7 +39,7 @@ class PlottedBlock:
     tables: tuple[Table, ...]
 
 
-def overview_rows(report: Report, links: dict[str, str]) -> list[OverviewRow]:
+def overview_rows(report: Report, links: Mapping[str, str]) -> list[OverviewRow]:
     """Every task and method with a verdict, systems before baselines; `links` by the task's sha."""
     rows = []
     for section in report.sections:
@@ -67,9 +68,9 @@ def _cells(section: Section, one: Standing) -> tuple[Cell, ...]:
     )
 
 
-def plotted_blocks(report: Report) -> list[PlottedBlock]:
-    """The report's blocks without their tables of tasks, which the overview replaces."""
-    drawn = {section.title: section_plots(section) for section in report.sections}
+def plotted_blocks(report: Report, links: Mapping[str, str]) -> list[PlottedBlock]:
+    """The report's blocks without their tables of tasks, which the overview replaces; `links` by the task's sha."""
+    drawn = {section.title: section_plots(section, links) for section in report.sections}
     return [
         PlottedBlock(
             block.title, drawn.get(block.title, ()), tuple(table for table in block.tables if table.name != "tasks")
@@ -78,12 +79,16 @@ def plotted_blocks(report: Report) -> list[PlottedBlock]:
     ]
 
 
-def section_plots(section: Section) -> tuple[Markup, ...]:
+def section_plots(section: Section, links: Mapping[str, str]) -> tuple[Markup, ...]:
     """Sorted speed-ups with intervals, fast_p, spread by level, and how often each technique stands for a task."""
     made = []
     for method in section.systems:
         found = standings(section, method, section.sound)
-        best = [b.ratio for one in found if (b := against_best(section, one))]
+        best = [
+            plots.Named(_name(one), b.ratio, links[one.view.task.sha])
+            for one in found
+            if (b := against_best(section, one))
+        ]
         made.append(plots.sorted_speedups(best, f"{method.name}: speed-up against the best baseline, 95 % intervals"))
         made.append(plots.boxes(_by_level(section, found), f"{method.name}: speed-up against eager by level"))
         used = Counter(one.entry.label for one in found if one.counts)
@@ -91,22 +96,26 @@ def section_plots(section: Section) -> tuple[Markup, ...]:
     curves = {method.name: _speedups(section, standings(section, method, section.sound))
               for method in (*section.systems, *section.baselines) if method.name != EAGER}  # fmt: skip
     made.append(plots.fast_p_curves(curves, "fast_p against eager"))
-    made.append(_roofline(section))
+    made.append(_roofline(section, links))
     for kind, writer in WRITERS.items():
         often = {effect.technique: effect.tried for effect in technique_effects(tried(section, kind))[:25]}
         made.append(plots.bars(often, f"how often each technique was tried, candidates ({writer})"))
     return tuple(plot for plot in made if plot)
 
 
-def _roofline(section: Section) -> Markup:
+def _name(one: Standing) -> str:
+    return one.view.task.id.partition("@")[0]
+
+
+def _roofline(section: Section, links: Mapping[str, str]) -> Markup:
     if section.ceilings is None:
         return plots.NOTHING
     points: dict[str, list[plots.Place]] = {}
     for one in under_the_roof(section):
-        name = one.standing.view.task.id.partition("@")[0]
+        name, link = _name(one.standing), links[one.standing.view.task.sha]
         for method, lies in ((EAGER, one.eager), (one.standing.method.name, one.ours)):
             told = f"{name}, {method}: {100 * lies.fraction:.0f} % of the roof"
-            points.setdefault(method, []).append(plots.Place(told, lies.intensity, lies.flops_per_us / 1e3))
+            points.setdefault(method, []).append(plots.Place(told, lies.intensity, lies.flops_per_us / 1e3, link))
     roofs = {name: value / 1e3 for name, value in section.ceilings.flops_per_us.items()}
     return plots.under_roofs(points, section.ceilings.bytes_per_us / 1e3, roofs, "each task under the roofline")
 

@@ -9,10 +9,35 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from cuda_l1.report.aggregates import fast_p, quartiles
-from cuda_l1.report.cells import Ratio
-from cuda_l1.report.site.axes import BOTTOM, COLOURS, HEIGHT, Frame, box, decades, figure, key, label, line, log_ticks
+from cuda_l1.report.cells import Ratio, text
+from cuda_l1.report.site.axes import (
+    BOTTOM,
+    COLOURS,
+    HEIGHT,
+    Frame,
+    box,
+    decades,
+    figure,
+    key,
+    label,
+    line,
+    linked,
+    log_ticks,
+)
 
 BINS = 40
+MOST_P = 3.0
+"""Up to which fast_p is drawn."""
+
+
+class Named(NamedTuple):
+    """A task's figure."""
+
+    name: str
+    """What is told of it."""
+    ratio: Ratio
+    link: str
+    """To its page."""
 
 
 class Place(NamedTuple):
@@ -21,36 +46,45 @@ class Place(NamedTuple):
     name: str
     intensity: float
     gflops_per_s: float
+    link: str
 
 
 NOTHING = Markup("")
 
 
-def sorted_speedups(figures: Sequence[Ratio], title: str) -> Markup:
-    """Every task's speed-up with its interval, from the least to the greatest."""
+def sorted_speedups(figures: Sequence[Named], title: str) -> Markup:
+    """Every task's speed-up with its interval, from the least to the greatest; each leads to its task."""
     if not figures:
         return NOTHING
-    ordered = sorted(figures, key=lambda shown: shown.value)
-    bounds = [1.0, *(bound for f in ordered for bound in (f.value, f.low or f.value, f.high or f.value))]
+    ordered = sorted(figures, key=lambda shown: shown.ratio.value)
+    ratios = [shown.ratio for shown in ordered]
+    bounds = [1.0, *(bound for f in ratios for bound in (f.value, f.low or f.value, f.high or f.value))]
     frame, marks = Frame((0, len(ordered) + 1), (min(bounds), max(bounds)), log_y=True), []
-    for place, shown in enumerate(ordered, start=1):
-        x = frame.x(place)
-        if shown.low is not None and shown.high is not None:
-            marks.append(line(x, frame.y(shown.low), x, frame.y(shown.high), "interval"))
-        marks.append(Markup('<circle cx="{}" cy="{}" r="3" class="mark"/>').format(x, frame.y(shown.value)))
+    for place, (name, ratio, link) in enumerate(ordered, start=1):
+        x, parts = frame.x(place), []
+        if ratio.low is not None and ratio.high is not None:
+            parts.append(line(x, frame.y(ratio.low), x, frame.y(ratio.high), "interval"))
+        parts.append(Markup('<circle cx="{}" cy="{}" r="3" class="mark"/>').format(x, frame.y(ratio.value)))
+        marks.append(linked(link, f"{name}: {text(ratio)}", parts))
     ticks = log_ticks(min(bounds), max(bounds))
     axes = frame.axes("tasks, sorted", "speed-up", sorted({1, len(ordered)}), ticks, "x")
     return figure(title, axes, [*marks, frame.one()])
 
 
 def fast_p_curves(speedups: Mapping[str, Sequence[float | None]], title: str) -> Markup:
-    """The share of tasks that are right and more than p times as fast, over p from 0 to 3; None: not right."""
+    """The share of tasks that are right and more than p times as fast, over p from 0 to 3; None: not right.
+
+    A step down at each task's speed-up, since that is where the share changes.
+    """
     shown = {name: values for name, values in speedups.items() if values}
     if not shown:
         return NOTHING
-    frame, marks = Frame((0.0, 3.0), (0.0, 1.0)), []
+    frame, marks = Frame((0.0, MOST_P), (0.0, 1.0)), []
     for number, (name, values) in enumerate(shown.items()):
-        points = [(step / 20, fast_p(values, step / 20) or 0.0) for step in range(61)]
+        points = [(0.0, fast_p(values, 0.0) or 0.0)]
+        for p in sorted({value for value in values if value is not None and 0 < value < MOST_P}):
+            points += [(p, points[-1][1]), (p, fast_p(values, p) or 0.0)]
+        points.append((MOST_P, points[-1][1]))
         path = " ".join(f"{frame.x(p)},{frame.y(share)}" for p, share in points)
         marks.append(Markup('<polyline class="curve c{}" points="{}"/>').format(number % COLOURS, path))
         marks.append(key(number, name))
@@ -84,8 +118,9 @@ def under_roofs(
 
 
 def _place(frame: Frame, place: Place, number: int) -> Markup:
-    shape = Markup('<circle cx="{}" cy="{}" r="3.5" class="dot c{}"><title>{}</title></circle>')
-    return shape.format(frame.x(place.intensity), frame.y(place.gflops_per_s), number % COLOURS, place.name)
+    shape = Markup('<circle cx="{}" cy="{}" r="3.5" class="dot c{}"/>')
+    dot = shape.format(frame.x(place.intensity), frame.y(place.gflops_per_s), number % COLOURS)
+    return linked(place.link, place.name, [dot])
 
 
 def boxes(groups: Mapping[str, Sequence[float]], title: str) -> Markup:

@@ -86,7 +86,7 @@ def _write_pages(report: Report, record_of: RecordOf, made: Path, on_page: Calla
     for sha, task in tasks.items():
         _write_task(task, names[sha], report, record_of, made / "tasks")
         on_page()
-    rows = overview.overview_rows(report, {sha: f"tasks/{name}.html" for sha, name in names.items()})
+    links = {sha: f"tasks/{name}.html" for sha, name in names.items()}
     shown = rendered_page(
         "index.html.j2",
         root="",
@@ -96,8 +96,8 @@ def _write_pages(report: Report, record_of: RecordOf, made: Path, on_page: Calla
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         version=cuda_l1.__version__,
         columns=overview.COLUMNS,
-        rows=rows,
-        blocks=overview.plotted_blocks(report),
+        rows=overview.overview_rows(report, links),
+        blocks=overview.plotted_blocks(report, links),
     )
     (made / "index.html").write_text(shown, "utf-8")
 
