@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cli_fakes import FAST, lines
+from cli_fakes import FAST, FakeEvaluator, lines
 from typer.testing import Result
 
 from cuda_l1.archive import Archive
 from cuda_l1.proposers.techniques import build
 from cuda_l1.tasks import load_task
-from cuda_l1.types import Record
+from cuda_l1.types import Evaluation, Record
 
 Run = Callable[..., Result]
 
@@ -64,3 +67,21 @@ def test_a_technique_named_twice_is_one_line(run: Run) -> None:
 @pytest.mark.parametrize("text", ["", "+", " "])
 def test_an_empty_list_is_refused(run: Run, text: str) -> None:
     assert run("ablate", "linear_sum", text, "--device", "cpu").exit_code == 2
+
+
+def test_what_is_not_decided_names_the_option_that_decides_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, factor = FakeEvaluator.evaluate, itertools.cycle((1.0, 1.5))
+
+    def restless(self: FakeEvaluator, *given: Any, **more: Any) -> Evaluation:
+        found = own(self, *given, **more)
+        logs = [t.pairs[0].model_copy(update={"log_ratio": math.log(next(factor))}) for t in found.timings]
+        timings = tuple(t.model_copy(update={"pairs": (p,)}) for t, p in zip(found.timings, logs, strict=True))
+        return found.model_copy(update={"timings": timings})
+
+    monkeypatch.setattr(FakeEvaluator, "evaluate", restless)
+    words = "ablate", "linear_sum", "reduce_linear", "--device", "cpu"
+    assert "no effect" in run(*words).stdout
+    result = run(*words, "--fresh")
+    assert "not decided" in result.stdout and "--protocol final measures more pairs" in result.stdout
+    (variant,) = [line for line in lines(run(*words, "--json")) if line["kind"] == "variant"]
+    assert variant["pairs"] == 2 and variant["half"] > 1

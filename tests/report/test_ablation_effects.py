@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
+from report_fakes import timing
 
-from cuda_l1.report.ablation import effects, interactions
+from cuda_l1.report.ablation import Measured, effects, interactions, measured
+from cuda_l1.types import Pair
 
 
-def speedups(**figures: float) -> dict[frozenset[str], float]:
-    """`a_b=6.0`: techniques a and b together."""
-    return {frozenset(name.split("_")): value for name, value in figures.items()}
+def speedups(half: float = 0.0, **figures: float) -> dict[frozenset[str], Measured]:
+    """`a_b=6.0`: techniques a and b together; each known to within `half`, in log ratio."""
+    return {frozenset(name.split("_")): Measured(value, half) for name, value in figures.items()}
+
+
+def pair(speedup: float) -> Pair:
+    return Pair(candidate_us=(10.0,), opponent_us=(20.0,), candidate_pid=1, opponent_pid=2, log_ratio=math.log(speedup))
 
 
 def test_two_techniques_that_multiply():
@@ -51,3 +59,40 @@ def test_what_has_no_speedup_is_left_open():
     assert first.in_all is None and first.mean == pytest.approx(2.0)
     assert (second.alone, second.mean, second.verdict) == (None, None, "unknown")
     assert interactions(["a", "b"], speedups(a=2.0))[0].verdict == "unknown"
+
+
+def test_what_lies_within_the_spread_is_not_decided():
+    known = speedups(kept=1.01, fusion=3.95, kept_fusion=4.35)
+    assert effects(["kept", "fusion"], known)[0].verdict == "adds"
+    spread = speedups(0.1, kept=1.01, fusion=3.95, kept_fusion=4.35)
+    kept, fusion = effects(["kept", "fusion"], spread)
+    assert (kept.verdict, fusion.verdict) == ("not decided", "adds")
+    assert kept.half == pytest.approx(math.sqrt(3 * 0.1**2) / 2) and kept.mean == pytest.approx(
+        (1.01 * 4.35 / 3.95) ** 0.5
+    )
+    (pair,) = interactions(["kept", "fusion"], spread)
+    assert pair.verdict == "not decided" and pair.half == pytest.approx(0.1 * math.sqrt(3))
+    assert interactions(["kept", "fusion"], known)[0].verdict == "help each other"
+
+
+def test_no_effect_takes_measurements_that_would_show_one():
+    verdicts = [effects(["a"], speedups(half, a=1.01))[0].verdict for half in (0.0, 0.02, 0.2)]
+    assert verdicts == ["no effect", "no effect", "not decided"]
+
+
+def test_a_gatekeeper_is_one_beyond_the_spread():
+    figures = {"gate": 1.5, "other": 1.0, "gate_other": 4.0}
+    verdicts = [effects(["gate", "other"], speedups(half, **figures))[0].verdict for half in (0.05, 0.4)]
+    assert verdicts == ["gatekeeper", "adds"]
+
+
+def test_a_speedup_is_known_by_its_interval_its_pairs_or_its_samples():
+    final = timing(2.0, half=0.05)
+    assert measured([final]) == pytest.approx((2.0, 0.05, 1))
+    one, other = (timing(value, half=None, pairs=(pair(value),)) for value in (2.0, 2.2))
+    middle, half, pairs = measured([one, other])
+    assert middle == pytest.approx(math.sqrt(2.0 * 2.2)) and pairs == 2
+    assert half == pytest.approx(math.hypot(12.706 * math.log(1.1) / 2, 0.002))
+    spread = pair(2.0).model_copy(update={"candidate_us": tuple(float(us) for us in range(100, 201, 10))})
+    assert measured([timing(2.0, half=None, pairs=(spread,))]) == pytest.approx((2.0, math.log(190 / 110) / 2, 1))
+    assert measured([one]) == Measured(2.0, 0.0, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +16,11 @@ from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
     from cuda_l1.archive import Archive
-    from cuda_l1.report.ablation import Effect, Interaction
+    from cuda_l1.report.ablation import Effect, Interaction, Measured
     from cuda_l1.search.ablation import Variant
-    from cuda_l1.types import Clock, Task
+    from cuda_l1.types import Clock, Evaluation, Task
+
+    Counted = dict[frozenset[str], Measured]
 
 
 @command(kept="the verdicts that were finished are kept in the archive; the same command goes on from there")
@@ -45,6 +48,8 @@ def ablate(
     json: o.Json = False,
 ) -> int:
     """Build and measure every subset of a candidate's techniques. Exit code 1 when none of them is accepted.
+
+    An effect within the spread of the measurements is not decided; --protocol final measures more pairs.
 
     Example: cuda-l1 ablate linear_recurrence kept_weights+fusion
     """
@@ -81,7 +86,8 @@ def ablate(
                 judge=judge,
                 on_variant=functools.partial(_say, objective),
             )
-    return _show(Output(as_json=json), loaded, variants, precision.value, objective)
+        counted = _counted(variants, opened, precision.value, objective)
+    return _show(Output(as_json=json), loaded, variants, counted, objective)
 
 
 def _techniques(candidate: str, archive: Archive) -> list[str]:
@@ -118,26 +124,46 @@ def _say(clock: Clock | None, variant: Variant) -> None:
         Output.say(f"{name}: {evaluation.outcome} {times(scoring.speedup(evaluation, clock))}")
 
 
-def _show(output: Output, task: Task, variants: list[Variant], precision: str, clock: Clock | None) -> int:
+def _counted(variants: list[Variant], archive: Archive, precision: str, clock: Clock | None) -> Counted:
+    """Of each subset that counts, what all its verdicts in this place under this protocol say together."""
     from cuda_l1 import scoring
+    from cuda_l1.report.ablation import measured
+
+    counted = {}
+    for variant in variants:
+        record = variant.record
+        if record is None or not scoring.counts(record.evaluation, precision):
+            continue
+        repeats = [
+            other.evaluation
+            for other in archive.records(task_sha=record.candidate.task_sha)
+            if _is_repeat(other.evaluation, record.evaluation) and scoring.counts(other.evaluation, precision)
+        ]
+        timings = [timing for evaluation in repeats if (timing := evaluation.timing("eager", clock)) is not None]
+        if timings:
+            counted[frozenset(variant.techniques)] = measured(timings)
+    return counted
+
+
+def _is_repeat(one: Evaluation, other: Evaluation) -> bool:
+    same = one.candidate_id == other.candidate_id and one.environment.key == other.environment.key
+    return same and one.protocol == other.protocol
+
+
+def _show(output: Output, task: Task, variants: list[Variant], counted: Counted, clock: Clock | None) -> int:
     from cuda_l1.report.ablation import effects, interactions
 
     techniques = variants[-1].techniques
-    counted = {
-        frozenset(variant.techniques): speedup
-        for variant in variants
-        if variant.record is not None
-        and scoring.counts(variant.record.evaluation, precision)
-        and (speedup := scoring.speedup(variant.record.evaluation, clock)) is not None
-    }
     parts, pairs = effects(techniques, counted), interactions(techniques, counted)
     for variant in variants:
-        _record(output, variant, counts=frozenset(variant.techniques) in counted)
+        _record(output, variant, counted.get(frozenset(variant.techniques)))
     for effect in parts:
         output.record("technique", vars(effect))
     for pair in pairs:
         output.record("pair", {**vars(pair), "verdict": pair.verdict})
     _tables(output, variants, parts, pairs, counted, clock)
+    if caveat := _caveat(parts, pairs, variants):
+        output.show(caveat)
     flags = sorted({flag for v in variants if v.record for flag in v.record.evaluation.task_flags})
     if flags:
         output.show(f"the task is {', '.join(flags)}: no headline counts it")
@@ -147,16 +173,27 @@ def _show(output: Output, task: Task, variants: list[Variant], precision: str, c
     return 0 if counted else NOTHING_ACCEPTED
 
 
-def _record(output: Output, variant: Variant, *, counts: bool) -> None:
+def _caveat(parts: list[Effect], pairs: list[Interaction], variants: list[Variant]) -> str | None:
+    """How to find out what could not be decided."""
+    if "not decided" not in {*(part.verdict for part in parts), *(pair.verdict for pair in pairs)}:
+        return None
+    protocols = {variant.record.evaluation.protocol for variant in variants if variant.record}
+    more = "--protocol final" if protocols == {"screen"} else "--protocol final --fresh with a longer --final-budget"
+    return f"not decided: the measurements spread by more than that, or by more than 5 %; {more} measures more pairs"
+
+
+def _record(output: Output, variant: Variant, counted: Measured | None) -> None:
     from cuda_l1.report.figures import figures
 
     record = variant.record
     output.record(
         "variant",
-        {"techniques": list(variant.techniques), "why_not": variant.why_not, "counts": counts},
+        {"techniques": list(variant.techniques), "why_not": variant.why_not, "counts": counted is not None},
         record=record.id if record else None,
         outcome=record.evaluation.outcome if record else None,
         precision_class=record.evaluation.precision_class if record else None,
+        half=counted.half if counted else None,
+        pairs=counted.pairs if counted else None,
         **figures(record.evaluation.timing("eager") if record else None, None),
     )
 
@@ -166,37 +203,61 @@ def _tables(
     variants: list[Variant],
     parts: list[Effect],
     pairs: list[Interaction],
-    counted: dict[frozenset[str], float],
+    counted: Counted,
     clock: Clock | None,
 ) -> None:
     from cuda_l1.report.terminal import MISSING, table, times, with_interval
 
     rows = []
     for variant in variants:
+        known = counted.get(frozenset(variant.techniques))
         evaluation = variant.record.evaluation if variant.record else None
-        held = evaluation is None or frozenset(variant.techniques) in counted
+        held = evaluation is None or known is not None
         remark = variant.why_not or (evaluation.detail if evaluation else "") or ("" if held else "does not count")
         rows.append(
             (
                 " + ".join(variant.techniques),
                 str(evaluation.outcome) if evaluation else MISSING,
                 (evaluation.precision_class if evaluation else None) or MISSING,
-                with_interval(evaluation.timing("eager", clock) if evaluation else None),
+                _speedup(known) if known else with_interval(evaluation.timing("eager", clock) if evaluation else None),
+                _pairs(known),
                 remark,
             )
         )
-    output.show(table(("techniques", "outcome", "class", "vs eager", "remarks"), rows))
+    output.show(table(("techniques", "outcome", "class", "vs eager", "pairs", "remarks"), rows))
     output.show(
         table(
-            ("technique", "alone", "all / all others", "mean of adding it", "best without it", "verdict"),
-            [(e.technique, times(e.alone), times(e.in_all), times(e.mean), times(e.best_without), e.verdict)
-             for e in parts],
+            ("technique", "alone", "all / all others", "mean of adding it", "within", "best without it", "verdict"),
+            [(e.technique, times(e.alone), times(e.in_all), times(e.mean), _percent(e.half), times(e.best_without),
+              e.verdict) for e in parts],
         )
     )  # fmt: skip
     if pairs:
         output.show(
             table(
-                ("pair", "", "together / product alone", "verdict"),
-                [(p.first, p.second, times(p.ratio), p.verdict) for p in pairs],
+                ("pair", "", "together / product alone", "within", "verdict"),
+                [(p.first, p.second, times(p.ratio), _percent(p.half), p.verdict) for p in pairs],
             )
         )
+
+
+def _speedup(known: Measured) -> str:
+    """With its interval, where there is one."""
+    from cuda_l1.report.cells import times, with_bounds
+
+    low, high = (known.speedup * math.exp(sign * known.half) for sign in (-1, 1))
+    return with_bounds(known.speedup, low, high) if known.pairs > 1 else times(known.speedup)
+
+
+def _pairs(known: Measured | None) -> str:
+    if known is None:
+        return "-"
+    return str(known.pairs) if known.pairs > 1 else f"1, samples within {_percent(known.half)}"
+
+
+def _percent(half: float | None) -> str:
+    """A half-width in log ratio for people."""
+    if half is None:
+        return "-"
+    percent = 100 * math.expm1(half)
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.1f} %"

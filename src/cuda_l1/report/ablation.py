@@ -1,6 +1,7 @@
 """What each technique of a candidate contributes, from the speed-ups of all subsets.
 
 Speed-ups multiply, so effects are ratios: of a technique, speed-up with it over speed-up without it, all others equal.
+What is said of one is decided by how far the measurements that it rests on spread: it is `not decided` otherwise.
 """
 
 from __future__ import annotations
@@ -10,10 +11,24 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from cuda_l1.scoring import interval
+from cuda_l1.types import Timing
+
+
+class Measured(NamedTuple):
+    """A speed-up against eager, and how far off it may be."""
+
+    speedup: float
+    half: float = 0.0
+    """Half-width, in log ratio: of the 95 % interval from two pairs on, of a single pair how far its samples spread."""
+    pairs: int = 1
+
 
 Subset = frozenset[str]
-Speedups = Mapping[Subset, float]
-"""Speed-up against eager of each subset that has one; the empty subset is eager itself."""
+Speedups = Mapping[Subset, Measured]
+"""Of each subset that has one; the empty subset is eager itself."""
 
 NOISE = 1.05
 """Two screens of one candidate may differ by this; what is nearer to 1 is called no effect."""
@@ -32,10 +47,12 @@ class Effect:
     """Speed-up of all over that of all others."""
     mean: float | None
     """Geometric mean of what adding it does, over every subset of the others."""
+    half: float | None
+    """Half-width of that mean, in log ratio, from those of the speed-ups."""
     best_without: float
     """The highest speed-up of any subset without it; 1 where there is none above it."""
     verdict: str
-    """`gatekeeper`, `adds`, `no effect`, `harms`, or `unknown`."""
+    """`gatekeeper`, `adds`, `no effect`, `harms`, `not decided`, or `unknown`."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +62,45 @@ class Interaction:
     first: str
     second: str
     ratio: float | None
+    half: float | None
+    """Its half-width, in log ratio."""
 
     @property
     def verdict(self) -> str:
         """`multiply`: neither changes what the other gives."""
-        if self.ratio is None:
-            return "unknown"
-        return "multiply" if 1 / NOISE <= self.ratio <= NOISE else "help each other" if self.ratio > 1 else "overlap"
+        names = {"more": "help each other", "less": "overlap", "same": "multiply"}
+        return _said(self.ratio, self.half, names)
+
+
+def measured(timings: Sequence[Timing]) -> Measured:
+    """What several verdicts on one candidate say together, each against eager on one clock, the latest last.
+
+    An interval where the latest has one, else that over all pairs of all of them. A single pair has no interval: what
+    stands for it is how far its samples spread, from the tenth of them to the ninetieth.
+    """
+    latest = timings[-1]
+    if latest.speedup_low is not None and latest.speedup_high is not None:
+        half = math.log(latest.speedup_high / latest.speedup_low) / 2
+        return Measured(latest.speedup, half, len(latest.pairs))
+    pairs = [pair for timing in timings for pair in timing.pairs]
+    if len(pairs) > 1:
+        middle, low, high = interval([pair.log_ratio for pair in pairs], first=len(pairs))
+        return Measured(middle, math.log(high / low) / 2, len(pairs))
+    spreads = [_spread(samples) for pair in pairs for samples in (pair.candidate_us, pair.opponent_us)]
+    return Measured(latest.speedup, math.hypot(*spreads))
+
+
+def _spread(samples: Sequence[float]) -> float:
+    """Half the distance between first and last decile, in logarithms."""
+    if len(samples) < 2 or min(samples) <= 0:
+        return 0.0
+    deciles = statistics.quantiles(samples, n=10, method="inclusive")
+    return math.log(deciles[-1] / deciles[0]) / 2
 
 
 def effects(techniques: Sequence[str], speedups: Speedups) -> list[Effect]:
     """What each of `techniques` contributes, in their order."""
-    known = dict(speedups) | {frozenset[str](): 1.0}
+    known = dict(speedups) | {frozenset[str](): Measured(1.0)}
     return [_effect(technique, frozenset(techniques), known) for technique in techniques]
 
 
@@ -66,38 +110,50 @@ def interactions(techniques: Sequence[str], speedups: Speedups) -> list[Interact
     for first, second in itertools.combinations(techniques, 2):
         one, two = speedups.get(frozenset({first})), speedups.get(frozenset({second}))
         both = speedups.get(frozenset({first, second}))
-        found.append(Interaction(first, second, both / (one * two) if one and two and both else None))
+        if one and two and both:
+            half = math.hypot(one.half, two.half, both.half)
+            found.append(Interaction(first, second, both.speedup / (one.speedup * two.speedup), half))
+        else:
+            found.append(Interaction(first, second, None, None))
     return found
 
 
 def _effect(technique: str, everything: Subset, known: Speedups) -> Effect:
     steps = [
-        math.log(known[subset | {technique}] / known[subset])
+        (known[subset | {technique}], known[subset])
         for subset in known
         if technique not in subset and subset | {technique} in known
     ]
-    all_others = everything - {technique}
-    whole = known.get(everything)
-    best_without = max(value for subset, value in known.items() if technique not in subset)
-    effect = Effect(
+    alone, whole, others = (known.get(s) for s in (frozenset({technique}), everything, everything - {technique}))
+    best_without = max((m for subset, m in known.items() if technique not in subset), key=lambda m: m.speedup)
+    mean = math.exp(statistics.fmean(math.log(w.speedup / wo.speedup) for w, wo in steps)) if steps else None
+    # Each subset stands in one step only, so their errors are independent.
+    half = math.hypot(*(m.half for step in steps for m in step)) / len(steps) if steps else None
+    is_gate = whole is not None and alone is not None and _is_gate(alone, best_without, whole)
+    return Effect(
         technique,
-        alone=known.get(frozenset({technique})),
-        in_all=whole / known[all_others] if whole and all_others in known else None,
-        mean=math.exp(statistics.fmean(steps)) if steps else None,
-        best_without=best_without,
-        verdict="",
+        alone=alone.speedup if alone else None,
+        in_all=whole.speedup / others.speedup if whole and others else None,
+        mean=mean,
+        half=half,
+        best_without=best_without.speedup,
+        verdict="gatekeeper" if is_gate else _said(mean, half, {"more": "adds", "less": "harms", "same": "no effect"}),
     )
-    return Effect(**{**vars(effect), "verdict": _verdict(effect, whole)})
 
 
-def _verdict(effect: Effect, whole: float | None) -> str:
-    if whole and effect.alone and _is_gate(effect.alone, effect.best_without, whole):
-        return "gatekeeper"
-    if effect.mean is None:
+def _said(ratio: float | None, half: float | None, names: Mapping[str, str]) -> str:
+    """What a ratio is called: more or less where it is beyond the noise by more than its half-width, the same where it
+    is known to be within the noise."""
+    if ratio is None or half is None:
         return "unknown"
-    return "adds" if effect.mean > NOISE else "harms" if effect.mean < 1 / NOISE else "no effect"
+    effect, noise = math.log(ratio), math.log(NOISE)
+    if abs(effect) > noise + half:
+        return names["more"] if effect > 0 else names["less"]
+    return names["same"] if abs(effect) <= noise and half <= noise else "not decided"
 
 
-def _is_gate(alone: float, best_without: float, whole: float) -> bool:
-    others_add = whole > NOISE * max(alone, 1.0)
-    return others_add and math.log(best_without) < GATE * math.log(whole)
+def _is_gate(alone: Measured, best_without: Measured, whole: Measured) -> bool:
+    before = alone if alone.speedup > 1.0 else Measured(1.0)
+    added = math.log(whole.speedup / before.speedup) - math.hypot(whole.half, before.half)
+    least = math.log(whole.speedup) - whole.half
+    return added > math.log(NOISE) and math.log(best_without.speedup) + best_without.half < GATE * least
