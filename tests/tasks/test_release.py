@@ -92,6 +92,36 @@ def test_a_line_that_is_nested_too_deep_is_reported_and_the_rest_goes_on(tmp_pat
     assert len(release.entries) == 1 and release.problems[0].startswith("line 1: not JSON")
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_one_array_of_rows_is_a_release_too(tmp_path, indent):
+    path = tmp_path / "release.json"
+    path.write_text(json.dumps([row(1, 1), 5, row(1, 2)], indent=indent))
+    release = read_release(path)
+    assert [entry.name for entry in release.entries] == ["level1/1", "level1/2"]
+    assert [problem.partition(":")[0] for problem in release.problems] == ["entry 2"]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("nested", [False, True])
+def test_of_a_document_that_breaks_off_the_rows_before_are_read(tmp_path, indent, nested):
+    rows = [row(1, 1), row(1, 2), row(1, 3)]
+    text = json.dumps({"1": rows[:2], "2": [rows[2] | {"level_id": 2}, row(2, 4)]} if nested else rows, indent=indent)
+    path = tmp_path / "release.json"
+    path.write_text(text[: text.rindex("ref_code") + 9])
+    release = read_release(path)
+    assert [entry.name for entry in release.entries] == ["level1/1", "level1/2", *(["level2/3"] if nested else [])]
+    (told,) = release.problems
+    assert told.startswith("entry 2 of level 2: not JSON: " if nested else "entry 3: not JSON: ")
+    assert told.endswith("nothing behind it can be read")
+
+
+def test_rows_of_the_nested_layout_a_line_each_are_read_up_to_the_fault(tmp_path):
+    path = tmp_path / "release.json"
+    bare = [{k: v for k, v in row(1, number).items() if k != "level_id"} for number in (1, 2, 3)]
+    path.write_text('{"1": [\n' + ",\n".join(map(json.dumps, bare[:2])) + '\n],\n"2": [' + json.dumps(bare[2])[:30])
+    assert [entry.name for entry in read_release(path).entries] == ["level1/1", "level1/2"]
+
+
 def test_separators_of_lines_within_a_string_do_not_cut_a_row(tmp_path):
     path = tmp_path / "release.jsonl"
     path.write_text(json.dumps(row(custom_code="a\u2028b\x85c"), ensure_ascii=False) + "\r\n", encoding="utf-8")
@@ -103,7 +133,7 @@ def test_separators_of_lines_within_a_string_do_not_cut_a_row(tmp_path):
     [
         ("", "is empty"),
         ("import torch\n", "neither JSON lines"),
-        ('{"1": [{"task_id": 1, "ref_code": "x"},\n', "neither JSON lines"),
+        ('{"1": [{"task_id": 1, "ref_co\n', "no published kernel.*entry 1 of level 1: not JSON: .* at line 1"),
         ('{"level_id": 1, "task_id": 1, "code": "x"}\n', "no published kernel"),
         ('{"1": 5}', "no published kernel"),
         ("[]", "no published kernel"),

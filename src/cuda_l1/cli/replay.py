@@ -49,7 +49,9 @@ class OursChoice(StrEnum):
 
 @command(kept="the verdicts that were finished are kept in the archive; the same command goes on from there")
 def replay(
-    release: Annotated[Path, typer.Argument(metavar="FILE", help="A release: JSON lines, or its nested layout.")],
+    release: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A release: JSON lines, an array, or its nested layout.")
+    ],
     kernelbench: Annotated[
         Path | None, typer.Option(metavar="PATH", help="A checkout of KernelBench to take the references from.")
     ] = None,

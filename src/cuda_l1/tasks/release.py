@@ -1,15 +1,18 @@
-"""CUDA-L1's release: published kernels beside their references, one JSON object a line, or its older nested layout.
+"""CUDA-L1's release: published kernels beside their references, one JSON object a line, or its older nested layout, or
+the objects in one array.
 
     {"level_id": 1, "task_id": 12, "ref_code": "...", "custom_code": "...", "cuda_graph_code": "...",
      "cudnn_code": "...", "score_default": 2.75, "score_torch_compile_default": 1.9, ...}
     {"1": [{"task_id": 12, "ref_code": "...", "custom_code": "...", "score": "2.75"}, ...], "2": [...]}
 
-Reading executes nothing. What cannot be read of a file is reported with its line, and the rest goes on.
+Reading executes nothing. What cannot be read of a file is reported with its place, and the rest goes on; of one
+document, nested or an array, that is what stands before its first fault.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -139,14 +142,89 @@ def _text(path: Path) -> str:
 
 
 def _rows(path: Path, text: str, problems: list[str]) -> Iterator[_Found]:
-    """The rows of either layout; lines that are not JSON go to `problems`."""
+    """The rows of any layout; what is not JSON goes to `problems`."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
+        if _DOCUMENT.match(text) and not _is_json(text.lstrip().partition("\n")[0]):
+            return _before_the_fault(text, problems)
         return _lines(path, text, problems, error)
+    if isinstance(document, list):
+        return iter([_Found(f"entry {number}", row) for number, row in enumerate(document, start=1)])
     if isinstance(document, dict) and "ref_code" not in document:
         return _nested(document, problems)
     return iter([_Found("line 1", document)])
+
+
+_DOCUMENT = re.compile(r'\s*(\[\s*\{|\{\s*"[^"\\]*"\s*:\s*\[)')
+"""How an array of rows begins, and how the nested layout does."""
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _before_the_fault(text: str, problems: list[str]) -> Iterator[_Found]:
+    """The rows of an array, or of the nested layout, that end before the place where the text stops being JSON."""
+    reading = _Reading(text)
+    try:
+        if reading.takes("["):
+            yield from reading.rows()
+            return
+        reading.must_take("{")
+        while not reading.takes("}"):
+            level = reading.value()
+            reading.must_take(":")
+            reading.must_take("[")
+            for place, row in reading.rows(f" of level {level}"):
+                yield _Found(place, {"level_id": level} | row if isinstance(row, dict) else row)
+            reading.takes(",")
+    except (ValueError, RecursionError) as error:
+        what = (
+            f"{error.msg.removesuffix(' at')} at line {error.lineno}"
+            if isinstance(error, json.JSONDecodeError)
+            else str(error)
+        )
+        problems.append(f"{reading.place}: not JSON: {what}; nothing behind it can be read")
+
+
+class _Reading:
+    """A JSON document, value by value; what is not JSON raises json's errors."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at = text, 0
+        self.place = "line 1"
+        """Of the row that was read last."""
+
+    def takes(self, sign: str) -> bool:
+        """Whether that comes next; then it is passed over."""
+        while self._text[self._at : self._at + 1].isspace():
+            self._at += 1
+        found = self._text.startswith(sign, self._at)
+        self._at += len(sign) if found else 0
+        return found
+
+    def must_take(self, sign: str) -> None:
+        if not self.takes(sign):
+            raise json.JSONDecodeError(f"Expecting '{sign}'", self._text, self._at)
+
+    def value(self) -> Any:
+        self.takes("")  # the space before it
+        value, self._at = json.JSONDecoder().raw_decode(self._text, self._at)
+        return value
+
+    def rows(self, of: str = "") -> Iterator[_Found]:
+        """The values up to the end of an array that has begun."""
+        number = 0
+        while not self.takes("]"):
+            number += 1
+            self.place = f"entry {number}{of}"
+            yield _Found(self.place, self.value())
+            self.takes(",")
 
 
 def _lines(path: Path, text: str, problems: list[str], whole: Exception) -> Iterator[_Found]:
@@ -197,4 +275,8 @@ def _first(error: ValidationError) -> str:
 
 def _brief(error: Exception) -> str:
     """json's message with the column only: the line is that of the file."""
-    return f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+    return (
+        f"{error.msg.removesuffix(' at')} at column {error.colno}"
+        if isinstance(error, json.JSONDecodeError)
+        else str(error)
+    )
