@@ -105,10 +105,28 @@ def test_a_point_of_a_plot_leads_to_its_task(browser: Any, index: Path) -> None:
     assert browser.find_element("css selector", "h1").text == "kernelbench/10_c"
 
 
+FITS = "const t = document.getElementById('overview'); return t.offsetWidth <= t.parentElement.clientWidth"
+
+
+def test_the_overview_needs_no_scrolling_to_the_side_on_a_laptop(browser: Any, index: Path) -> None:
+    browser.set_window_size(1366, 768)
+    try:
+        opened(browser, index)
+        assert browser.execute_script(FITS)
+        assert {"screen", "final"} >= set(column(browser, 1)) and column(browser, 2)[0].startswith("Test CPU")
+    finally:
+        browser.set_window_size(1280, 900)
+
+
 def test_it_can_be_used_on_a_phone(browser: Any, index: Path) -> None:
     browser.set_window_size(500, 800)
     try:
         opened(browser, index)
         assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+        assert browser.execute_script(FITS)
+        told = "return getComputedStyle(document.querySelector('#overview td:nth-child(7)'), '::before').content"
+        assert "vs eager" in browser.execute_script(told)
+        browser.find_element("id", "filter").send_keys("wrong_values")
+        assert column(browser, 0) == ["kernelbench/9_d"]
     finally:
         browser.set_window_size(1280, 900)

@@ -18,8 +18,9 @@ from cuda_l1.report.tables.techniques import WRITERS, tried
 from cuda_l1.report.technique_effects import technique_effects
 from cuda_l1.report.versus import Standing, against, against_best, standing, standings
 
-COLUMNS = ("task", "level", "method", "technique", "outcome", "class", "vs eager", "vs best baseline", "best baseline",
-           "flags", "protocol", "device")  # fmt: skip
+COLUMNS = ("task", "protocol", "device", "method", "outcome", "class", "vs eager", "vs best baseline", "best baseline",
+           "technique", "level", "flags")  # fmt: skip
+"""What tells rows of one task apart stands beside its name."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,17 @@ def _cells(section: Section, one: Standing) -> tuple[Cell, ...]:
     evaluation, best = one.entry.evaluation, against_best(section, one)
     return (
         f"{one.view.task.suite}/{one.view.task.name}",
-        one.view.level,
+        section.protocol,
+        section.label,
         one.method.name,
-        one.entry.label,
         str(evaluation.outcome),
         evaluation.precision_class,
         against(section, one),
         best.ratio if best else None,
         best.baseline if best else None,
+        one.entry.label,
+        one.view.level,
         ", ".join(one.view.flags) or None,
-        section.protocol,
-        section.label,
     )
 
 
