@@ -80,6 +80,21 @@ def test_of_two_shapes_of_a_problem_the_later_record_stands() -> None:
         assert row.task == new and old.id in told
 
 
+def test_the_cudnn_score_is_that_against_cudnn_with_its_flags_set() -> None:
+    one = task("level1/1_A")
+    (line,) = release_lines(numbered([(one, record(one, best="cudnn-benchmark"))])[0])
+    assert json.loads(line)["score_cudnn"] == 1.25
+
+
+def test_a_task_that_was_scaled_down_says_so_and_gives_way_to_the_problem_itself() -> None:
+    own, small = task("level1/19_ReLU", text="x = 1"), task("level1/19_ReLU[batch_size=16,dim=64]", text="x = 2")
+    (row,), _ = numbered([(small, record(small))])
+    assert row.other_sizes == "batch_size=16,dim=64"
+    assert json.loads(next(release_lines([row])))["evidence"]["other_sizes"] == "batch_size=16,dim=64"
+    (row,), (told,) = numbered([(own, record(own)), (small, record(small, 2))])
+    assert row.task == own and row.other_sizes is None and small.id in told and "at the suite's sizes" in told
+
+
 def test_a_task_with_weights_of_its_own_is_left_out() -> None:
     live = task("m", None).model_copy(update={"weights": Weights(path="w.safetensors", sha256="0" * 64)})
     rows, (told,) = numbered([(live, record(live))])

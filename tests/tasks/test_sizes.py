@@ -8,7 +8,7 @@ import pytest
 
 from cuda_l1.errors import UsageError
 from cuda_l1.tasks import builtin_names, load_task
-from cuda_l1.tasks.sizes import automatic, axes, own_sizes, parse_shapes, resized, variants
+from cuda_l1.tasks.sizes import automatic, axes, other_sizes, own_sizes, parse_shapes, resized, variants
 from cuda_l1.types import Task
 
 MODEL = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n\n\n"
@@ -47,6 +47,12 @@ def get_inputs():
 def get_init_inputs():
     return [dim, kernel_size]
 """)
+
+
+@pytest.mark.parametrize("size", [{"batch_size": 4}, {"shape[0]": 8, "shape[1]": 20}])
+def test_a_task_at_other_sizes_says_which_in_its_name(size):
+    assert other_sizes(NAMED) is None
+    assert other_sizes(resized(NAMED, size)) == ",".join(f"{name}={value}" for name, value in size.items())
 
 
 def test_constants_that_the_inputs_read_come_first():

@@ -36,12 +36,22 @@ def export_release(
     rows, left_out = numbered((task, winners[device]) for task, winners in found if device in winners)
     for line in left_out:
         Output.say(f"left out: {line}")
+    scaled = [row for row in rows if row.other_sizes]
+    for row in scaled:
+        Output.say(f"level{row.level_id}/{row.task_id}: is of other sizes than the suite's problem: {row.other_sizes}")
     if not rows:
         Output.error("the archive holds no verified final of a proposed kernel; run `cuda-l1 optimize` first")
         return NOTHING_ACCEPTED
     write_atomically(path, "".join(f"{line}\n" for line in release_lines(rows, clock)))
-    output.show(f"written: {path}, {len(rows)} kernels on {device}")
-    output.summary(path=str(path), kernels=len(rows), device_name=device, left_out=left_out)
+    told = f", {len(scaled)} of other sizes than the suite's" if scaled else ""
+    output.show(f"written: {path}, {len(rows)} kernels on {device}{told}")
+    output.summary(
+        path=str(path),
+        kernels=len(rows),
+        device_name=device,
+        left_out=left_out,
+        other_sizes=[r.task.id for r in scaled],
+    )
     return 0
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any, NamedTuple
 
+from cuda_l1.tasks.sizes import other_sizes
 from cuda_l1.types import Clock, Record, Task, Timing
 
 SCORES = {
     "score_torch_compile_default": "compile",
     "score_torch_compile_reduce_overhead": "compile-reduce-overhead",
     "score_cuda_graph": "cuda-graph",
+    "score_cudnn": "cudnn-benchmark",
 }
 """The release's names for speed-ups against something else than eager, and the baselines that they are against."""
 
@@ -30,12 +33,18 @@ class Numbered(NamedTuple):
     task: Task
     record: Record
 
+    @property
+    def other_sizes(self) -> str | None:
+        """The sizes that are not the suite's, where the task was scaled down to fit a device."""
+        return other_sizes(self.task)
+
 
 def numbered(found: Iterable[tuple[Task, Record]]) -> tuple[list[Numbered], list[str]]:
     """(the kernels in the order of their numbers, what had to be left out, a line each).
 
-    Of several tasks with one number, other shapes of a problem, say, the one with the latest record stands. A task
-    with weights of its own is left out: the format has no place for them.
+    Of several tasks with one number, other shapes of a problem, say, the one with the latest record stands, and none
+    that was scaled down beside one that was not. A task with weights of its own is left out: the format has no place
+    for them.
     """
     rows: dict[tuple[int, int], Numbered] = {}
     left_out: list[str] = []
@@ -49,12 +58,19 @@ def numbered(found: Iterable[tuple[Task, Record]]) -> tuple[list[Numbered], list
             others += 1
             key = 0, others
         if key in rows:
-            older = min(rows[key], Numbered(*key, task, record), key=lambda row: row.record.time)
-            left_out.append(f"{older.task.id}: another task is level{key[0]}/{key[1]} too, with a later record")
-            if older.task.sha == task.sha:
+            rivals = sorted((rows[key], Numbered(*key, task, record)), key=_preference)
+            why = (
+                "at the suite's sizes" if rivals[0].other_sizes and not rivals[1].other_sizes else "with a later record"
+            )
+            left_out.append(f"{rivals[0].task.id}: another task is level{key[0]}/{key[1]} too, {why}")
+            if rivals[0].task.sha == task.sha:
                 continue
         rows[key] = Numbered(*key, task, record)
     return [rows[key] for key in sorted(rows)], left_out
+
+
+def _preference(row: Numbered) -> tuple[bool, datetime]:
+    return row.other_sizes is None, row.record.time
 
 
 def release_lines(rows: Iterable[Numbered], clock: Clock | None = None) -> Iterator[str]:
@@ -80,6 +96,7 @@ def _fields(row: Numbered, clock: Clock | None) -> dict[str, Any]:
         "evidence": {
             "task": row.task.id,
             "task_sha": row.task.sha,
+            "other_sizes": row.other_sizes,
             "record": row.record.id,
             "time": row.record.time.isoformat(),
             "technique": row.record.candidate.label,

@@ -79,6 +79,12 @@ def resized(task: Task, size: Mapping[str, int], *, constructor: bool = False) -
     return task.model_copy(update={"source": source, "name": f"{task.name}[{label}]"})
 
 
+def other_sizes(task: Task) -> str | None:
+    """`batch_size=16` of a task that `resized` made, by its name; None of any other."""
+    found = re.search(r"\[(.+=\d+)\]$", task.name)
+    return found[1] if found else None
+
+
 def variants(task: Task, size: Size) -> list[Task]:
     """The ways in which a task can be had at a size: a literal may be one of the constructor's arguments, or not."""
     by_name = {axis.name: axis for axis in axes(task)}
