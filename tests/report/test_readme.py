@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.resources import files
 
 import pytest
 from report_fakes import GPU, record, task
@@ -10,7 +11,7 @@ from report_fakes import GPU, record, task
 from cuda_l1.errors import UsageError
 from cuda_l1.report.build import build
 from cuda_l1.report.entries import entry_of
-from cuda_l1.report.readme import BEGIN, END, LINES, figures, parts
+from cuda_l1.report.readme import BEGIN, END, GUARD, LINES, figures, parts
 from cuda_l1.types import Origin, Record, Task
 
 Records = Sequence[tuple[Record, Task]]
@@ -72,3 +73,17 @@ def test_foreign_text_closes_no_fence_and_holds_no_marker() -> None:
 def test_the_reference_is_not_shown_twice() -> None:
     found = shown([(record(A, 3.0, source=A.source + "class ModelNew(Model): ...\n"), A)])
     assert found is not None and found.count("class Model:") == 1 and "class ModelNew(Model)" in found
+
+
+def test_of_a_drop_in_the_kernel_is_shown_and_the_guard_is_counted() -> None:
+    guard = files("cuda_l1.export").joinpath("dropin.py.j2").read_text("utf-8")
+    assert guard.startswith(GUARD)
+    kernel = "class _Optimized(Model):\n" + "    x = 1\n" * 20
+    found = shown([(record(A, 3.0, source=f"{A.source}\n{kernel}\n\n{guard}"), A)])
+    assert found is not None and found.count("    x = 1") == 20 and "_dropin" not in found
+    assert f"# ... the guard: {len(guard.splitlines())} lines" in found and "more lines" not in found
+
+
+def test_a_text_that_begins_like_a_guard_is_shown() -> None:
+    found = shown([(record(A, 3.0, source=f"\n{GUARD}\nx = 1\n"), A)])
+    assert found is not None and "x = 1" in found

@@ -21,6 +21,8 @@ SHOWN = 10
 """Tasks whose reference and best kernel stand side by side."""
 LINES = 40
 """Of a text that is shown in full below the tables."""
+GUARD = "# ── The guard: "
+"""How the line begins behind which a drop-in has only what every drop-in has."""
 _HEADLINE = ("method", "level", "geometric mean", "beats it", "vs eager", "tasks")
 _NOTES = (
     "Speed-ups against the fastest baseline of the same class, floored at 1; 95 % intervals; rounded towards 1. "
@@ -113,18 +115,25 @@ def _texts(section: Section, record_of: Callable[[str], Record | None]) -> Itera
         record = record_of(one.entry.record_id)
         if record is None:
             continue
-        kernel = record.candidate.source.removeprefix(one.view.task.source)  # it may contain the reference
+        kernel, guard = _kernel(record.candidate.source.removeprefix(one.view.task.source))  # may hold the reference
         name = markdown.escaped(one.view.task.id.partition("@")[0])
         yield from (f"<details><summary>{name}: reference and best kernel, record {record.id[:12]}</summary>", "")
-        yield from (*_fenced(one.view.task.source), "", *_fenced(kernel), "", "</details>", "")
+        yield from (*_fenced(one.view.task.source), "", *_fenced(kernel, guard), "", "</details>", "")
 
 
-def _fenced(source: str) -> list[str]:
-    """Foreign text in a fence that it cannot close."""
+def _kernel(source: str) -> tuple[str, int]:
+    """(what computes, lines of the guard around it, which is left off)."""
+    kernel, mark, guard = source.partition(f"\n{GUARD}")
+    return (kernel, len(guard.splitlines())) if mark and kernel.strip() else (source, 0)
+
+
+def _fenced(source: str, guard: int = 0) -> list[str]:
+    """Foreign text in a fence that it cannot close; `guard`: lines of a drop-in's guard, of which only that is said."""
     lines = ["".join(c for c in line if c.isprintable() or c == "\t") for line in source.strip().splitlines()]
     runs = [len(run) for line in lines for run in re.findall(r"`+", line)]
     fence = "`" * max(3, *(run + 1 for run in runs), 3)
     left = len(lines) - LINES
     cut = [f"# ... {left} more lines"] if left > 0 else []
+    cut += ["", f"# ... the guard: {guard} lines"] if guard else []
     shown = [line.replace("<!--", "<! --") for line in lines[:LINES]]  # else it might be a marker the next time
     return [f"{fence}python", *shown, *cut, fence]
