@@ -138,6 +138,11 @@ def test_suspects_do_not_count_but_precision_and_unstable_follow_their_own_rules
     assert scoring.counts(accepted(suspects=("precision", "unstable")))
 
 
+def test_no_suspicion_keeps_eager_from_being_compared_with_but_its_class_may() -> None:
+    assert scoring.counts(accepted(suspects=("busy-machine",)), is_eager=True)
+    assert not scoring.counts(accepted(got="tf32", suspects=("busy-machine",)), is_eager=True)
+
+
 @pytest.mark.parametrize("flag", sorted(UNSOUND_FLAGS))
 def test_no_result_of_an_unsound_task_stands_in_a_headline(flag: str) -> None:
     good = accepted(2.0).model_copy(update={"task_flags": ("stateful",)})

@@ -96,17 +96,18 @@ def is_confined(place: Environment) -> bool:
     return place.rung != "R0"
 
 
-def counts(evaluation: Evaluation, precision: str = "default") -> bool:
+def counts(evaluation: Evaluation, precision: str = "default", *, is_eager: bool = False) -> bool:
     """Whether a result may win or be exported: accepted by a protocol of ours, confined, unsuspected, exact enough.
 
-    `precision` findings follow `--precision`; `unstable` counts with its middle figure.
+    `precision` findings follow `--precision`; `unstable` counts with its middle figure. What a verdict suspects of
+    eager does not matter: it has no figure of its own that could be wrong, against itself it is 1 by definition.
     """
     if not evaluation.accepted or evaluation.correctness is None or evaluation.precision_class is None:
         return False
     if evaluation.protocol in COMPAT or not is_confined(evaluation.environment):
         return False
     wanted = least_exact(precision, evaluation.correctness.task_class)
-    if evaluation.suspects(ignore=("precision", "unstable")):
+    if not is_eager and evaluation.suspects(ignore=("precision", "unstable")):
         return False
     return at_least_as_exact(evaluation.precision_class, wanted)
 

@@ -104,6 +104,15 @@ def test_eager_against_itself_is_one() -> None:
     assert against(made, stand(made, Method("baseline", "eager"))) == Ratio(1.0, 1.0, 1.0)
 
 
+def test_a_suspicion_about_eagers_own_timing_takes_it_out_of_nothing() -> None:
+    busy = Finding(check="busy-machine", severity="suspect", evidence="x")
+    entries = [entry(TASK, 1.6), entry(TASK, 0.97, "eager", findings=[busy]), entry(TASK, 0.4, "compile")]
+    made, found = section(entries), best(entries)
+    assert found is not None and (found.baseline, found.ratio.value) == ("eager", 1.6)
+    assert stand(made, Method("baseline", "eager")).counts and made.denominators == ("eager", "compile")
+    assert against(made, stand(made)) == found.ratio
+
+
 def test_the_fastest_candidate_that_counts_stands_for_a_method() -> None:
     suspect = Finding(check="caching", severity="suspect", evidence="x")
     made = section([entry(TASK, 2.0), entry(TASK, 3.0), entry(TASK, 9.0, findings=[suspect]), entry(TASK, None)])

@@ -44,6 +44,12 @@ def test_eager_against_itself_is_one_and_may_be_the_best() -> None:
     assert eager.speedup_low is None and compiled.speedup_low == pytest.approx(0.7 * 0.99)
 
 
+def test_a_suspicion_about_eagers_own_timing_leaves_it_the_best() -> None:
+    noisy, compiled = baseline("eager", "speed=1.0 suspect"), baseline("compile", "speed=0.4")
+    made = row_of(TASK, [(noisy, record(noisy)), (compiled, record(compiled))], precision="default", clock=None)
+    assert (made.best_baseline, made.best_of) == ("eager", ("eager", "compile"))
+
+
 def test_what_is_not_measured_is_named() -> None:
     lost = baseline("compile", "speed=2.0")
     found: list[tuple[Candidate, Record | CudaL1Error | None]] = [(EAGER, record(EAGER)), (lost, None)]

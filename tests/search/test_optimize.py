@@ -54,6 +54,12 @@ def test_a_winner_that_does_not_hold_gives_way_to_the_next(search: Search) -> No
     assert result.outcome == "beats-best-baseline", "eager is the best baseline here"
 
 
+def test_a_suspicion_about_eagers_own_timing_makes_no_slower_baseline_the_best(search: Search) -> None:
+    noisy = baseline("eager", "speed=1.0 suspect")
+    result = search(ListProposer("a speed=2.0"), baselines=[noisy, baseline("compile", "speed=0.4")])
+    assert result.best_baseline == "eager"
+
+
 def _told(result: Result) -> list[tuple[str, float, str]]:
     return [(found.technique[0], found.screen_speedup, found.why) for found in result.not_confirmed]
 

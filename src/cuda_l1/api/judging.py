@@ -151,8 +151,9 @@ def best_baseline(
         else:
             missing.append(baseline.label)
             continue
-        speedup = 1.0 if baseline is eager else scoring.speedup(record.evaluation, clock)
-        if speedup is not None and scoring.counts(record.evaluation, precision):
+        is_eager = baseline is eager
+        speedup = 1.0 if is_eager else scoring.speedup(record.evaluation, clock)
+        if speedup is not None and scoring.counts(record.evaluation, precision, is_eager=is_eager):
             named[baseline.label] = speedup, baseline
         else:
             left_out.append(f"{baseline.label} ({_why_not(record)})")

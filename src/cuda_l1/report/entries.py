@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
+from cuda_l1 import scoring
+from cuda_l1.config import Precision
 from cuda_l1.report.technique_rules import tags
 from cuda_l1.types import Candidate, Evaluation, Origin, Record, Task
 
@@ -49,6 +51,15 @@ class Entry:
     def is_baseline(self) -> bool:
         """Whether a baseline's text was judged, whoever else wrote it."""
         return any(method.kind == "baseline" for method in self.methods)
+
+    @property
+    def is_eager(self) -> bool:
+        """Whether it is what everything is timed against."""
+        return Method("baseline", EAGER) in self.methods
+
+    def counts(self, precision: Precision) -> bool:
+        """Whether figures of it may stand in a report that asks for this precision (`scoring.counts`)."""
+        return scoring.counts(self.evaluation, precision, is_eager=self.is_eager)
 
 
 class Sampled(NamedTuple):

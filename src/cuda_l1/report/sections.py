@@ -178,14 +178,14 @@ def _view(found: Sequence[Entry], protocol: str, clock: Clock, precision: Precis
 
 
 def _ranking(found: Sequence[Entry], protocol: str, clock: Clock, precision: Precision) -> dict[str, float]:
-    """Eager is the denominator of everything, so it counts unless its own verdict says that its class does not."""
+    """Eager is the denominator of everything: it counts unless its own verdict says that it fails or is less exact."""
     ranked = {EAGER: 1.0}
     for entry in sorted(found, key=lambda entry: entry.evaluation.protocol == protocol):  # last is latest
         for method in entry.methods:
             if method.kind != "baseline":
                 continue
             speedup = scoring.speedup(entry.evaluation, clock)
-            if not scoring.counts(entry.evaluation, precision) or speedup is None:
+            if not entry.counts(precision) or speedup is None:
                 ranked.pop(method.name, None)
             else:
                 ranked[method.name] = 1.0 if method.name == EAGER else speedup

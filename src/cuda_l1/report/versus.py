@@ -60,7 +60,7 @@ def standing(section: Section, view: TaskView, method: Method) -> Standing | Non
     tried = view.of(method)
     if not tried:
         return _unconfirmed(section, view, method)
-    held = [entry for entry in tried if scoring.counts(entry.evaluation, section.precision)]
+    held = [entry for entry in tried if entry.counts(section.precision)]
     timed = [entry for entry in held if _eager(entry, section.clock) is not None]
     winners = timed if method.kind == "baseline" else [e for e in timed if not _slower(e, section.clock)]
     if not timed:
@@ -73,7 +73,7 @@ def _unconfirmed(section: Section, view: TaskView, method: Method) -> Standing |
     screened = view.screens_of(method) if method.kind == "system" else []
     if not screened:
         return None
-    counts = any(scoring.counts(entry.evaluation, section.precision) for entry in screened)
+    counts = any(entry.counts(section.precision) for entry in screened)
     return Standing(view, method, len(screened), screened[-1], counts=counts, confirmed=False)
 
 
@@ -176,7 +176,7 @@ def best_baseline(section: Section, view: TaskView, entry: Entry) -> Best | None
 
 def _eager(entry: Entry, clock: Clock) -> Ratio | None:
     """Eager against itself is 1 by definition; what its own verdict says of that is noise."""
-    if Method("baseline", EAGER) in entry.methods:
+    if entry.is_eager:
         return Ratio(1.0, 1.0, 1.0)
     timing = entry.evaluation.timing(EAGER, clock)
     return ratio_of(timing) if timing else None

@@ -76,7 +76,8 @@ def _measure(
     took_s = time.monotonic() - began if search.evaluations > paid else total_s(record)
     search.history.append(record)
     speedup = _speedup(search, record, is_eager=is_eager)
-    if speedup is not None and scoring.counts(record.evaluation, search.settings.precision):
+    counts = scoring.counts(record.evaluation, search.settings.precision, is_eager=is_eager)
+    if speedup is not None and counts:
         _compare(search, baseline, speedup, is_eager=is_eager)
     result = BaselineResult(
         name=baseline.label,

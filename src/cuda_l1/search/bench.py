@@ -137,7 +137,7 @@ def standing(
         record=known.id,
         outcome=evaluation.outcome,
         precision_class=evaluation.precision_class,
-        counts=scoring.counts(evaluation, precision),
+        counts=scoring.counts(evaluation, precision, is_eager=is_eager),
         speedup=None if timing is None else 1.0 if is_eager else timing.speedup,
         speedup_low=None if timing is None or is_eager else timing.speedup_low,
         speedup_high=None if timing is None or is_eager else timing.speedup_high,

@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cuda_l1 import scoring
 from cuda_l1.report.aggregates import FAST_P, SAMPLES_K, fast_p, pass_at_k
 from cuda_l1.report.cells import Cell, Row, Share, Table
 from cuda_l1.report.entries import EAGER, Entry, Method, Sampled
@@ -111,7 +110,7 @@ def _at_k(section: Section, drawn: Sequence[Drawn], p: float, k: int) -> Cell:
 
 
 def _is_fast(section: Section, view: TaskView, entry: Entry, p: float) -> bool:
-    if not scoring.counts(entry.evaluation, section.precision):
+    if not entry.counts(section.precision):
         return False
     ratio = over(section, view, entry, EAGER)
     return p == 0.0 or (ratio is not None and ratio.value > p)

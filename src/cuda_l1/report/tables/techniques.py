@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cuda_l1 import scoring
 from cuda_l1.report.ablation import NOISE
 from cuda_l1.report.cells import Ratio, Row, Share, Table
 from cuda_l1.report.entries import EAGER, Entry
@@ -96,7 +95,7 @@ def _candidates(section: Section) -> Iterable[tuple[TaskView, Entry]]:
 
 
 def _speedup(section: Section, view: TaskView, entry: Entry) -> float | None:
-    if not scoring.counts(entry.evaluation, section.precision):
+    if not entry.counts(section.precision):
         return None
     ratio = over(section, view, entry, EAGER)
     return ratio.value if ratio else None
