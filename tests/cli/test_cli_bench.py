@@ -276,8 +276,21 @@ def test_a_search_adds_our_column_and_is_not_made_twice(
         assert [reply.run for reply in bundled.replies.all()] == ["searching"]
     assert lines(run("bench", spec, *words, "--json")) == first
     assert searched == ["level1/1_Task", "level1/2_Task", "level1/2_Task"]  # what failed is tried again
+    reported = [row for row in lines(run("report", first[-1]["run"], "--json")) if row["kind"] == "task"]
+    assert [row["task"] for row in reported if row["method"] == "techniques"] == ["level1/1_Task"]
     shown = run("bench", spec, *words)
     assert "ours vs eager" in shown.stdout and "3.00x" in shown.stdout and "cannot be captured" in shown.stdout
+
+
+def test_a_runs_report_has_all_its_tasks_whoever_paid_for_them(run: Run, suite: Callable[..., str]) -> None:
+    spec = suite("# compile speedup 1.5", "# compile speedup 2.0")
+    assert run("bench", f"{spec}#1/1").exit_code == 0
+    for selected in (spec, f"{spec}#1/2"):  # of the second everything is known
+        *rows, summary = lines(run("bench", selected, "--json"))
+        found = lines(run("report", summary["run"], "--json"))
+        reported = {row["task"]: row["speedup_eager"] for row in found if row.get("method") == "compile"}
+        assert reported == {row["task"]: row["baselines"][1]["speedup"] for row in rows}
+    assert run("report", "no-such-run").exit_code == 1
 
 
 def test_finals_of_baselines_are_neither_best_nor_exported(run: Run, suite: Callable[..., str], tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_several_archives_are_read_together(run: Run, judged: str, tmp_path: Pat
 
 
 def test_replies_are_read_once_and_repairs_are_no_samples(judged: str) -> None:
-    from cuda_l1.report.selection import select
+    from cuda_l1.report.selection import RunParts, select
     from cuda_l1.types import Reply
 
     with Archive.open() as archive:
@@ -88,7 +88,7 @@ def test_replies_are_read_once_and_repairs_are_no_samples(judged: str) -> None:
         asked = {"run": judged, "task_sha": sha, "model": "m", "endpoint": "host:1", "prompt_sha": "p", "text": ""}
         first = Reply.model_validate({**asked, "number": 0, "problem": "no-code"})
         archive.replies.add([first, Reply.model_validate({**asked, "number": 1, "repairs": first.id})])
-        found = select([archive, archive], [judged])
+        found = select([archive, archive], [RunParts(judged)])
     assert [(one.model, one.candidate_id) for one in found.replies.values()] == [("m", None)]
 
 

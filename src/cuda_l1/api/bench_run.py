@@ -1,14 +1,17 @@
-"""What a `bench` run remembers beside the archive: sizes of tasks, tasks that cannot be judged, searches that ended."""
+"""What a `bench` run remembers beside the archive: which tasks it had judged, what they take, which cannot be judged,
+searches that ended."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from cuda_l1.archive import RunDirectory
 from cuda_l1.config import BenchSettings
 from cuda_l1.errors import UsageError
+from cuda_l1.report.selection import RunParts
 from cuda_l1.search.bench import Ours
 from cuda_l1.types import Task
 
@@ -63,6 +66,11 @@ class BenchRun:
         found: int | None = self._said("footprint", task).get("peak_bytes")
         return found
 
+    def judged(self, task: Task) -> None:
+        """Remember that the run is about this task, whichever run paid for its verdicts."""
+        if not self._said("judged", task):
+            self._remember("judged", task)
+
     def searched(self, task: Task, run: str, ours: Ours) -> None:
         """Remember how a search ended, and the run that its records carry."""
         self._remember("searched", task, run=run, ours=ours.model_dump(mode="json"))
@@ -80,6 +88,25 @@ class BenchRun:
 
     def _said(self, event: str, task: Task) -> dict[str, Any]:
         return self._known.get((event, task.sha), {})
+
+
+def parts_of(runs: Iterable[Path], name: str) -> RunParts:
+    """What a run by that name consists of, by its files in any of the folders; of one that is no `bench` its records.
+
+    Raises UsageError for a damaged folder.
+    """
+    tasks: dict[str, None] = {}
+    searches: dict[str, None] = {}
+    for folder in runs:
+        path = folder / name
+        if name != path.name or not (path / "config.json").is_file():
+            continue
+        for event in RunDirectory.open(path).events():
+            if event["event"] == "judged":
+                tasks[event["task"]] = None
+            elif event["event"] == "searched":
+                searches[event["run"]] = None
+    return RunParts(name, tuple(searches), frozenset(tasks))
 
 
 def _bench_runs(runs: Path) -> list[str]:

@@ -97,6 +97,7 @@ class Bench:
         reason = fit.skipped or self._run.reason_to_skip(task) or failed
         if reason is not None:
             return skipped_row(task, reason.removeprefix(f"{task.id}: "))
+        self._run.judged(task)
         return row_of(
             task,
             [(baseline, found.get((task.sha, baseline.id))) for baseline in (eager, *others)],

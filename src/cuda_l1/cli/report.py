@@ -143,20 +143,27 @@ def _write_readme(made: Report, archives: list[str] | None, readme: Path, around
 
 
 def _select(archives: list[str] | None, runs: list[str]) -> Selection:
+    from cuda_l1.api.bench_run import parts_of
+    from cuda_l1.api.places import data_folder
     from cuda_l1.cli.reading import Reading
     from cuda_l1.report.selection import select
 
+    folders = [data_folder(where) / "runs" for where in _places(archives)]
     with _opened(archives) as opened, Reading("records read") as reading:
-        return select(opened, runs, reading.one_more)
+        return select(opened, [parts_of(folders, run) for run in runs], reading.one_more)
+
+
+def _places(archives: list[str] | None) -> list[str | None]:
+    """Each of `--archive`; None is the default one."""
+    return [*archives] if archives else [None]
 
 
 @contextmanager
 def _opened(archives: list[str] | None) -> Iterator[list[Archive]]:
     from cuda_l1.archive import Archive
 
-    places: list[str | None] = [*archives] if archives else [None]
     with ExitStack() as stack:
-        yield [stack.enter_context(Archive.open(where, create=False)) for where in places]
+        yield [stack.enter_context(Archive.open(where, create=False)) for where in _places(archives)]
 
 
 def _write_pages(made: Report, archives: list[str] | None, html: Path) -> None:

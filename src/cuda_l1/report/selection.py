@@ -5,10 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cuda_l1.archive import Archive
 from cuda_l1.report.entries import HEADLINE_PROTOCOLS, Entry, Sampled, entry_of, methods_of
 from cuda_l1.types import Record
+
+
+class RunParts(NamedTuple):
+    """A run, and what belongs to it beside the records of its name."""
+
+    name: str
+    searches: tuple[str, ...] = ()
+    """Runs that it made itself, one for each task that it searched."""
+    tasks: frozenset[str] = frozenset()
+    """Hashes of the tasks that it is about: the baselines of all of them may have been known before."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all its records."""
+        return self.name, *self.searches
 
 
 @dataclass
@@ -17,7 +33,7 @@ class Selection:
 
     entries: list[Entry] = field(default_factory=list)
     runs: set[str] = field(default_factory=set)
-    """Runs that brought an entry."""
+    """Those of the runs asked for that brought an entry."""
     replies: dict[str, Sampled] = field(default_factory=dict)
     """What language models answered, by the reply's id; without repairs, which are no samples of their own."""
     left_out: Counter[str] = field(default_factory=Counter)
@@ -25,7 +41,7 @@ class Selection:
 
 
 def select(
-    archives: Sequence[Archive], runs: Sequence[str] = (), on_record: Callable[[], None] | None = None
+    archives: Sequence[Archive], runs: Sequence[RunParts] = (), on_record: Callable[[], None] | None = None
 ) -> Selection:
     """Everything in the archives, or what `runs` recorded, with the baselines of its tasks from wherever they are.
 
@@ -43,13 +59,17 @@ def select(
                 found.left_out[protocol] += 1
                 continue
             found.entries.append(entry_of(record, tasks[record.candidate.task_sha]))
-            found.runs.add(record.run)
+            found.runs |= {run.name for run in runs if _is_of(record, run)}
         found.replies |= _sampled(archive, runs)
     return found
 
 
-def _sampled(archive: Archive, runs: Sequence[str]) -> dict[str, Sampled]:
-    replies = [reply for run in dict.fromkeys(runs) for reply in archive.replies.of_run(run)]
+def _is_of(record: Record, run: RunParts) -> bool:
+    return record.run in run.names or record.candidate.task_sha in run.tasks
+
+
+def _sampled(archive: Archive, runs: Sequence[RunParts]) -> dict[str, Sampled]:
+    replies = [reply for name in _names(runs) for reply in archive.replies.of_run(name)]
     return {
         reply.id: Sampled(reply.run, reply.model, reply.task_sha, reply.candidate_id)
         for reply in (replies if runs else archive.replies.all())
@@ -57,16 +77,21 @@ def _sampled(archive: Archive, runs: Sequence[str]) -> dict[str, Sampled]:
     }
 
 
-def _records(archive: Archive, runs: Sequence[str]) -> Iterator[Record]:
+def _names(runs: Sequence[RunParts]) -> list[str]:
+    return list(dict.fromkeys(name for run in runs for name in run.names))
+
+
+def _records(archive: Archive, runs: Sequence[RunParts]) -> Iterator[Record]:
     if not runs:
         yield from archive.records()
         return
-    touched: dict[str, None] = {}
-    for run in dict.fromkeys(runs):
-        for record in archive.records(run=run):
+    names = _names(runs)
+    touched = dict.fromkeys(sha for run in runs for sha in sorted(run.tasks))
+    for name in names:
+        for record in archive.records(run=name):
             touched[record.candidate.task_sha] = None
             yield record
     for sha in touched:
         for record in archive.records(task_sha=sha):
-            if record.run not in runs and any(method.kind == "baseline" for method in methods_of(record.candidate)):
+            if record.run not in names and any(method.kind == "baseline" for method in methods_of(record.candidate)):
                 yield record
