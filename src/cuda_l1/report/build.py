@@ -68,9 +68,7 @@ def only(report: Report, name: str) -> Report:
 
 
 def _side_by_side(found: Sequence[Section]) -> list[Block]:
-    """Places next to each other, one table for each protocol that several of them have."""
-    groups = [[section for section in found if section.protocol == protocol] for protocol in HEADLINE_PROTOCOLS]
-    tables = _with_rows([spread.devices(group) for group in groups if len(group) > 1])
+    tables = _with_rows(spread.side_by_side(found))
     return [Block("Place by place", tables)] if tables else []
 
 

@@ -12,7 +12,7 @@ from cuda_l1.report.build import Report
 from cuda_l1.report.cells import Row, Table
 from cuda_l1.report.sections import Section
 from cuda_l1.report.tables.headline import headline
-from cuda_l1.report.tables.spread import devices
+from cuda_l1.report.tables.spread import side_by_side
 from cuda_l1.report.versus import Best, Standing, against, against_best, standings
 from cuda_l1.types import Record
 
@@ -52,7 +52,7 @@ def figures(report: Report, record_of: Callable[[str], Record | None]) -> str | 
     finals = [section for section in report.sections if section.protocol == "final" and section.systems]
     if not finals:
         return None
-    lines = _rendered([devices(finals)], level="###") if len(finals) > 1 else []
+    lines = _rendered(side_by_side(finals), level="###")
     for section in finals:
         lines += [f"### {markdown.escaped(section.title)}, torch {markdown.escaped(section.place.torch)}", ""]
         lines += _rendered([_levels(section), _kernels(section)], level="####")
@@ -98,7 +98,7 @@ def _side_by_side(section: Section, one: Standing, best: Best) -> Row:
     took = (f"{timing.opponent_us:.4g} us", f"{timing.candidate_us:.4g} us") if timing else (None, None)
     return Row(
         (
-            one.view.task.id.partition("@")[0],
+            one.view.name,
             *took,
             against(section, one),
             best.ratio,
@@ -116,7 +116,7 @@ def _texts(section: Section, record_of: Callable[[str], Record | None]) -> Itera
         if record is None:
             continue
         kernel, guard = _kernel(record.candidate.source.removeprefix(one.view.task.source))  # may hold the reference
-        name = markdown.escaped(one.view.task.id.partition("@")[0])
+        name = markdown.escaped(one.view.name)
         yield from (f"<details><summary>{name}: reference and best kernel, record {record.id[:12]}</summary>", "")
         yield from (*_fenced(one.view.task.source), "", *_fenced(kernel, guard), "", "</details>", "")
 

@@ -1,6 +1,6 @@
-"""Records made comparable: one section per place and protocol, and in it one view per task.
+"""Records made comparable: one section per place, protocol and edition of the tasks, and in it one view per task.
 
-Figures of different places or protocols are never put into one mean; a report shows its sections side by side.
+Figures of different sections are never put into one mean; a report shows them side by side.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import cached_property
 
 from cuda_l1 import scoring
 from cuda_l1.config import Precision
+from cuda_l1.report.editions import Edition, editions
 from cuda_l1.report.entries import EAGER, HEADLINE_PROTOCOLS, Entry, Method
 from cuda_l1.report.roofline import Ceilings, ceilings_of
 from cuda_l1.types import UNSOUND_FLAGS, Clock, Environment, Task, Work
@@ -35,6 +36,8 @@ class TaskView:
     """One task in one place under one protocol: the latest record of every candidate."""
 
     task: Task
+    name: str
+    """What it is called, unlike any other of the place."""
     flags: tuple[str, ...]
     """What the judge said of the task, in any of its verdicts here."""
     entries: tuple[Entry, ...]
@@ -68,23 +71,25 @@ class TaskView:
 
 @dataclass(frozen=True)
 class Section:
-    """What was measured in one place under one protocol."""
+    """What was measured in one place under one protocol, on one edition of the tasks."""
 
     label: str
     """The device's name, and what tells this place from another of the same device."""
     place: Environment
     protocol: str
+    edition: str
+    """Empty, or which of several texts of the same names its tasks have (`report.editions`)."""
     clock: Clock
     precision: Precision
     views: tuple[TaskView, ...]
-    """Every task of the place, whether or not it has a verdict under this protocol; by suite, level and name."""
+    """Every task of the place and edition, with or without a verdict under this protocol; by suite, level and name."""
     ceilings: Ceilings | None = None
     """What the device was measured to do at the most, in any verdict of the place."""
 
     @property
     def title(self) -> str:
         """The section's heading."""
-        return f"{self.label}, {self.protocol}, {self.clock} clock"
+        return ", ".join(filter(None, (self.label, self.protocol, f"{self.clock} clock", self.edition)))
 
     @cached_property
     def sound(self) -> tuple[TaskView, ...]:
@@ -120,17 +125,27 @@ class Section:
 def sections(
     entries: Iterable[Entry], question: Question = DEFAULT, protocols: Sequence[str] = HEADLINE_PROTOCOLS
 ) -> list[Section]:
-    """One section for each place and protocol with a verdict, by the places' labels."""
-    latest = latest_of_each(entries)
+    """One section for each place, edition and protocol with a verdict, by the places' labels."""
+    kept = sorted(entries, key=lambda entry: entry.time)
     by_place: dict[str, list[Entry]] = {}
-    for entry in latest:
+    judged: dict[str, list[Task]] = {}
+    for entry in kept:
+        judged.setdefault(entry.evaluation.environment.key, []).append(entry.task)
+    for entry in latest_of_each(kept):
         by_place.setdefault(entry.evaluation.environment.key, []).append(entry)
     labels = place_labels([found[0].evaluation.environment for found in by_place.values()])
     made = []
     for key in sorted(by_place, key=lambda key: labels[key]):
-        here = by_place[key]
-        there = {entry.evaluation.protocol for entry in here}
-        made += [_section(here, labels[key], protocol, question) for protocol in protocols if protocol in there]
+        here, told = by_place[key], editions(judged[key])
+        ceilings = ceilings_of(entry.evaluation for entry in here)
+        for edition in sorted({told[entry.task.sha].edition for entry in here}):
+            same = [entry for entry in here if told[entry.task.sha].edition == edition]
+            there = {entry.evaluation.protocol for entry in same}
+            for protocol in (protocol for protocol in protocols if protocol in there):
+                clock = question.clock or same[0].evaluation.default_clock
+                views = _views(same, told, protocol, clock, question.precision)
+                place = same[0].evaluation.environment
+                made.append(Section(labels[key], place, protocol, edition, clock, question.precision, views, ceilings))
     return made
 
 
@@ -152,23 +167,23 @@ def _with_methods(entry: Entry, methods: tuple[Method, ...]) -> Entry:
     return entry if entry.methods == methods else replace(entry, methods=methods)
 
 
-def _section(here: Sequence[Entry], label: str, protocol: str, question: Question) -> Section:
-    place = here[0].evaluation.environment
-    clock = question.clock or here[0].evaluation.default_clock
+def _views(
+    here: Sequence[Entry], told: Mapping[str, Edition], protocol: str, clock: Clock, precision: Precision
+) -> tuple[TaskView, ...]:
     by_task: dict[str, list[Entry]] = {}
     for entry in here:
         by_task.setdefault(entry.task.sha, []).append(entry)
-    views = [_view(found, protocol, clock, question.precision) for found in by_task.values()]
+    views = [_view(found, told[sha].name, protocol, clock, precision) for sha, found in by_task.items()]
     views.sort(key=lambda view: (view.task.suite, view.task.level or 0, natural(view.task.name), view.task.sha))
-    ceilings = ceilings_of(entry.evaluation for entry in here)
-    return Section(label, place, protocol, clock, question.precision, tuple(views), ceilings)
+    return tuple(views)
 
 
-def _view(found: Sequence[Entry], protocol: str, clock: Clock, precision: Precision) -> TaskView:
+def _view(found: Sequence[Entry], name: str, protocol: str, clock: Clock, precision: Precision) -> TaskView:
     flags = sorted({flag for entry in found for flag in entry.evaluation.task_flags})
     is_final = protocol == "final"
     return TaskView(
         task=found[0].task,
+        name=name,
         flags=tuple(flags),
         entries=tuple(entry for entry in found if entry.evaluation.protocol == protocol),
         screened=tuple(entry for entry in found if is_final and entry.evaluation.protocol == "screen"),

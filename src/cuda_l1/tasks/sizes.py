@@ -21,6 +21,8 @@ _DRAWINGS = {"rand", "randn", "zeros", "ones", "empty", "full", "randint", "rand
 _VIEWS = {"expand", "view", "reshape", "repeat", "unflatten"}
 _AUTO = "auto"
 _LARGEST = 1 << 31
+_SIZE = r"[^][=,]{1,80}(\[\d+\])?=\d+"
+_SIZES = re.compile(rf"\[{_SIZE}(,{_SIZE})*\]$")
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,13 @@ def resized(task: Task, size: Mapping[str, int], *, constructor: bool = False) -
 
 def other_sizes(task: Task) -> str | None:
     """`batch_size=16` of a task that `resized` made, by its name; None of any other."""
-    found = re.search(r"\[(.+=\d+)\]$", task.name)
-    return found[1] if found else None
+    found = _SIZES.search(task.name)
+    return found[0][1:-1] if found else None
+
+
+def own_name(name: str) -> str:
+    """The name of a task as it was before `resized` wrote sizes into it; any other name as it is."""
+    return _SIZES.sub("", name)
 
 
 def variants(task: Task, size: Size) -> list[Task]:

@@ -54,7 +54,7 @@ def overview_rows(report: Report, links: Mapping[str, str]) -> list[OverviewRow]
 def _cells(section: Section, one: Standing) -> tuple[Cell, ...]:
     evaluation, best = one.entry.evaluation, against_best(section, one)
     return (
-        f"{one.view.task.suite}/{one.view.task.name}",
+        one.view.name,
         section.protocol,
         section.label,
         one.method.name,
@@ -64,7 +64,7 @@ def _cells(section: Section, one: Standing) -> tuple[Cell, ...]:
         best.ratio if best else None,
         best.baseline if best else None,
         one.entry.label,
-        one.view.level,
+        ", ".join(filter(None, (one.view.level, section.edition))),
         ", ".join(one.view.flags) or None,
     )
 
@@ -86,7 +86,7 @@ def section_plots(section: Section, links: Mapping[str, str]) -> tuple[Markup, .
     for method in section.systems:
         found = standings(section, method, section.sound)
         best = [
-            plots.Named(_name(one), b.ratio, links[one.view.task.sha])
+            plots.Named(one.view.name, b.ratio, links[one.view.task.sha])
             for one in found
             if (b := against_best(section, one))
         ]
@@ -104,16 +104,12 @@ def section_plots(section: Section, links: Mapping[str, str]) -> tuple[Markup, .
     return tuple(plot for plot in made if plot)
 
 
-def _name(one: Standing) -> str:
-    return one.view.task.id.partition("@")[0]
-
-
 def _roofline(section: Section, links: Mapping[str, str]) -> Markup:
     if section.ceilings is None:
         return plots.NOTHING
     points: dict[str, list[plots.Place]] = {}
     for one in under_the_roof(section):
-        name, link = _name(one.standing), links[one.standing.view.task.sha]
+        name, link = one.standing.view.name, links[one.standing.view.task.sha]
         for method, lies in ((EAGER, one.eager), (one.standing.method.name, one.ours)):
             told = f"{name}, {method}: {100 * lies.fraction:.0f} % of the roof"
             points.setdefault(method, []).append(plots.Place(told, lies.intensity, lies.flops_per_us / 1e3, link))

@@ -45,7 +45,7 @@ def page(task: Task, report: Report, record_of: RecordOf) -> tuple[dict[str, Any
     shown = _best(candidates or baselines, record_of)
     others = [] if candidates else [made for section, one in baselines if (made := _shown(section, one, record_of))]
     context = {
-        "title": f"{task.suite}/{task.name}",
+        "title": here[0][1].name,
         "task": task,
         "flags": sorted({flag for _, view in here for flag in view.flags}),
         "tables": [task_table(section, [view], section.title) for section, view in here if view.entries],

@@ -32,7 +32,7 @@ def coverage(section: Section) -> Table:
         columns=("method", "tasks with a verdict", "tasks with one that counts", "candidates accepted", "suspected",
                  "others"),
         rows=tuple(rows),
-        notes=("Of all tasks of this place, sound or not.",),
+        notes=("Of all tasks of this section, sound or not.",),
     )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def _rows(section: Section) -> Iterator[Row]:
         assert work is not None
         yield Row(
             (
-                one.standing.view.task.id.partition("@")[0],
+                one.standing.view.name,
                 one.standing.method.name,
                 *(work.moved_bytes / 1e6, work.flops / 1e6, ours.intensity, ours.bound, ours.least_us, one.took_us),
                 *(ours.fraction, one.eager.fraction),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cuda_l1.report.aggregates import GAIN, arithmetic_mean, quartiles, share_above
 from cuda_l1.report.cells import Cell, Covered, Ratio, Row, Share, Table
-from cuda_l1.report.entries import EAGER, Method
+from cuda_l1.report.entries import EAGER, HEADLINE_PROTOCOLS, Method
 from cuda_l1.report.sections import Section, TaskView
 from cuda_l1.report.versus import against, standings
 
@@ -86,8 +86,16 @@ def _versus(section: Section, method: Method, views: Sequence[TaskView], baselin
     return (*spread_cells(speedups, success), Share(len(speedups), len(views)))
 
 
+def side_by_side(sections: Sequence[Section]) -> list[Table]:
+    """Places next to each other: a table for each protocol and edition that several of them have."""
+    groups: dict[tuple[int, str], list[Section]] = {}
+    for section in sections:
+        groups.setdefault((HEADLINE_PROTOCOLS.index(section.protocol), section.edition), []).append(section)
+    return [devices(group) for _, group in sorted(groups.items()) if len(group) > 1]
+
+
 def devices(sections: Sequence[Section]) -> Table:
-    """Configuration x place: means, a column for each place; only sections of one protocol may stand side by side."""
+    """Configuration x place: means, a column for each of several sections of one protocol and edition."""
     systems = sorted({method for section in sections for method in section.systems})
     baselines = list(dict.fromkeys(name for section in sections for name in section.denominators))
     rows = []
@@ -96,9 +104,10 @@ def devices(sections: Sequence[Section]) -> Table:
             cells = [_mean(section, method, baseline) for section in sections]
             if any(cell is not None for cell in cells):
                 rows.append(Row((configuration(baseline), method.name, *cells)))
+    shown = ", ".join(filter(None, (sections[0].protocol, sections[0].edition)))
     return Table(
         name="devices",
-        title=f"Mean speed-up, place by place ({sections[0].protocol})",
+        title=f"Mean speed-up, place by place ({shown})",
         columns=("configuration", "method", *(f"{section.label}, {section.clock} clock" for section in sections)),
         rows=tuple(rows),
         notes=(

@@ -16,6 +16,11 @@ from cuda_l1.types import Clock
 
 SHOWN = ("task", "method", "technique", "outcome", "class", "vs eager", "vs best baseline", "best baseline", "flags")
 
+EDITION = (
+    "`scaled tasks`: at smaller sizes than their suite's. `edition 2`: texts whose names other texts bear that were "
+    "judged here before: another checkout's shapes, another dtype. They stand in no mean with these."
+)
+
 
 def tasks(section: Section) -> Table:
     """Each task with how every system does on it; where there is none, with its baselines."""
@@ -28,13 +33,14 @@ def task_table(
     """How the methods do on some of the tasks; without `methods` all of them."""
     asked = (*section.systems, *section.baselines) if methods is None else methods
     found = [standing(section, view, method) for view in views for method in asked]
-    return Table("tasks", title, SHOWN, tuple(_row(section, one) for one in found if one))
+    notes = (EDITION,) if section.edition else ()
+    return Table("tasks", title, SHOWN, tuple(_row(section, one) for one in found if one), notes)
 
 
 def _row(section: Section, one: Standing) -> Row:
     best = against_best(section, one)
     shown = (
-        one.view.task.id.partition("@")[0],
+        one.view.name,
         one.method.name,
         *(_measured(section, one) if one.confirmed else (None, outcome_of(one), None, None)),
         best.ratio if best else None,
@@ -79,6 +85,7 @@ def _fields(section: Section, one: Standing) -> dict[str, Any]:
         "attempts": one.attempts,
         "precision": section.precision,
         "protocol": section.protocol,
+        "edition": section.edition,
         **section.place.model_dump(include={"device", "device_name", "lane", "rung", "torch", "cuda", "driver"}),
     }
 
