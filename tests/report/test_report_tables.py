@@ -122,8 +122,33 @@ def test_screens_and_finals_and_places_stay_apart() -> None:
     for made, speedup in zip(report.sections, (2.0, 8.0, 4.0), strict=True):
         assert value(cells(spread.methods(made), "techniques", "all")["mean"]) == speedup
     (place_by_place,) = report.blocks[0].tables
-    assert place_by_place.columns[2:] == ("Test CPU, call clock", "Test GPU, device clock")
-    assert place_by_place.rows[0].cells[2:] == (Covered(2.0, Share(1, 1)), Covered(4.0, Share(1, 1)))
+    assert place_by_place.columns[2:] == ("tasks", "Test CPU, call clock", "Test GPU, device clock")
+    assert place_by_place.rows[0].cells[2:] == ("in common", Covered(2.0, Share(1, 1)), Covered(4.0, Share(1, 1)))
+
+
+def test_places_stand_side_by_side_with_baselines_and_over_common_tasks() -> None:
+    """Of the other place only baselines are known; torch.compile failed on the second task there."""
+    elsewhere = CPU.model_copy(update={"device_name": "Other CPU"})
+    there = [(A, 3.0, "compile"), (B, None, "compile"), (A, 1.0, "eager"), (B, 1.0, "eager")]
+    report = build([*three(), *(entry(of, speedup, name, place=elsewhere) for of, speedup, name in there)])
+    table = spread.devices(report.sections)
+    assert table.columns[3:] == ("Other CPU, call clock", "Test CPU, call clock")
+    default = "Default (eager)"
+    everything, common = (cells(table, default, "compile", which) for which in ("all there", "in common"))
+    assert everything[table.columns[3]] == common[table.columns[3]] == Covered(1.5, Share(2, 2))
+    assert everything[table.columns[4]] == Covered(pytest.approx(2.5 / 3), Share(3, 3))
+    assert common[table.columns[4]] == Covered(1.25, Share(2, 3))
+    assert cells(table, default, "techniques", "all there")[table.columns[3]] is None, "nobody searched there"
+    assert not [row for row in table.rows if row.cells[:3] == (default, "techniques", "in common")]
+
+
+def test_places_with_no_task_in_common_say_so() -> None:
+    entries = [entry(A, 2.0), entry(B, 3.0, place=CPU.model_copy(update={"device_name": "Other CPU"}))]
+    table = spread.devices(build(entries).sections)
+    assert [row.cells[2:] for row in table.rows] == [
+        ("all there", Covered(3.0, Share(1, 1)), Covered(2.0, Share(1, 1))),
+        ("in common", None, None),
+    ]
 
 
 def test_places_of_one_device_are_told_apart_by_what_differs() -> None:

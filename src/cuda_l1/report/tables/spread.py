@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cuda_l1.report.aggregates import GAIN, arithmetic_mean, quartiles, share_above
 from cuda_l1.report.cells import Cell, Covered, Ratio, Row, Share, Table
@@ -22,6 +22,9 @@ FAILED = (
     "As in CUDA-L1's tables a method whose candidates failed, or do not count, has 0 in mean and quartiles. One that "
     "took nothing of what it screened to a final has what the reference has."
 )
+
+
+ALL_THERE, IN_COMMON = "all there", "in common"
 
 
 def spread_cells(speedups: Sequence[float | None], success: Share) -> tuple[Cell, ...]:
@@ -76,14 +79,20 @@ def configuration(baseline: str) -> str:
 
 def _versus(section: Section, method: Method, views: Sequence[TaskView], baseline: str) -> tuple[Cell, ...] | None:
     """The columns of SPREAD, and the tasks that they are over; None where there is none."""
+    speedups = _speedups(section, method, views, baseline)
+    if not speedups:
+        return None
+    found = [one for one in standings(section, method, views) if baseline in one.view.baselines]
+    success = Share(sum(one.counts for one in found), len(found))
+    return (*spread_cells([*speedups.values()], success), Share(len(speedups), len(views)))
+
+
+def _speedups(section: Section, method: Method, views: Sequence[TaskView], baseline: str) -> dict[str, float | None]:
+    """The method over the baseline by the task's hash, None where it failed; without tasks that say nothing of both."""
     found = [one for one in standings(section, method, views) if baseline in one.view.baselines]
     ratios = [(one, against(section, one, baseline)) for one in found]
     # What counts and has no figure was measured under another protocol than the baseline: neither figure nor failure.
-    speedups = [ratio.value if ratio else None for one, ratio in ratios if ratio or not one.counts]
-    if not speedups:
-        return None
-    success = Share(sum(one.counts for one in found), len(found))
-    return (*spread_cells(speedups, success), Share(len(speedups), len(views)))
+    return {one.view.task.sha: ratio.value if ratio else None for one, ratio in ratios if ratio or not one.counts}
 
 
 def side_by_side(sections: Sequence[Section]) -> list[Table]:
@@ -95,32 +104,48 @@ def side_by_side(sections: Sequence[Section]) -> list[Table]:
 
 
 def devices(sections: Sequence[Section]) -> Table:
-    """Configuration x place: means, a column for each of several sections of one protocol and edition."""
-    systems = sorted({method for section in sections for method in section.systems})
-    baselines = list(dict.fromkeys(name for section in sections for name in section.denominators))
+    """Configuration x place: means, a column for each of several sections of one protocol and edition.
+
+    A line for all tasks of each place, where these differ, and one for those that all the places have in common.
+    """
     rows = []
-    for method in systems:
-        for baseline in baselines:
-            cells = [_mean(section, method, baseline) for section in sections]
-            if any(cell is not None for cell in cells):
-                rows.append(Row((configuration(baseline), method.name, *cells)))
+    for method, baseline in _comparisons(sections):
+        found = [_speedups(section, method, section.sound, baseline) for section in sections]
+        there = [one.keys() for one in found if one]
+        common = set[str]().union(*there).intersection(*there)
+        named = configuration(baseline), method.name
+        if any(shas != common for shas in there) or len(there) == 1:
+            cells = [_mean(one, len(section.sound)) for one, section in zip(found, sections, strict=True)]
+            rows.append(Row((*named, ALL_THERE, *cells)))
+        if len(there) > 1:
+            alike = [{sha: one[sha] for sha in common} if one else {} for one in found]
+            cells = [_mean(one, len(section.sound)) for one, section in zip(alike, sections, strict=True)]
+            rows.append(Row((*named, IN_COMMON, *cells)))
     shown = ", ".join(filter(None, (sections[0].protocol, sections[0].edition)))
     return Table(
         name="devices",
         title=f"Mean speed-up, place by place ({shown})",
-        columns=("configuration", "method", *(f"{section.label}, {section.clock} clock" for section in sections)),
+        columns=("configuration", "method", "tasks", *(f"{one.label}, {one.clock} clock" for one in sections)),
         rows=tuple(rows),
         notes=(
             FAILED,
-            "In brackets: the tasks that a mean is over, of all sound ones there.",
+            f"`{ALL_THERE}`: each mean is over what its own place has, so that they are not comparable; "
+            f"`{IN_COMMON}`: over those that every place with a figure has. In brackets: how many, of all sound ones "
+            "there.",
         ),
     )
 
 
-def _mean(section: Section, method: Method, baseline: str) -> Covered | None:
-    cells = _versus(section, method, section.sound, baseline)
-    if cells is None:
-        return None
-    mean, tasks = cells[0], cells[-1]
-    assert isinstance(mean, Ratio) and isinstance(tasks, Share)
-    return Covered(mean.value, tasks)
+def _comparisons(sections: Sequence[Section]) -> list[tuple[Method, str]]:
+    """Each baseline against eager, and each system against each baseline."""
+    baselines = dict.fromkeys(method for section in sections for method in section.baselines)
+    systems = sorted({method for section in sections for method in section.systems})
+    opponents = dict.fromkeys(name for section in sections for name in section.denominators)
+    own = [(method, EAGER) for method in baselines if method.name != EAGER]
+    return own + [(method, name) for method in systems for name in opponents]
+
+
+def _mean(speedups: Mapping[str, float | None], sound: int) -> Covered | None:
+    """None where there is no task."""
+    values = [value or 0.0 for value in speedups.values()]
+    return Covered(arithmetic_mean(values), Share(len(values), sound)) if values else None
