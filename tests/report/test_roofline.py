@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import Any
 
 import pytest
 from report_fakes import CPU, GPU, LINKS, entry, record, task
@@ -23,8 +24,10 @@ def work(moved: int = 1000, flops: int = 5000, bytes_per_us: float = 100.0, fp32
     return Work(moved_bytes=moved, flops=flops, bytes_per_us=bytes_per_us, flops_per_us={"fp32": fp32})
 
 
-def counted(of: Task, speedup: float | None, own: Work | None, place: Environment = CPU) -> Entry:
-    made = record(of, speedup, place=place)
+def counted(
+    of: Task, speedup: float | None, own: Work | None, place: Environment = CPU, origin: str = "techniques", **more: Any
+) -> Entry:
+    made = record(of, speedup, origin, place=place, **more)
     return entry_of(made.model_copy(update={"evaluation": made.evaluation.model_copy(update={"work": own})}), of)
 
 
@@ -46,8 +49,28 @@ def test_a_task_that_moves_nothing_lies_nowhere() -> None:
 
 def test_the_ceilings_of_a_place_are_the_most_that_was_measured_there() -> None:
     entries = [counted(task(), 2.0, own) for own in (work(bytes_per_us=50.0, fp32=900.0), work(fp32=700.0), None)]
-    assert ceilings_of(one.evaluation for one in entries) == Ceilings(100.0, {"fp32": 900.0})
-    assert ceilings_of([entries[2].evaluation]) is None
+    assert ceilings_of(entries) == Ceilings(100.0, {"fp32": 900.0})
+    assert ceilings_of(entries[2:]) is None
+
+
+def test_eager_is_never_above_the_ceilings() -> None:
+    """Eager takes 20 us, where a loaded machine measured ceilings that give it 100 and 50."""
+    loaded = counted(task("1_a"), 2.0, work(moved=2000, flops=5000, bytes_per_us=20.0, fp32=100.0))
+    quick = counted(task("2_b"), 4.0, work(moved=100, flops=100))
+    found = ceilings_of([loaded])
+    assert found == Ceilings(100.0, {"fp32": 250.0}, ("fp32", "memory"))
+    assert found is not None and found != ceilings_of([loaded, quick]), "what any record measured counts"
+    report = build([loaded])
+    (table,) = (table for block in report.blocks for table in block.tables if table.name == "roofline")
+    assert table.rows[0].cells[-2:] == (2.0, 1.0) and "fp32 0.00025 Tflop/s (by eager)" in table.notes[0]
+    own = counted(task("1_a"), 0.5, work(fp32=100.0), origin="eager")  # 10 us, beside itself in 5
+    assert ceilings_of([own]) == Ceilings(200.0, {"fp32": 1000.0}, ("fp32", "memory"))
+
+
+def test_a_class_without_a_product_has_the_highest_ceiling_until_eager_exceeds_it() -> None:
+    half = counted(task(), 2.0, work(flops=50_000), task_class="bf16")
+    found = ceilings_of([half])
+    assert found is not None and found.flops_per_us == {"fp32": 1000.0, "bf16": 2500.0} and found.by_eager == ("bf16",)
 
 
 def test_a_report_has_fractions_of_candidate_and_eager() -> None:

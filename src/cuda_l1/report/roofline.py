@@ -1,24 +1,34 @@
 """The roofline: how near a time is to what the device's memory and arithmetic allow for (Williams et al. 2009,
 https://doi.org/10.1145/1498765.1498785).
 
-Bytes and operations are the reference's, counted by the judge; the ceilings are what was measured in the place.
+Bytes and operations are the reference's, counted by the judge; the ceilings are what was measured in the place, by a
+copy and products or by eager itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from cuda_l1.types import Evaluation, PrecisionClass, Work
+from cuda_l1.report.entries import EAGER, Entry
+from cuda_l1.types import PrecisionClass, Work
+
+MEMORY = "memory"
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """The most that was ever measured in a place: a machine that others load measures less."""
+    """The most that was ever measured in a place: a machine that others load measures less.
+
+    Eager does just what the reference spells, so what it reaches is possible: where that is more than a copy or a
+    product has shown, it is the ceiling.
+    """
 
     bytes_per_us: float
     flops_per_us: dict[str, float]
+    by_eager: tuple[str, ...] = ()
+    """Which of them eager gave: `memory`, or names of classes."""
 
     def arithmetic(self, precision_class: PrecisionClass | None) -> float:
         """Operations in a microsecond in a class; of a class that was not measured, the most of any."""
@@ -40,14 +50,40 @@ class Roofline:
     """The reference's operations over the time."""
 
 
-def ceilings_of(evaluations: Iterable[Evaluation]) -> Ceilings | None:
+def ceilings_of(entries: Iterable[Entry]) -> Ceilings | None:
     """Of verdicts of one place; None where none of them measured any."""
-    works = [evaluation.work for evaluation in evaluations if evaluation.work and evaluation.work.flops_per_us]
+    found = [(entry, entry.evaluation.work) for entry in entries if entry.evaluation.work]
+    works = [work for _, work in found if work.flops_per_us]
     if not works:
         return None
     names = {name for work in works for name in work.flops_per_us}
     most = {name: max(work.flops_per_us.get(name, 0.0) for work in works) for name in sorted(names)}
-    return Ceilings(max(work.bytes_per_us for work in works), most)
+    measured = Ceilings(max(work.bytes_per_us for work in works), most)
+    return _raised(measured, [(work, one_us, name) for entry, work in found for one_us, name in _of_eager(entry)])
+
+
+def _of_eager(entry: Entry) -> Iterator[tuple[float, PrecisionClass]]:
+    """Every time that eager took in a verdict that was accepted, and its class."""
+    evaluation = entry.evaluation
+    if not evaluation.accepted or evaluation.correctness is None:
+        return
+    for timing in (timing for timing in evaluation.timings if timing.opponent == EAGER):
+        times_us = (timing.opponent_us, *((timing.candidate_us,) if entry.is_eager else ()))
+        yield from ((one_us, evaluation.correctness.task_class) for one_us in times_us if one_us > 0)
+
+
+def _raised(measured: Ceilings, eager: Iterable[tuple[Work, float, PrecisionClass]]) -> Ceilings:
+    """With what eager reached where that is more: (what a call asks for, the time it took, its class)."""
+    moved, flops = measured.bytes_per_us, dict(measured.flops_per_us)
+    higher: set[str] = set()
+    for work, took_us, name in eager:
+        if work.moved_bytes > moved * took_us:
+            moved = work.moved_bytes / took_us
+            higher.add(MEMORY)
+        if work.flops > measured.arithmetic(name) * took_us and work.flops > flops.get(name, 0.0) * took_us:
+            flops[name] = work.flops / took_us
+            higher.add(name)
+    return Ceilings(moved, flops, tuple(sorted(higher)))
 
 
 def roofline(work: Work, ceilings: Ceilings, took_us: float, precision_class: PrecisionClass | None) -> Roofline | None:

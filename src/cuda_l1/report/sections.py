@@ -84,7 +84,7 @@ class Section:
     views: tuple[TaskView, ...]
     """Every task of the place and edition, with or without a verdict under this protocol; by suite, level and name."""
     ceilings: Ceilings | None = None
-    """What the device was measured to do at the most, in any verdict of the place."""
+    """What the device was measured to do at the most, in any verdict of the place that is reported on."""
 
     @property
     def title(self) -> str:
@@ -128,16 +128,16 @@ def sections(
     """One section for each place, edition and protocol with a verdict, by the places' labels."""
     kept = sorted(entries, key=lambda entry: entry.time)
     by_place: dict[str, list[Entry]] = {}
-    judged: dict[str, list[Task]] = {}
+    every: dict[str, list[Entry]] = {}
     for entry in kept:
-        judged.setdefault(entry.evaluation.environment.key, []).append(entry.task)
+        every.setdefault(entry.evaluation.environment.key, []).append(entry)
     for entry in latest_of_each(kept):
         by_place.setdefault(entry.evaluation.environment.key, []).append(entry)
     labels = place_labels([found[0].evaluation.environment for found in by_place.values()])
     made = []
     for key in sorted(by_place, key=lambda key: labels[key]):
-        here, told = by_place[key], editions(judged[key])
-        ceilings = ceilings_of(entry.evaluation for entry in here)
+        here, told = by_place[key], editions(entry.task for entry in every[key])
+        ceilings = ceilings_of(every[key])
         for edition in sorted({told[entry.task.sha].edition for entry in here}):
             same = [entry for entry in here if told[entry.task.sha].edition == edition]
             there = {entry.evaluation.protocol for entry in same}

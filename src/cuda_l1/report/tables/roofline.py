@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from cuda_l1.report.cells import Row, Table
-from cuda_l1.report.roofline import Roofline, roofline
+from cuda_l1.report.roofline import MEMORY, Roofline, roofline
 from cuda_l1.report.sections import Section
 from cuda_l1.report.versus import Standing, standings
 
@@ -68,13 +68,20 @@ def _rows(section: Section) -> Iterator[Row]:
 def _notes(section: Section) -> tuple[str, ...]:
     if section.ceilings is None:
         return ()
-    rates = ", ".join(f"{name} {value / 1e6:.3g} Tflop/s" for name, value in section.ceilings.flops_per_us.items())
-    where = f"Ceilings measured there: {section.ceilings.bytes_per_us / 1e3:.3g} GB/s, {rates}."
+    ceilings = section.ceilings
+    named = {MEMORY: f"memory {ceilings.bytes_per_us / 1e3:.3g} GB/s"}
+    named |= {name: f"{name} {value / 1e6:.3g} Tflop/s" for name, value in ceilings.flops_per_us.items()}
+    told = ", ".join(f"{text} (by eager)" if name in ceilings.by_eager else text for name, text in named.items())
+    where = (
+        f"Ceilings, the most in any of these records: {told}. A copy and products measure them; `by eager`: these "
+        "showed less than eager reached on one of the tasks, as on a machine with other work."
+    )
     counted = (
         "Bytes of inputs, weights and outputs, each once, and operations of the reference, counted as it runs. "
-        "`fraction`: the least time for these over the time taken; above 1 where algebra needs fewer operations."
+        "`fraction`: the least time for these over the time taken; a candidate is above 1 where algebra needs fewer "
+        "operations, eager never is."
     )
-    caches = "A CPU's caches may hold inputs and weights, so that memory is no floor there."
+    caches = "A CPU's caches may hold inputs and weights: then eager reaches more than memory gives, and so may others."
     return (where, counted, caches) if section.place.device == "cpu" else (where, counted)
 
 
