@@ -62,6 +62,16 @@ def test_configurations_are_over_tasks_that_have_the_denominator() -> None:
     assert row["speed-up > 1.01x"] == Share(1, 2)
 
 
+def test_success_and_speedup_are_of_the_suites_tasks_as_in_their_tables() -> None:
+    """Two of four tasks were searched; one is right and faster. torch.compile counts on three."""
+    (section,) = sections([*three()[:2], *three()[3:], entry(task("3_d", 1), 1.0, "compile")])
+    row = cells(spread.methods(section), "techniques", "all")
+    assert (row["success"], row["speed-up > 1.01x"], row["tasks"]) == (Share(1, 4), Share(1, 4), Share(2, 4))
+    row = cells(spread.configurations(section), "Torch Compile (compile)", "techniques", "all")
+    assert (row["success"], row["speed-up > 1.01x"], row["tasks"]) == (Share(1, 4), Share(1, 3), Share(2, 4))
+    assert cells(headline.precisions({"default": section}), "techniques", "default")["success"] == Share(1, 4)
+
+
 def test_the_headline_is_floored_and_says_what_it_covers() -> None:
     (section,) = sections(three())
     row = cells(headline.headline(section), "techniques", "all")

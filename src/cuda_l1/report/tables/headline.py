@@ -102,7 +102,7 @@ def precisions(by_precision: Mapping[Precision, Section]) -> Table:
             found = standings(section, method, section.sound)
             pairs = known(section, found)
             best = [floored(best.ratio.value if best else None) for _, best in pairs]
-            counted = Share(sum(one.counts for one in found), len(found))
+            counted = Share(sum(one.counts for one in found), len(section.sound))
             rows.append(
                 Row((method.name, precision, geometric_mean(best), counted, Share(len(best), len(section.sound))))
             )

@@ -27,13 +27,20 @@ FAILED = (
 ALL_THERE, IN_COMMON = "all there", "in common"
 
 
-def spread_cells(speedups: Sequence[float | None], success: Share) -> tuple[Cell, ...]:
-    """The columns of SPREAD; None in `speedups`: failed."""
+COUNTED = (
+    "`success`: of all sound tasks. `speed-up`: of those on which the baseline counts. `tasks`: those that mean and "
+    "quartiles are over, where both have a verdict, of all sound ones."
+)
+
+
+def spread_cells(speedups: Sequence[float | None], success: Share, comparable: int) -> tuple[Cell, ...]:
+    """The columns of SPREAD; None in `speedups`: failed. `comparable`: tasks that could have a speed-up."""
     values = [value or 0.0 for value in speedups]
     middle = quartiles(values)
     mean, highest = arithmetic_mean(values), max(values, default=None)
     figures = (mean, highest, *((middle.upper, middle.median, middle.lower) if middle else (None, None, None)))
-    return (*(None if figure is None else Ratio(figure) for figure in figures), success, share_above(speedups, GAIN))
+    faster = Share(share_above(speedups, GAIN).count, comparable)
+    return (*(None if figure is None else Ratio(figure) for figure in figures), success, faster)
 
 
 def methods(section: Section) -> Table:
@@ -49,7 +56,7 @@ def methods(section: Section) -> Table:
         title="Speed-up against eager",
         columns=("method", "level", *SPREAD, "tasks"),
         rows=tuple(rows),
-        notes=(FAILED, "tasks: those with a verdict for the method, of all sound ones."),
+        notes=(FAILED, COUNTED),
     )
 
 
@@ -67,7 +74,7 @@ def configurations(section: Section) -> Table:
         title="Speed-up against each baseline",
         columns=("configuration", "method", "level", *SPREAD, "tasks"),
         rows=tuple(rows),
-        notes=(FAILED, "tasks: those on which both have a verdict and the baseline's counts, of all sound ones."),
+        notes=(FAILED, COUNTED),
     )
 
 
@@ -82,9 +89,9 @@ def _versus(section: Section, method: Method, views: Sequence[TaskView], baselin
     speedups = _speedups(section, method, views, baseline)
     if not speedups:
         return None
-    found = [one for one in standings(section, method, views) if baseline in one.view.baselines]
-    success = Share(sum(one.counts for one in found), len(found))
-    return (*spread_cells([*speedups.values()], success), Share(len(speedups), len(views)))
+    success = Share(sum(one.counts for one in standings(section, method, views)), len(views))
+    comparable = sum(baseline in view.baselines for view in views)
+    return (*spread_cells([*speedups.values()], success, comparable), Share(len(speedups), len(views)))
 
 
 def _speedups(section: Section, method: Method, views: Sequence[TaskView], baseline: str) -> dict[str, float | None]:
