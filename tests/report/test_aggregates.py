@@ -11,6 +11,7 @@ from cuda_l1.report.aggregates import (
     arithmetic_mean,
     fast_p,
     floored,
+    floored_mean,
     geometric_mean,
     pass_at_k,
     quartiles,
@@ -29,6 +30,13 @@ def test_means_of_nothing_are_nothing() -> None:
     assert arithmetic_mean([]) is None
     assert geometric_mean([]) is None
     assert arithmetic_mean([1.0, 2.0, 6.0]) == 3.0
+
+
+def test_a_floored_mean_and_its_bounds_are_never_below_one() -> None:
+    found, plain = floored_mean([None, 35.3]), geometric_mean([1.0, 35.3])
+    assert found is not None and plain is not None and plain.low is not None and plain.low < 1.0
+    assert (found.value, found.low, found.high) == (plain.value, 1.0, plain.high)
+    assert floored_mean([]) is None and floored_mean([0.5]) == Ratio(1.0)
 
 
 def test_the_interval_of_a_geometric_mean_is_students_on_the_logarithms() -> None:

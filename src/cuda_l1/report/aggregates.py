@@ -61,6 +61,12 @@ def floored(value: float | None) -> float:
     return max(1.0, value or 1.0)
 
 
+def floored_mean(values: Sequence[float | None]) -> Ratio | None:
+    """The geometric mean of speed-ups floored at 1, and so are its bounds; None where there is no task."""
+    mean = geometric_mean([floored(value) for value in values])
+    return mean if mean is None or mean.low is None else Ratio(mean.value, floored(mean.low), mean.high)
+
+
 def share_above(values: Sequence[float | None], threshold: float) -> Share:
     """How many exceed `threshold`; None (failed) exceeds nothing."""
     return Share(sum(value is not None and value > threshold for value in values), len(values))

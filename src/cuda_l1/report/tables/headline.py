@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cuda_l1.config import Precision
-from cuda_l1.report.aggregates import GAIN, arithmetic_mean, floored, geometric_mean, quartiles, share_above
+from cuda_l1.report.aggregates import (
+    GAIN,
+    arithmetic_mean,
+    floored,
+    floored_mean,
+    geometric_mean,
+    quartiles,
+    share_above,
+)
 from cuda_l1.report.cells import Cell, Ratio, Row, Share, Table
 from cuda_l1.report.entries import Method
 from cuda_l1.report.sections import Section, TaskView
@@ -53,14 +61,14 @@ def _cells(section: Section, method: Method, views: Sequence[TaskView]) -> tuple
     best = [floored(ratio.value if ratio else None) for ratio in ratios]
     middle = quartiles(best)
     quarters = (middle.upper, middle.median, middle.lower) if middle else (None, None, None)
-    eager = [floored(ratio.value if (ratio := against(section, one)) else None) for one, _ in found]
+    eager = [ratio.value if (ratio := against(section, one)) else None for one, _ in found]
     return (
-        geometric_mean(best),
+        floored_mean(best),
         geometric_mean([ratio.value for ratio in ratios if ratio]),
         *(None if figure is None else Ratio(figure) for figure in (arithmetic_mean(best), *quarters, max(best))),
         _beaten(ratios),
         share_above(best, GAIN),
-        geometric_mean(eager),
+        floored_mean(eager),
         _other_clock(section, method, views),
     )
 
@@ -91,7 +99,7 @@ def _other_clock(section: Section, method: Method, views: Sequence[TaskView]) ->
     other: Clock = "call" if section.clock == "device" else "device"
     there = replace(section, clock=other)
     found = [against_best(there, one) for one in standings(section, method, views)]
-    return geometric_mean([floored(best.ratio.value) for best in found if best])
+    return floored_mean([best.ratio.value for best in found if best])
 
 
 def precisions(by_precision: Mapping[Precision, Section]) -> Table:
@@ -101,10 +109,10 @@ def precisions(by_precision: Mapping[Precision, Section]) -> Table:
         for method in section.systems:
             found = standings(section, method, section.sound)
             pairs = known(section, found)
-            best = [floored(best.ratio.value if best else None) for _, best in pairs]
+            best = [best.ratio.value if best else None for _, best in pairs]
             counted = Share(sum(one.counts for one in found), len(section.sound))
             rows.append(
-                Row((method.name, precision, geometric_mean(best), counted, Share(len(best), len(section.sound))))
+                Row((method.name, precision, floored_mean(best), counted, Share(len(best), len(section.sound))))
             )
     return Table(
         name="precisions",
