@@ -196,19 +196,27 @@ def test_fast_p_of_systems_stands_against_both_opponents() -> None:
     assert [best[f"p = {p}"] for p in ("0", "1", "1.5", "2")] == pytest.approx([2 / 3, 2 / 3, 1 / 3, 0.0])
 
 
+MODEL = Origin(proposer="llm", model="some-model")
+
+
 def model(of: int, speedups: Sequence[float | None]) -> list[Entry]:
-    origin = Origin(proposer="llm", model="some-model")
-    return [entry((A, B)[of], speedup, origin) for speedup in speedups]
+    return [entry((A, B)[of], speedup, MODEL) for speedup in speedups]
 
 
-def test_pass_at_k_is_over_tasks_with_k_samples() -> None:
-    (section,) = sections([*model(0, [None, None, 1.2, 2.5]), *model(1, [None])])
+def test_pass_at_k_is_over_the_same_tasks_for_every_k() -> None:
+    steps = [entry(A, speedup) for speedup in (1.1, 1.2, 1.3)]
+    (section,) = sections([*model(0, [None, None, 1.2, 2.5]), *model(1, [None]), *steps])
     table = kernelbench.samples(section)
+    assert {row.cells[0] for row in table.rows} == {"some-model"}, "the steps of our search are no samples"
     one, two = cells(table, "some-model", 1), cells(table, "some-model", 2)
-    assert one["pass@k"] == pytest.approx((0.5 + 0.0) / 2) and one["tasks"] == Share(2, 2)
+    assert one["pass@k"] == pytest.approx(0.5) and one["tasks"] == Share(1, 2)
     assert two["pass@k"] == pytest.approx(5 / 6) and two["tasks"] == Share(1, 2)  # of six pairs one holds no right one
     assert two["fast_1.5@k"] == pytest.approx(0.5)
     assert not [row for row in table.rows if row.cells[1] not in (1, 2)], "nobody has five samples"
+    (section,) = sections([*model(0, [None, 1.2]), *(entry(of, None, MODEL) for of in (B, C))])
+    assert [row.cells[1:3] for row in kernelbench.samples(section).rows] == [(1, pytest.approx(0.5 / 3))], (
+        "two have one"
+    )
 
 
 def test_findings_and_classes_are_counted_by_candidate_and_task() -> None:
@@ -289,8 +297,8 @@ def test_a_models_replies_are_its_samples() -> None:
 def test_finals_that_a_search_chose_are_no_samples() -> None:
     """Of three screened candidates the two best went to a final: both are right, which says nothing of chance."""
     of, sources = task("1_a", 1), ("x = 1", "x = 2", "x = 3")
-    screens = [entry(of, s, source=x, protocol="screen") for s, x in zip((2.0, 3.0, None), sources, strict=True)]
-    finals = [entry(of, s, source=x) for s, x in zip((2.0, 3.0), sources, strict=False)]
+    screens = [entry(of, s, MODEL, source=x, protocol="screen") for s, x in zip((2.0, 3.0, None), sources, strict=True)]
+    finals = [entry(of, s, MODEL, source=x) for s, x in zip((2.0, 3.0), sources, strict=False)]
     report = build([*screens, *finals])
     tables = {block.title: [t.name for t in block.tables] for block in report.blocks}
     assert "pass_at_k" not in tables["Test CPU, final, call clock"]

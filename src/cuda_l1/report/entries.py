@@ -12,6 +12,8 @@ from cuda_l1.report.technique_rules import tags
 from cuda_l1.types import Candidate, Evaluation, Origin, Record, Task
 
 EAGER = "eager"
+TECHNIQUES = "techniques"
+"""The proposer whose candidates are our own techniques, each chosen by what the ones before it did."""
 FILE, RELEASE = "file", "release"
 """Proposers of texts that were handed in."""
 HEADLINE_PROTOCOLS = ("final", "screen")
@@ -91,7 +93,7 @@ def entry_of(record: Record, task: Task) -> Entry:
 
 
 def _techniques(candidate: Candidate, task: Task) -> dict[str, Any]:
-    named = [origin for origin in candidate.origins if origin.proposer == "techniques"]
+    named = [origin for origin in candidate.origins if origin.proposer == TECHNIQUES]
     if named:
         return {"techniques": named[0].techniques}
     if candidate.is_baseline:

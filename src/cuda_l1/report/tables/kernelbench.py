@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cuda_l1.report.aggregates import FAST_P, SAMPLES_K, fast_p, pass_at_k
 from cuda_l1.report.cells import Cell, Row, Share, Table
-from cuda_l1.report.entries import EAGER, Entry, Method, Sampled
+from cuda_l1.report.entries import EAGER, TECHNIQUES, Entry, Method, Sampled
 from cuda_l1.report.sections import Section, TaskView
 from cuda_l1.report.tables.headline import known
 from cuda_l1.report.versus import against, over, standings
@@ -56,14 +56,16 @@ class Drawn:
 
 
 def samples(section: Section, sampled: Sequence[Sampled] = ()) -> Table:
-    """Method x k: pass@k and fast_p@k, each the mean over the tasks with at least k samples."""
+    """Method x k: pass@k and fast_p@k, the means of every k over the same tasks, which have that many samples each."""
     rows = []
-    for method in section.systems:
+    for method in (method for method in section.systems if method.name != TECHNIQUES):
         replies = _of_section(section, method, sampled)
         drawn = [found for view in section.sound if (found := _drawn(section, view, method, replies))]
-        most = max((found.count for found in drawn), default=0)
-        for k in (k for k in SAMPLES_K if 1 < most >= k):
-            enough = [found for found in drawn if found.count >= k]
+        if max((found.count for found in drawn), default=0) < 2:
+            continue
+        largest = max(k for k in SAMPLES_K if 2 * sum(found.count >= k for found in drawn) >= len(drawn))
+        enough = [found for found in drawn if found.count >= largest]
+        for k in (k for k in SAMPLES_K if k <= largest):
             shares = [_at_k(section, enough, p, k) for p in FAST_P]
             rows.append(Row((method.name, k, *shares, Share(len(enough), len(section.sound)))))
     return Table(
@@ -72,9 +74,12 @@ def samples(section: Section, sampled: Sequence[Sampled] = ()) -> Table:
         columns=("method", "k", "pass@k", *(f"fast_{p:g}@k" for p in FAST_P[1:]), "tasks"),
         rows=tuple(rows),
         notes=(
-            "Unbiased estimate (Chen et al. 2021, arXiv 2107.03374), for samples drawn alike. Of a language model: its "
-            "replies; one without a candidate is a failure, repairs are left out. Of others: their different "
-            "candidates. tasks: those with at least k, of all sound ones; of finals, where every sample has one.",
+            "Unbiased estimate (Chen et al. 2021, arXiv 2107.03374), for samples drawn alike, which replies to a "
+            "model that is shown its earlier ones are only in part. Of a language model: its replies; one without a "
+            "candidate is a failure, repairs are left out. Of others: their different candidates. Our techniques are "
+            "no samples.",
+            "All rows of a method are over the same tasks, those with as many samples as its largest k, which at least "
+            "half of its tasks have. tasks: how many, of all sound ones; of finals, where every sample has one.",
         ),
     )
 
