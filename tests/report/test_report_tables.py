@@ -237,6 +237,13 @@ def test_tasks_are_in_their_natural_order() -> None:
     ]  # fmt: skip
 
 
+def test_a_task_without_a_candidate_stands_with_its_baselines() -> None:
+    (section,) = sections([entry(A, 2.0), entry(A, 1.0, "eager"), entry(B, 1.0, "eager")])
+    assert [row.cells[:2] for row in tasks(section).rows] == [
+        ("kernelbench/1_a", "techniques"), ("kernelbench/2_b", "eager"),
+    ]  # fmt: skip
+
+
 def test_rows_for_programs_have_one_form() -> None:
     (section,) = sections(three())
     rows = task_fields(section)

@@ -23,18 +23,24 @@ EDITION = (
 
 
 def tasks(section: Section) -> Table:
-    """Each task with how every system does on it; where there is none, with its baselines."""
-    return task_table(section, section.views, "Tasks", section.systems or section.baselines)
+    """Each task with how every system does on it; one that no system was asked about with its baselines."""
+    found = [_of(section, view, section.systems) or _of(section, view, section.baselines) for view in section.views]
+    return _table(section, "Tasks", [one for ones in found for one in ones])
 
 
-def task_table(
-    section: Section, views: Sequence[TaskView], title: str, methods: Sequence[Method] | None = None
-) -> Table:
-    """How the methods do on some of the tasks; without `methods` all of them."""
-    asked = (*section.systems, *section.baselines) if methods is None else methods
-    found = [standing(section, view, method) for view in views for method in asked]
+def task_table(section: Section, views: Sequence[TaskView], title: str) -> Table:
+    """How all methods do on some of the tasks."""
+    methods = (*section.systems, *section.baselines)
+    return _table(section, title, [one for view in views for one in _of(section, view, methods)])
+
+
+def _of(section: Section, view: TaskView, methods: Sequence[Method]) -> list[Standing]:
+    return [one for method in methods if (one := standing(section, view, method))]
+
+
+def _table(section: Section, title: str, found: Sequence[Standing]) -> Table:
     notes = (EDITION,) if section.edition else ()
-    return Table("tasks", title, SHOWN, tuple(_row(section, one) for one in found if one), notes)
+    return Table("tasks", title, SHOWN, tuple(_row(section, one) for one in found), notes)
 
 
 def _row(section: Section, one: Standing) -> Row:
@@ -61,8 +67,7 @@ def _measured(section: Section, one: Standing) -> tuple[Cell, ...]:
 def task_fields(section: Section) -> list[dict[str, Any]]:
     """One dictionary per task and method with a verdict, baselines included; the same names in each, JSON values."""
     methods = (*section.systems, *section.baselines)
-    found = [standing(section, view, method) for view in section.views for method in methods]
-    return [_fields(section, one) for one in found if one]
+    return [_fields(section, one) for view in section.views for one in _of(section, view, methods)]
 
 
 def _fields(section: Section, one: Standing) -> dict[str, Any]:
