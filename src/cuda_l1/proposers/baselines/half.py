@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _SUFFIX = '''
 import torch
+from torch.nn.modules.batchnorm import _NormBase
 from torch.utils import _pytree as pytree
 
 
@@ -22,8 +23,17 @@ def _fp32(value):
     return pytree.tree_map(_fp32, value)
 
 
+def _item(owner, part):
+    if isinstance(owner, dict):
+        return next(value for key, value in owner.items() if str(key) == part)
+    return owner[int(part)] if isinstance(owner, (list, tuple)) else getattr(owner, part)
+
+
 class ModelNew(Model):
-    """Model with weights, buffers and inputs rounded to bfloat16, and its outputs as float32 again."""
+    """Model with weights, buffers and inputs rounded to bfloat16, and its outputs as float32 again.
+
+    What keeps running statistics stays in float32: a call changes these, and they are the task's own.
+    """
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -32,6 +42,17 @@ class ModelNew(Model):
         for module in self.modules():
             vars(module).update({name: _bf16(value) for name, value in vars(module).items()
                                  if isinstance(value, torch.Tensor)})
+            if isinstance(module, _NormBase) and module.track_running_stats:
+                module.float()
+
+    @torch.no_grad()
+    def load_reference(self, state):
+        """Take over Model's tensors, by their names, rounded like the constructor's."""
+        for name, value in state.items():
+            own = self
+            for part in name.split("."):
+                own = _item(own, part)
+            own.copy_(value)
 
     def forward(self, *args, **kwargs):
         if not vars(self).get("_baseline_called"):
