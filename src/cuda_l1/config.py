@@ -21,7 +21,7 @@ class Limits(Frozen):
     build_s: float = Field(180.0, gt=0)
     """Importing the candidate, compilers included."""
     first_call_s: float = Field(120.0, gt=0)
-    """The first call: Triton and torch.compile compile in it."""
+    """The first call in a mode and with inputs of a layout: Triton and torch.compile compile in it."""
     call_factor: float = Field(10.0, gt=0)
     """Later calls: this many times the reference's time, plus one second."""
     verdict_s: float = Field(300.0, gt=0)

@@ -127,6 +127,37 @@ def test_silence_and_hanging_up(far_and_session):
     assert caught.value.outcome == "DIED"
 
 
+def test_what_may_compile_anew_has_the_time_of_a_first_call(far_and_session):
+    far, session = far_and_session
+    session.deadlines = Deadlines(1.0, first_call_s=0.3, call_s=0.1)
+
+    def late() -> str:
+        with pytest.raises(RunnerFailure) as caught:
+            called(session)
+        return caught.value.detail
+
+    def show(inputs: object, offset: int = 0) -> None:
+        far.says({})
+        session.show(inputs, offset=offset)
+
+    show(INPUTS)
+    far.says(GOOD)
+    called(session)
+    assert late() == "a call took longer than 0.1 s"
+    far.says({})
+    session.ask("set_mode", 1.0, "a call", mode="eval")
+    other = "the first call in another mode or layout took longer than 0.3 s"
+    assert late() == other
+    far.says(GOOD)
+    called(session)
+    assert late() == "a call took longer than 0.1 s"
+    for inputs, offset in [([torch.randn(3, 4).t(), 5], 0), ([torch.randn(4, 3), 6], 0), (INPUTS, 4)]:
+        show(inputs, offset)
+        assert late() == other
+    show([torch.randn(4, 3), 5])
+    assert late() == "a call took longer than 0.1 s", "other values are nothing new"
+
+
 def test_descriptors_that_nobody_asked_for_are_closed(far_and_session):
     far, session = far_and_session
     before = len(os.listdir("/proc/self/fd"))

@@ -40,7 +40,7 @@ def first_calls(reference: Reference, sessions: list[Session]) -> dict[str, dict
     for session in waiting:
         try:
             session.receive(session.deadlines.first_call_s, "the first call")
-            session.called = True
+            session.note_call()
         except RunnerFailure as failure:
             failures[session.name] = failure.as_json()
     return failures

@@ -40,6 +40,7 @@ class Deadlines:
 
     load_s: float
     first_call_s: float
+    """For the first call in a mode and with inputs of a form: compilers run in it."""
     call_s: float
 
 
@@ -74,6 +75,11 @@ class Session:
         self.control: Any = None
         self.reused = False
         self.called = False
+        self._mode = ""
+        self._layout: Any = None
+        self._offset = 0
+        self._met: list[Any] = []
+        """In which mode, and with inputs of which layout and offset, it has answered a call."""
         self.seeded = False
         """Whether each timed call has a seed of its own, since the task's answers differ with it."""
         self.pid = 0
@@ -113,6 +119,7 @@ class Session:
 
     def ask(self, op: str, timeout: float, stage: str, fds: Sequence[int] = (), **fields: Any) -> dict[str, Any]:
         """Send an operation and wait for its reply. Raises RunnerFailure."""
+        self._mode = str(fields.get("mode", self._mode))
         try:
             self._channel.send({"op": op, **fields}, fds)
         except (ChannelClosed, TimeoutError) as error:
@@ -253,7 +260,7 @@ class Session:
     def show(self, inputs: Any, *, offset: int = 0) -> None:
         """Lay inputs into the shared buffer, `offset` bytes into their storages, and have the runner look at them."""
         self.shown = pack(inputs, self.inputs, offset=offset)
-        self._layout = layout(inputs)
+        self._layout, self._offset = layout(inputs), offset
         self._settle()
         self.ask("inputs", 60.0, "starting", value=self.shown)
 
@@ -272,12 +279,27 @@ class Session:
 
     def call(self, request: dict[str, Any]) -> Reply:
         """One untimed call; `request` names the slots and what else counts as an answer."""
-        timeout = self.deadlines.call_s if self.called else self.deadlines.first_call_s
-        reply = self.ask("call", timeout, "the first call" if not self.called else "a call", **request)
-        self.called = True
+        if self._form in self._met:
+            timeout, stage = self.deadlines.call_s, "a call"
+        else:
+            stage = "the first call in another mode or layout" if self.called else "the first call"
+            timeout = self.deadlines.first_call_s
+        reply = self.ask("call", timeout, stage, **request)
+        self.note_call()
         parsed = parse_reply(reply)
         self.reused = self.reused or parsed.reused
         return parsed
+
+    @property
+    def _form(self) -> Any:
+        """What a compiler may ask of a call: another one is compiled anew."""
+        return self._mode, self._layout, self._offset
+
+    def note_call(self) -> None:
+        """It has answered a call: the next one in this mode, with inputs laid like these, has nothing to compile."""
+        self.called = True
+        if self._form not in self._met:
+            self._met.append(self._form)
 
     def output(self, slot: dict[str, Any]) -> torch.Tensor:
         """One output as it lies in the shared buffer, copied."""
