@@ -293,6 +293,28 @@ def test_a_runs_report_has_all_its_tasks_whoever_paid_for_them(run: Run, suite: 
     assert run("report", "no-such-run").exit_code == 1
 
 
+def test_a_search_that_found_nothing_counts_for_its_own_archive(
+    run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    searched: list[str] = []
+
+    def run_search(task: Task, settings: SearchSettings, *, archive: Archive, evaluator: Any, **_: Any) -> SearchResult:
+        searched.append(task.name)
+        candidate = Candidate(task_sha=task.sha, task_id=task.id, source=f"{task.source}\n# speedup 0.5\n", origins=())
+        verdict(task, candidate, protocol=FINAL, archive=archive, evaluator=evaluator, run="searching")
+        return SearchResult(
+            task_id=task.id, task_sha=task.sha, run="searching", clock="call", winner=None, final=None,
+            baselines=(), best_baseline="eager", stop_reason="exhausted", evaluations=1, duplicates=0, wall_s=1.0,
+        )  # fmt: skip
+
+    monkeypatch.setattr("cuda_l1.api.bench_extras.run_search", run_search)
+    spec = suite("")
+    for archive in ("one", "one", "two", "two"):
+        got = run("bench", spec, "--optimize", "--archive", tmp_path / f"{archive}.sqlite", "--json")
+        assert lines(got)[0]["ours"]["detail"] == "nothing faster was found (exhausted)"
+    assert searched == ["level1/1_Task"] * 2
+
+
 def test_finals_of_baselines_are_neither_best_nor_exported(run: Run, suite: Callable[..., str], tmp_path: Path) -> None:
     spec = suite("# compile speedup 1.5")
     assert run("bench", spec, "--protocol", "final").exit_code == 0

@@ -39,13 +39,14 @@ def search_task(
     run: BenchRun,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Searched:
-    """What a search within the budget finds for a task; one that this run had ended before is that same search.
+    """What a search within the budget finds for a task; one that this run had ended before, with this archive, is that
+    same search.
 
     A task or a machine at fault is its `detail`. Ctrl-C goes on as KeyboardInterrupt.
     """
     clock: Clock = settings.clock or ("device" if settings.device == "cuda" else "call")
     stored = run.result_of_search(task)
-    if stored is not None and (stored[1].record is None or archive.matching(stored[1].record)):
+    if stored is not None and _is_of(archive, task, *stored):
         return Searched(stored[1], _paid(task, archive, stored[0], clock))
     names: list[str] = []
 
@@ -71,6 +72,13 @@ def search_task(
     ours = _ours(result)
     run.searched(task, result.run, ours)
     return Searched(ours, _paid(task, archive, result.run, clock))
+
+
+def _is_of(archive: Archive, task: Task, run: str, ours: Ours) -> bool:
+    """Whether an archive holds what a search came to: runs may lie beside several archives."""
+    if ours.record is not None:
+        return bool(archive.matching(ours.record))
+    return next(archive.records(task_sha=task.sha, run=run), None) is not None
 
 
 def _paid(task: Task, archive: Archive, run: str, clock: Clock) -> tuple[ModelUse, ...]:
