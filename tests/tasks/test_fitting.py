@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
 from cuda_l1.tasks.fitting import Measure, missing_modules, scaled_to
+from cuda_l1.tasks.sizes import axes
 from cuda_l1.types import Task
 
 TEXT = """import torch
@@ -53,11 +55,11 @@ def test_the_batch_goes_first_by_a_power_of_two_and_no_further_than_it_must() ->
     assert found.task.name == "t[batch_size=2]" and found.task.sha != task().sha
 
 
-def test_other_sizes_follow_the_larger_first_and_stay_at_16() -> None:
+def test_other_sizes_follow_the_larger_first_and_stay_at_16_or_more() -> None:
     """A batch of 1 takes 16 MiB."""
     assert scaled(4 << 20) == ("batch_size=1 instead of 64, dim=1024 instead of 4096", 4 << 20)
     assert scaled(20 << 10) == (
-        "batch_size=1 instead of 64, dim=16 instead of 4096, rows=256 instead of 1024", 16 << 10
+        "batch_size=1 instead of 64, dim=64 instead of 4096, rows=64 instead of 1024", 16 << 10
     )  # fmt: skip
     assert scaled(1 << 9) is None
 
@@ -72,6 +74,58 @@ def test_a_size_that_the_rest_does_not_follow_is_left_alone() -> None:
     assert scaled(32 << 20, no_batch_of_one) == ("batch_size=2 instead of 64", 32 << 20)
     assert scaled(16 << 20, no_batch_of_one) == ("batch_size=2 instead of 64, dim=2048 instead of 4096", 16 << 20)
     assert scaled(512 << 20, fixed_batch) == ("dim=2048 instead of 4096", 512 << 20)
+
+
+PERCEPTRON = """import torch
+
+batch_size = 128
+input_size = 16384
+layer_sizes = [16384, 16384]
+output_size = 8192
+
+
+def get_inputs():
+    return [torch.randn(batch_size, input_size)]
+"""
+
+
+def test_sizes_of_one_value_are_halved_together_where_that_runs() -> None:
+    def of_weights(of: Task) -> int:
+        values = {axis.name: axis.value for axis in axes(of)}
+        widths = [values[name] for name in ("input_size", "layer_sizes[0]", "layer_sizes[1]", "output_size")]
+        return 4 * (sum(a * b for a, b in pairwise(widths)) + sum(widths) * values["batch_size"])
+
+    found = scaled_to(task(PERCEPTRON), 10 << 20, of_weights(task(PERCEPTRON)), of_weights)
+    assert found is not None and found.peak_bytes == of_weights(found.task) <= 10 << 20
+    assert "input_size = 512\nlayer_sizes = [512, 512]\noutput_size = 512\n" in found.task.source
+
+    def one_alone(of: Task) -> int | None:
+        return measure(of) if sizes(of)["rows"] == 1024 else None
+
+    square = task(TEXT.replace("4096", "1024"))
+    found = scaled_to(square, 1 << 20, measure(square), one_alone)
+    assert found is not None and found.change == "batch_size=1 instead of 64, dim=256 instead of 1024"
+
+
+LITERAL = """import torch
+
+
+def get_inputs():
+    return [torch.randn(16, 64)]
+
+
+def get_init_inputs():
+    return [64]
+"""
+
+
+def test_a_number_of_the_inputs_is_halved_with_the_same_of_the_constructor() -> None:
+    def follows(of: Task) -> int | None:
+        drawn, constructed = (int(found) for found in re.findall(r"(\d+)[)]?\]", of.source))
+        return 16 * 4 * drawn if drawn == constructed else None
+
+    found = scaled_to(task(LITERAL), 2048, 4096, follows)
+    assert found is not None and found.change == "64=32 instead of 64" and "return [32]" in found.task.source
 
 
 def test_a_text_without_sizes_is_not_scaled() -> None:

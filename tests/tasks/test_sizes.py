@@ -106,6 +106,17 @@ def test_what_the_command_line_appends_is_what_counts(tmp_path: Path):
     assert [axis.name for axis in axes(cast) if axis.is_drawn] == ["batch", "3"]
 
 
+def test_a_chain_of_names_is_one_size():
+    task = task_of(
+        "height = width = 128\na = b = (4, 6)\n\n\ndef get_inputs():\n    return [torch.randn(2, width, *b)]\n"
+    )
+    assert {axis.name: (axis.value, axis.is_drawn) for axis in axes(task)} == {
+        "height": (128, True), "a[0]": (4, True), "a[1]": (6, True), "2": (2, True)
+    }  # fmt: skip
+    (x,) = called(resized(task, {"height": 16, "a[1]": 5}))
+    assert x.shape == (2, 16, 4, 5)
+
+
 def test_text_before_a_size_may_be_of_any_alphabet():
     task = task_of("größe = 4; höhe = 6\n\n\ndef get_inputs():\n    return [torch.randn(größe, höhe)]\n")
     (x,) = called(resized(task, {"höhe": 1}))

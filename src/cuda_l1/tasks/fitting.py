@@ -31,26 +31,45 @@ class Scaled(NamedTuple):
 def scaled_to(task: Task, most_bytes: int, peak_bytes: int, measure: Measure) -> Scaled | None:
     """The task with sizes divided by powers of two, as little as makes a call take at most `most_bytes`, or None.
 
-    `peak_bytes` is what it takes at its own sizes. The batch goes first, then the larger of the sizes that inputs are
-    drawn by, down to 16; one that the rest of the task does not follow is left alone, as `measure` then says None.
+    `peak_bytes` is what it takes at its own sizes. The batch goes first, then whichever size is the largest, down to
+    16. Sizes of one value belong together: they are halved together, or one of them where only that runs. What the rest
+    of the task does not follow is left alone, as `measure` then says None.
     """
+    known = axes(task)
     sizes: dict[str, int] = {}
-    for axis in _by_preference(task):
-        peak_bytes = _shrink(task, axis, sizes, most_bytes, peak_bytes, measure)
-        if peak_bytes <= most_bytes:
-            values = {one.name: one.value for one in axes(task)}
-            change = ", ".join(f"{name}={value} instead of {values[name]}" for name, value in sizes.items())
-            return Scaled(resized(task, sizes), change, peak_bytes)
-    return None
+    for axis in known:
+        if axis.is_drawn and _is_batch(axis):
+            peak_bytes = _shrink_batch(task, axis, sizes, most_bytes, peak_bytes, measure)
+    values = {axis.name: axis.value for axis in known if not _is_batch(axis)}
+    constructor = False
+    while peak_bytes > most_bytes:
+        name = max(values, key=values.__getitem__, default=None)  # of equal ones what inputs are drawn by comes first
+        if name is None or values[name] // 2 < LEAST:
+            return None
+        half = values[name] // 2
+        alike = [other for other in values if values[other] == values[name]]
+        for names, also in ((alike, True), ([name], constructor)):
+            smaller = sizes | dict.fromkeys(names, half)
+            found = measure(resized(task, smaller, constructor=also))
+            if found is not None and found < peak_bytes:
+                sizes, constructor, peak_bytes = smaller, also, found
+                values |= dict.fromkeys(names, half)
+                break
+        else:
+            del values[name]
+    own = {axis.name: axis.value for axis in known}
+    change = ", ".join(f"{name}={value} instead of {own[name]}" for name, value in sizes.items())
+    return Scaled(resized(task, sizes, constructor=constructor), change, peak_bytes)
 
 
-def _shrink(task: Task, axis: Axis, sizes: dict[str, int], most_bytes: int, peak_bytes: int, measure: Measure) -> int:
-    """Writes the size of one axis into `sizes`, smaller if that helps; returns what a call takes then."""
-    value, least = axis.value, 1 if _is_batch(axis) else LEAST
-    # A call takes about as many times less as the batch is smaller; what another size does is seen step by step.
-    halvings = math.ceil(math.log2(peak_bytes / most_bytes)) if _is_batch(axis) else 1
-    while peak_bytes > most_bytes and value // 2 >= least and halvings:
-        smaller = max(value >> halvings, least)
+def _shrink_batch(
+    task: Task, axis: Axis, sizes: dict[str, int], most_bytes: int, peak_bytes: int, measure: Measure
+) -> int:
+    """Writes a smaller batch into `sizes` where that helps; returns what a call takes then."""
+    value = axis.value
+    halvings = math.ceil(math.log2(peak_bytes / most_bytes))  # a call takes about as many times less
+    while peak_bytes > most_bytes and value > 1 and halvings:
+        smaller = max(value >> halvings, 1)
         found = measure(resized(task, {**sizes, axis.name: smaller}))
         if found is None or found >= peak_bytes:
             halvings //= 2  # a batch of 1 may not run where one of 2 does
@@ -58,11 +77,6 @@ def _shrink(task: Task, axis: Axis, sizes: dict[str, int], most_bytes: int, peak
         value = sizes[axis.name] = smaller
         peak_bytes = found
     return peak_bytes
-
-
-def _by_preference(task: Task) -> list[Axis]:
-    drawn = [axis for axis in axes(task) if axis.is_drawn]
-    return sorted(drawn, key=lambda axis: (not _is_batch(axis), -axis.value))
 
 
 def _is_batch(axis: Axis) -> bool:

@@ -1,7 +1,8 @@
 """The sizes that a task's text names, and the same task at other sizes. Reads the text, never executes it.
 
-A size is an integer at module level (`batch_size = 16`, `dim = 64 * 8`, `shape = (32, 1024)`), or a literal among the
-sizes of a tensor that `get_inputs` draws (`torch.randn(8, 128)`), where all literals of one value are one size.
+A size is an integer at module level (`batch_size = 16`, `dim = 64 * 8`, `shape = (32, 1024)`), where `height = width =
+128` is one of the first name, or a literal among the sizes of a tensor that `get_inputs` draws (`torch.randn(8, 128)`),
+where all literals of one value are one size.
 """
 
 from __future__ import annotations
@@ -163,12 +164,15 @@ def _unknown(name: str, known: list[Axis]) -> str:
 
 def _constants(node: ast.stmt, read: set[str]) -> Iterator[Axis]:
     """The integers that a statement at module level gives names to."""
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        target, value = node.targets[0], node.value
+    if isinstance(node, ast.Assign):
+        (target, *others), value = node.targets, node.value
     elif isinstance(node, ast.AnnAssign) and node.value is not None:
-        target, value = node.target, node.value
+        target, others, value = node.target, [], node.value
     else:
         return
+    if others and not all(isinstance(one, ast.Name) for one in (target, *others)):
+        return
+    also = {one.id for one in others if isinstance(one, ast.Name)}
     elements = value.elts if isinstance(value, (ast.Tuple, ast.List)) else None
     if isinstance(target, ast.Tuple) and elements is not None and len(target.elts) == len(elements):
         pairs = [(ast.unparse(name), name, one) for name, one in zip(target.elts, elements, strict=True)]
@@ -181,7 +185,7 @@ def _constants(node: ast.stmt, read: set[str]) -> Iterator[Axis]:
     for name, owner, one in pairs:
         number = _number(one)
         if isinstance(owner, ast.Name) and number is not None and number >= 1:
-            yield Axis(name, number, (_place(one),), is_drawn=owner.id in read)
+            yield Axis(name, number, (_place(one),), is_drawn=bool({owner.id, *also} & read))
 
 
 def _number(node: ast.expr) -> int | None:
