@@ -93,6 +93,14 @@ def test_rows_a_table_and_a_summary(run: Run, suite: Callable[..., str]) -> None
     assert "skipped level1/3_Task: needs nowhere_to_be_found" in shown.stdout
 
 
+def test_a_task_that_fetches_a_model_is_skipped_with_the_wall_named(run: Run, suite: Callable[..., str]) -> None:
+    spec = suite("", "import nowhere_to_be_found\nconfig = AutoConfig.from_pretrained('gpt2')")
+    *rows, summary = lines(run("bench", spec, "--json"))
+    assert "behind the wall there is no network and no Hugging Face cache" in rows[1]["skipped"]
+    assert (summary["tasks"], summary["judged"]) == (2, 1)
+    assert all(total["tasks"] == 1 for total in summary["baselines"]), "it is no sound task"
+
+
 def test_nothing_is_paid_for_twice(run: Run, suite: Callable[..., str]) -> None:
     spec = suite("", "# bad task")
     first = run("bench", spec, "--json")

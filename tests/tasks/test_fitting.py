@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from cuda_l1.tasks.fitting import Measure, missing_modules, scaled_to
+from cuda_l1.tasks.fitting import Measure, fetches_a_model, missing_modules, scaled_to
 from cuda_l1.tasks.sizes import axes
 from cuda_l1.types import Task
 
@@ -146,3 +146,25 @@ def test_a_text_without_sizes_is_not_scaled() -> None:
 )
 def test_libraries_that_are_not_here(text: str, missing: list[str]) -> None:
     assert missing_modules(task(text)) == missing
+
+
+FOR_OTHERS = """
+class Model(torch.nn.Module):
+    @classmethod
+    def from_pretrained(cls, name):
+        return transformers.GPT2.from_pretrained(name)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "fetches"),
+    [
+        ("from transformers import AutoConfig\nconfig = AutoConfig.from_pretrained('gpt2')\n", True),
+        ("class Model:\n    def __init__(self):\n        self.model = A.from_pretrained('gpt2')\n", True),
+        (FOR_OTHERS, False),
+        ("# from_pretrained() is only talked about\n", False),
+        ("def broken(:\n", False),
+    ],
+)
+def test_what_fetches_a_model(text: str, fetches: bool) -> None:
+    assert fetches_a_model(task(text)) is fetches

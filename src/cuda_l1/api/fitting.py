@@ -8,12 +8,13 @@ from cuda_l1.api.bench_run import BenchRun
 from cuda_l1.api.pool import available_bytes
 from cuda_l1.config import BenchSettings
 from cuda_l1.evaluator import Evaluator
-from cuda_l1.tasks.fitting import missing_modules, scaled_to
+from cuda_l1.tasks.fitting import fetches_a_model, missing_modules, scaled_to
 from cuda_l1.types import Task
 
 OF_A_VERDICT = 6
 """So many times what one call takes must be free: a verdict also holds the same in float64, the answers and inputs of
 several trials, and the candidate's own. A rule of thumb; what really runs out ends as OUT_OF_MEMORY."""
+_FETCHES = "fetches a pretrained model: behind the wall there is no network and no Hugging Face cache"
 
 
 class Fitted(NamedTuple):
@@ -34,6 +35,8 @@ class Fitting:
 
     def of(self, evaluator: Evaluator, task: Task, *, is_known: bool) -> Fitted:
         """`is_known`: there is a verdict on it already, so that it fits."""
+        if fetches_a_model(task):
+            return Fitted(task, skipped=_FETCHES)
         missing = missing_modules(task)
         if missing:
             return Fitted(task, skipped=f"needs {', '.join(missing)}: pip install {' '.join(missing)}")

@@ -17,6 +17,7 @@ Measure = Callable[[Task], int | None]
 
 LEAST = 16
 """No size but the batch is made smaller than this: what is left would be another kind of work."""
+_FETCH = "from_pretrained"
 
 
 class Scaled(NamedTuple):
@@ -98,3 +99,21 @@ def missing_modules(task: Task) -> list[str]:
     names += [node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module and not node.level]
     roots = dict.fromkeys(name.partition(".")[0] for name in names)
     return [root for root in roots if importlib.util.find_spec(root) is None]
+
+
+def fetches_a_model(task: Task) -> bool:
+    """Whether the task calls `from_pretrained`: level 4 of KernelBench does, when it is imported.
+
+    A function of that name which the text defines may be there for others, and what it calls is not looked at.
+    """
+    try:
+        waiting: list[ast.AST] = [ast.parse(task.source)]
+    except SyntaxError:
+        return False
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == _FETCH:
+            return True
+        if not (isinstance(node, ast.FunctionDef) and node.name == _FETCH):
+            waiting += ast.iter_child_nodes(node)
+    return False
