@@ -172,7 +172,7 @@ def test_resume_names_what_differs(run: Run, suite: Callable[..., str]) -> None:
     name = lines(run("bench", spec, "--json"))[-1]["run"]
     assert run("bench", spec, "--resume", name).exit_code == 0
     other = run("bench", f"{spec}#1/1", "--protocol", "final", "--precision", "tf32", "--resume", name)
-    assert other.exit_code == 2 and "(precision, protocol, tasks)" in other.stderr
+    assert other.exit_code == 2 and "precision default, now tf32; protocol screen, now final; tasks " in other.stderr
     unknown = run("bench", spec, "--resume", "nope")
     assert unknown.exit_code == 2 and f"there are {name}" in unknown.stderr
 
@@ -184,7 +184,10 @@ def test_tasks_that_take_too_much_are_scaled_or_skipped(run: Run, suite: Callabl
     path.write_text(path.read_text() + inputs)
     got = run("bench", spec, "--max-gib", "0.01", "--json")
     row, unknown, _ = lines(got)
-    assert row["task"] == "level1/1_Task[batch_size=8]" and "batch_size=8 instead of 64" in row["scaled"]
+    assert row["task"] == "level1/1_Task[batch_size=8]"
+    assert row["scaled"] == (
+        "a call takes 0.0625 GiB, more than --max-gib 0.01: batch_size=8 instead of 64 (0.00781 GiB)"
+    )
     assert unknown["scaled"] is None and unknown["skipped"] is None  # what cannot be told is tried
     measured = len(BenchEvaluator.footprints)
     assert run("bench", spec, "--max-gib", "0.01").exit_code == 0 and len(BenchEvaluator.footprints) == measured

@@ -77,7 +77,7 @@ def test_from_nothing_to_a_checkpoint_and_not_twice(run: Run, recipe: Path, tmp_
     again = run("train", "sft", recipe)
     assert (again.exit_code, "sft was begun there; give --resume" in again.stderr) == (2, True)
     resumed = run("train", "all", recipe, "--resume", "--set", "sft.steps=3")
-    assert (resumed.exit_code, "begun with other values of sft.steps" in resumed.stderr) == (2, True)
+    assert (resumed.exit_code, "begun with other values (sft.steps " in resumed.stderr) == (2, True)
     assert "sft: is done" in run("train", "sft", recipe, "--resume").stderr
 
 

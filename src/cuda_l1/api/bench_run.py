@@ -31,7 +31,7 @@ class BenchRun:
     def open(cls, runs: Path, settings: BenchSettings, resume: str | None, place: str) -> BenchRun:
         """The run of these settings, or with `resume` the one of that name.
 
-        Raises UsageError: no such run, or the names of the settings that differ.
+        Raises UsageError: no such run, or the settings that differ, with both values.
         """
         if resume is None:
             return cls(RunDirectory.create(runs, settings), place)

@@ -67,4 +67,5 @@ class Fitting:
 
 
 def _gib(size: int) -> str:
-    return f"{size / 2**30:.2f} GiB"
+    gib = size / 2**30
+    return f"{gib:.2f} GiB" if gib >= 1 else f"{gib:.3g} GiB"

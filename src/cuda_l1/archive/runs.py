@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +20,10 @@ from pydantic import BaseModel
 from cuda_l1.archive.faults import file_faults
 from cuda_l1.errors import UsageError
 from cuda_l1.types import digest
+
+_LONGEST = 60
+"""Characters of a setting's value that a message shows."""
+_ABSENT = "(not there)"
 
 
 class RunDirectory:
@@ -39,7 +43,7 @@ class RunDirectory:
     def create(cls, root: str | Path, settings: BaseModel, name: str | None = None) -> Self:
         """Makes `root/name`, or takes up the one that is there when its settings are the same.
 
-        Raises UsageError naming the settings that differ, or when the name is not a plain folder name.
+        Raises UsageError with the settings that differ, or when the name is not a plain folder name.
         """
         resolved = resolve(settings)
         own = settings_digest(resolved)
@@ -58,12 +62,12 @@ class RunDirectory:
     def open(cls, path: str | Path, settings: BaseModel | None = None) -> Self:
         """Opens an existing directory, with `settings` only when they are those that it was made with.
 
-        Raises UsageError: no such run, damaged configuration, or the names of the settings that differ.
+        Raises UsageError: no such run, damaged configuration, or the settings that differ, with both values.
         """
         stored = _read_config(Path(path))
         if settings is not None and settings_digest(resolve(settings)) != stored["digest"]:
-            names = ", ".join(differing(stored["settings"], resolve(settings)))
-            raise UsageError(f"{path}: made with other settings ({names}); give the same ones, or another run name")
+            told = described(differing(stored["settings"], resolve(settings)))
+            raise UsageError(f"{path}: made with other settings ({told}); give the same ones, or another run name")
         return cls(Path(path), stored["digest"])
 
     @property
@@ -103,16 +107,26 @@ def settings_digest(resolved: dict[str, Any]) -> str:
     return digest(json.dumps(resolved, sort_keys=True))
 
 
-def differing(stored: dict[str, Any], given: dict[str, Any], prefix: str = "") -> list[str]:
-    """Dotted names of the settings whose values differ, sorted."""
-    names: list[str] = []
+def differing(stored: dict[str, Any], given: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
+    """The settings whose values differ, by their dotted names, sorted: (stored, given)."""
+    found: dict[str, tuple[Any, Any]] = {}
     for key in sorted(stored.keys() | given.keys()):
         left, right = stored.get(key), given.get(key)
         if isinstance(left, dict) and isinstance(right, dict):
-            names += differing(left, right, f"{prefix}{key}.")
+            found |= differing(left, right, f"{prefix}{key}.")
         elif left != right or (key in stored) != (key in given):
-            names.append(f"{prefix}{key}")
-    return names
+            found[f"{prefix}{key}"] = stored.get(key, _ABSENT), given.get(key, _ABSENT)
+    return found
+
+
+def described(differences: Mapping[str, tuple[Any, Any]]) -> str:
+    """What differs, for people: `patience 5, now 1; precision default, now tf32`."""
+    return "; ".join(f"{name} {_short(left)}, now {_short(right)}" for name, (left, right) in differences.items())
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) and value else json.dumps(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from cuda_l1.archive.faults import file_faults
-from cuda_l1.archive.runs import differing, resolve
+from cuda_l1.archive.runs import described, differing, resolve
 from cuda_l1.errors import UsageError
 from cuda_l1.training.recipe import Recipe, as_toml, load_recipe
 
@@ -183,8 +183,9 @@ class RunDirectory:
             )
         stored = load_recipe(path / "recipe.toml")
         if stored.digest != recipe.digest:
-            names = ", ".join(name for name in differing(resolve(stored), resolve(recipe)) if name != "run_dir")
-            raise UsageError(f"{path}: begun with other values of {names}; give the same ones, or another run_dir")
+            differences = differing(resolve(stored), resolve(recipe))
+            told = described({name: values for name, values in differences.items() if name != "run_dir"})
+            raise UsageError(f"{path}: begun with other values ({told}); give the same ones, or another run_dir")
         return cls(path, recipe)
 
 
