@@ -76,6 +76,7 @@ def test_rows_a_table_and_a_summary(run: Run, suite: Callable[..., str]) -> None
     got = run("bench", spec, "--json")
     *rows, summary = lines(got)
     assert got.exit_code == 0 and [row["kind"] for row in rows] == ["task"] * 3
+    assert ": 3 tasks\n" in got.stderr and ": 1 task\n" in run("bench", f"{spec}#1/1").stderr
     assert [row["best_baseline"] for row in rows] == ["compile", "eager", None]
     assert [s["name"] for s in rows[0]["baselines"]] == ["eager", "compile"]  # no convolution, and bf16 not asked for
     assert rows[1]["baselines"][1]["outcome"] == "CRASHED"
@@ -329,7 +330,10 @@ def test_a_search_that_found_nothing_counts_for_its_own_archive(
 def test_finals_of_baselines_are_neither_best_nor_exported(run: Run, suite: Callable[..., str], tmp_path: Path) -> None:
     spec = suite("# compile speedup 1.5")
     assert run("bench", spec, "--protocol", "final").exit_code == 0
-    assert run("archive", "best").exit_code == 1
+    none = run("archive", "best")
+    assert none.exit_code == 1 and not none.stdout and "holds no verified final; run `cuda-l1 optimize`" in none.stderr
+    none = run("archive", "best", "level1/1_Task")
+    assert none.exit_code == 1 and not none.stdout and "no verified final of kernelbench/level1/1_Task" in none.stderr
     refused = run("archive", "export", "--release", tmp_path / "ours.jsonl")
     assert refused.exit_code == 1 and not (tmp_path / "ours.jsonl").exists()
     fast = tmp_path / "fast.py"

@@ -196,7 +196,7 @@ def test_an_archive_that_may_only_be_read(run: Run, archive: Path, monkeypatch: 
     assert "2.00x" in run("archive", "list", "--archive", theirs).stdout
     assert run("archive", "best", "--archive", theirs).exit_code == 0
     assert sorted(theirs.parent.iterdir()) == before
-    assert "1 new records" in run("archive", "merge", theirs).stdout
+    assert "1 new record\n" in run("archive", "merge", theirs).stdout
 
 
 def test_a_cache_folder_that_cannot_be_made(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import sys
 import types
 from pathlib import Path
@@ -76,7 +78,7 @@ def test_selections(checkout: Path, selection: str, chosen: list[str]) -> None:
 @pytest.mark.parametrize(
     ("selection", "told"),
     [
-        ("level4", "level1/1-10 (3 tasks); level2/1 (1 tasks)"),
+        ("level4", "level1/1-10 (3 tasks); level2/1 (1 task)"),
         ("level1,1/3", "#1/3: names no task"),
         ("level3-1", "ends before it begins"),
         (" , ", "the selection is empty"),
@@ -138,6 +140,7 @@ def _dataset(monkeypatch: pytest.MonkeyPatch, splits: dict[str, _Split] | Except
     module = types.ModuleType("datasets")
     module.load_dataset = load_dataset  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", module)
+    monkeypatch.setattr("socket.getaddrinfo", lambda *address: [])
     return asked
 
 
@@ -158,6 +161,35 @@ def test_a_dataset_gives_the_tasks_of_a_checkout(checkout: Path, monkeypatch: py
     path.write_text(TEXT.format(number=2))
     (of_file,) = load_tasks(f"kernelbench:{checkout}#1/2")
     assert load_tasks("hf:owner/name")[0].id == of_file.id
+
+
+@pytest.mark.parametrize("proxy", [None, "http://localhost:1"])
+def test_where_the_hub_cannot_be_looked_up_only_the_cache_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, proxy: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    def getaddrinfo(*address: Any) -> list[Any]:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    (tmp_path / "datasets.py").write_text(
+        "import logging, os\noffline = os.environ.get('HF_HUB_OFFLINE')\n\n\n"
+        "def load_dataset(path, revision=None):\n"
+        "    logging.getLogger('huggingface_hub.utils').warning('Retrying in 1s')\n"
+        "    raise ConnectionError(f'offline={offline}')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "datasets", None)  # so that it is as it was afterwards
+    del sys.modules["datasets"]
+    for name in ("HF_HUB_OFFLINE", "HF_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("socket.getaddrinfo", getaddrinfo)
+    monkeypatch.setattr("cuda_l1.tasks.dataset.getproxies", lambda: {"https": proxy} if proxy else {})
+    told = (
+        "ConnectionError: offline=None" if proxy else "no copy is in the cache, and there is no way to huggingface.co"
+    )
+    with pytest.raises(InfrastructureError, match=told) as caught:
+        load_tasks("hf:owner/name")
+    assert str(caught.value.__cause__) == f"offline={None if proxy else 1}" and "HF_HUB_OFFLINE" not in os.environ
+    assert not caplog.records, "six attempts are no six lines"
 
 
 def test_datasets_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
 from cuda_l1.cli.hacks import hacks_app
-from cuda_l1.cli.output import Output
+from cuda_l1.cli.output import Output, many
 from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
@@ -96,9 +96,13 @@ def best(
     with _existing(archive) as opened:
         wanted = [_task(opened, task)] if task else list(opened.tasks())
         found = [record for t in wanted for record in _winners(opened, t, precision, clock).values()]
+        why = _why_none(opened, wanted[0]) if task else "run `cuda-l1 optimize` first"
     for record in found:
         output.record("record", record, id=record.id)
-    _show(output, found)
+    if found:
+        _show(output, found)
+    else:
+        Output.error(f"the archive holds no verified final{f' of {wanted[0].id}' if task else ''}; {why}")
     _say_by_earlier_rules(found)
     output.summary(records=len(found), tasks=len(wanted))
     return 0 if found else NOTHING_ACCEPTED
@@ -125,7 +129,7 @@ def merge(
                 added = opened.merge(other)
             total += added
             output.record("merged", {"archive": where, "records": added})
-            output.show(f"{where}: {added} new records")
+            output.show(f"{where}: {many(added, 'new record')}")
     output.summary(records=total)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from cuda_l1.api.benching import Told
-from cuda_l1.cli.output import Output
+from cuda_l1.cli.output import Output, many
 from cuda_l1.cli.progress import outcome
 from cuda_l1.cli.results import ledger, ledger_by_task
 from cuda_l1.config import BenchSettings
@@ -25,7 +25,7 @@ class Telling:
     def __init__(self, run: str, tasks: int) -> None:
         self._tasks, self._done, self._known = tasks, 0, 0
         self._began = time.monotonic()
-        Output.say(f"run {run}: {tasks} tasks")
+        Output.say(f"run {run}: {many(tasks, 'task')}")
 
     def on_verdict(self, told: Told) -> None:
         """One more verdict, or why there is none."""
@@ -57,7 +57,7 @@ class Telling:
         """A task is done."""
         self._done += 1
         best = f"best baseline {row.best_baseline} {times(row.best_speedup)}" if row.best_baseline else "none counts"
-        known = f", {self._known} verdicts known from the archive" if self._known else ""
+        known = f", {many(self._known, 'verdict')} known from the archive" if self._known else ""
         self._known = 0
         took = time.monotonic() - self._began
         Output.say(
@@ -93,7 +93,7 @@ def show_rows(
     models = combined(use for _, use in uses)
     output.show(*ledger_by_task(uses), *ledger(models))
     if bundle:
-        output.show(Text(f"written: {bundle}, {new} new records"))
+        output.show(Text(f"written: {bundle}, {many(new or 0, 'new record')}"))
     output.show(Text(f"run {run}"))
     output.summary(
         run=run,
@@ -136,7 +136,8 @@ def _remarks(row: TaskRow) -> list[str]:
 
 def _closing(totals: list[Overview]) -> list[str]:
     return [
-        f"{total.name}: geometric mean {times(total.geometric_mean)} over {total.counted} of {total.tasks} sound tasks"
+        f"{total.name}: geometric mean {times(total.geometric_mean)} "
+        f"over {total.counted} of {many(total.tasks, 'sound task')}"
         for total in totals
         if total.name != "eager"
     ]

@@ -10,7 +10,7 @@ import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
-from cuda_l1.cli.output import Output
+from cuda_l1.cli.output import Output, many
 from cuda_l1.errors import InfrastructureError, UsageError
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class Telling:
     def __init__(self, run: str, tasks: int) -> None:
         self._tasks, self._done = tasks, 0
         self._began = time.monotonic()
-        Output.say(f"run {run}: {tasks} tasks")
+        Output.say(f"run {run}: {many(tasks, 'task')}")
 
     def on_record(self, record: Record, is_known: bool) -> None:
         """One more verdict."""
@@ -201,7 +201,7 @@ class Telling:
 
 
 def _tell_source(source: Source) -> None:
-    Output.say(f"{source.spec}: {len(source.tasks)} tasks; licence: {source.licence}")
+    Output.say(f"{source.spec}: {many(len(source.tasks), 'task')}; licence: {source.licence}")
     for problem in source.problems[:SHOWN]:
         Output.say(f"{source.spec}: left out: {problem}")
     if len(source.problems) > SHOWN:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rich.table import Table
 
 from cuda_l1.cli.live import Display
-from cuda_l1.cli.output import Output
+from cuda_l1.cli.output import Output, many
 from cuda_l1.report.terminal import times
 from cuda_l1.search import events
 from cuda_l1.types import Outcome
@@ -48,7 +48,7 @@ class SearchDisplay(Display):
             case events.Reviewed():
                 self._say(review_line(event, event.label))
             case events.Stopped():
-                self._note(f"search ended: {event.reason}, {event.evaluations} evaluations")
+                self._note(f"search ended: {event.reason}, {many(event.evaluations, 'evaluation')}")
             case events.Confirmed():
                 held = "confirmed" if event.holds else "not confirmed"
                 self._add((f"{event.label}, final", held, times(event.speedup), ""), event.detail)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED
-from cuda_l1.cli.output import Output
+from cuda_l1.cli.output import Output, many
 from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def export_release(
         return NOTHING_ACCEPTED
     write_atomically(path, "".join(f"{line}\n" for line in release_lines(rows, clock)))
     told = f", {len(scaled)} of other sizes than the suite's" if scaled else ""
-    output.show(f"written: {path}, {len(rows)} kernels on {device}{told}")
+    output.show(f"written: {path}, {many(len(rows), 'kernel')} on {device}{told}")
     output.summary(
         path=str(path),
         kernels=len(rows),

@@ -11,7 +11,7 @@ import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
-from cuda_l1.cli.output import Output
+from cuda_l1.cli.output import Output, many
 from cuda_l1.cli.replay_lines import Explained, explained, line_of, record, show, summarise
 
 if TYPE_CHECKING:
@@ -120,11 +120,11 @@ def _wanted(path: Path, kernelbench: Path | None, column: Column, select: str | 
     entries = [entry for entry in release.entries if entry.name in chosen]
     wanted, notes = items(entries, column, checkout)
     if not wanted:
-        raise UsageError(f"{path}: no kernel of column `{column}` among the {len(entries)} tasks asked for")
+        raise UsageError(f"{path}: no kernel of column `{column}` among the {many(len(entries), 'task')} asked for")
     _say_references(notes, len(wanted), kernelbench)
     nothing = len(entries) - len(wanted)
     told = f", {nothing} more have none" if nothing else ""
-    Output.say(f"{len(wanted)} kernels of {path.name}, column {column}{told}")
+    Output.say(f"{many(len(wanted), 'kernel')} of {path.name}, column {column}{told}")
     return wanted
 
 

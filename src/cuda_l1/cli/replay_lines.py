@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED
-from cuda_l1.cli.output import Output
+from cuda_l1.cli.output import Output, many
 
 if TYPE_CHECKING:
     from cuda_l1.report.reasons import Reason
@@ -145,7 +145,7 @@ def summarise(output: Output, protocol: str, done: Sequence[Explained]) -> int:
     counted = (
         f"{published} with a published figure, {theirs} accepted by {protocol}, {len(good)} stand by our own rules"
     )
-    output.show(Text(f"{len(done)} kernels: {counted}. Reasons: {told or 'none'}"))
+    output.show(Text(f"{many(len(done), 'kernel')}: {counted}. Reasons: {told or 'none'}"))
     figures = ", ".join(f"{name} {times(value)}" for name, value in means.items())
     output.show(
         Text(f"geometric means over {over} of those that stand, all with each figure, against eager: {figures}")

@@ -12,7 +12,7 @@ import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
-from cuda_l1.cli.output import Output
+from cuda_l1.cli.output import Output, many
 from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _show(output: Output, folder: Path, kept: list[Entry], refused: int) -> None
     splits, levels = Counter(entry.split for entry in kept), Counter(entry.level for entry in kept)
     rows = [(name, *(str(sum(e.split == name and e.level == n for e in kept)) for n in _LEVELS)) for name in splits]
     output.show(table(("split", "level 1", "level 2", "level 3"), rows))
-    output.show(Text(f"{len(kept)} tasks in {folder}; {refused} more were audited now and are not sound"))
+    output.show(Text(f"{many(len(kept), 'task')} in {folder}; {refused} more were audited now and are not sound"))
     output.summary(
         folder=str(folder),
         tasks=len(kept),

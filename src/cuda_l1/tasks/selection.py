@@ -72,7 +72,10 @@ def _choices(tasks: Sequence[Task]) -> str:
     levels = Counter(task.level for task in tasks if task.level is not None)
     if not levels:
         return ", ".join(task.name for task in tasks[:5]) + (", ..." if len(tasks) > 5 else "")
-    return "; ".join(f"level{level}/{_span(tasks, level)} ({count} tasks)" for level, count in sorted(levels.items()))
+    return "; ".join(
+        f"level{level}/{_span(tasks, level)} ({count} task{'' if count == 1 else 's'})"
+        for level, count in sorted(levels.items())
+    )
 
 
 def _span(tasks: Sequence[Task], level: int) -> str:
