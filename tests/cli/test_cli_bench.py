@@ -191,7 +191,9 @@ def test_tasks_that_take_too_much_are_scaled_or_skipped(run: Run, suite: Callabl
     )
     assert unknown["scaled"] is None and unknown["skipped"] is None  # what cannot be told is tried
     measured = len(BenchEvaluator.footprints)
-    assert run("bench", spec, "--max-gib", "0.01").exit_code == 0 and len(BenchEvaluator.footprints) == measured
+    shown = run("bench", spec, "--max-gib", "0.01")
+    assert shown.exit_code == 0 and len(BenchEvaluator.footprints) == measured
+    assert "of these tasks scaled down" in shown.stdout and "scaled down" not in run("bench", spec).stdout
     path.write_text(path.read_text().replace("batch_size = 64", "batch_size = 1 << 14").replace("randn(b", "zeros(b"))
     got = run("bench", f"{spec}#1/1", "--json")
     assert got.exit_code == 1 and "--max-gib scales it down" in lines(got)[0]["skipped"]

@@ -85,7 +85,7 @@ def show_rows(
     if judged:
         output.show(
             table(columns, [_cells(row, names[1:], bool(ours)) for row in judged], title="speed-up against eager"),
-            *(Text(line) for line in _closing(totals)),
+            *(Text(line) for line in _closing(totals, sum(row.sound and row.scaled is not None for row in rows))),
         )
     for row in rows:
         if row.skipped:
@@ -134,10 +134,11 @@ def _remarks(row: TaskRow) -> list[str]:
     return told + ([row.ours.detail] if row.ours and row.ours.detail else [])
 
 
-def _closing(totals: list[Overview]) -> list[str]:
+def _closing(totals: list[Overview], scaled: int) -> list[str]:
+    apart = f"{scaled} of these tasks scaled down, `cuda-l1 report RUN` has their figures apart"
     return [
         f"{total.name}: geometric mean {times(total.geometric_mean)} "
         f"over {total.counted} of {many(total.tasks, 'sound task')}"
         for total in totals
         if total.name != "eager"
-    ]
+    ] + ([apart] if scaled else [])
