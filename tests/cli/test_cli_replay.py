@@ -48,6 +48,22 @@ def test_the_table_shows_them_side_by_side(run, release):
     assert "the release's own" in result.stderr and "1 more have none" not in result.stderr
 
 
+def test_the_table_is_written_as_markdown_and_as_a_page_without_judging_again(run, release, tmp_path, monkeypatch):
+    run("replay", release, "--select", "level1")
+    monkeypatch.setattr(FakeEvaluator, "evaluate", lambda *_, **__: pytest.fail("judged again"))
+    words = "replay", release, "--select", "1/1", "--out", tmp_path / "r.md", "--html", tmp_path / "site"
+    for _ in range(2):  # an earlier page of ours is replaced
+        assert run(*words).exit_code == 0
+    told = (tmp_path / "r.md").read_text()
+    assert "### release.jsonl, replayed" in told and "| level1/1 | 2.00x | 1.90x | 1.90x (" in told
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert "<td>level1/1</td><td>2.00x</td><td>1.90x</td>" in page and "1 stand by our own rules" in page
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("x")
+    assert run(*words[:-1], tmp_path / "mine").exit_code == 2
+    assert run("replay", release, "--out", tmp_path / "no" / "where.md").exit_code == 2
+
+
 def test_suspect_findings_stand_in_the_table(run, tmp_path):
     path = write(tmp_path / "r.jsonl", row(1, FAST + "# suspect physics\n"), row(2))
     shown = run("replay", path).stdout

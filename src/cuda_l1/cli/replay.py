@@ -12,10 +12,12 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
 from cuda_l1.cli.output import Output, many
-from cuda_l1.cli.replay_lines import Explained, explained, line_of, record, show, summarise
+from cuda_l1.cli.replay_lines import Explained, explained, line_of, record, side_by_side, summarise
+from cuda_l1.cli.report import check_targets
 
 if TYPE_CHECKING:
     from cuda_l1.evaluator import Evaluator
+    from cuda_l1.report.cells import Table
     from cuda_l1.search.replay import Item, Replayed
     from cuda_l1.tasks.release import Column, Release
     from cuda_l1.types import Task
@@ -64,6 +66,8 @@ def replay(
     device: o.Device = "auto",
     limits: o.LimitsOption = None,
     final_budget: o.FinalBudget = "60s",
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table there too, as Markdown.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="DIR", help="Write it there too, as a page.")] = None,
     archive: o.ArchiveOption = None,
     json: o.Json = False,
 ) -> int:
@@ -77,11 +81,13 @@ def replay(
     from cuda_l1.api.pool import EvaluatorPool, Job
     from cuda_l1.archive import Archive
     from cuda_l1.config import EvaluatorSettings, protocol_named
+    from cuda_l1.report.terminal import rendered
     from cuda_l1.scoring import is_confined
     from cuda_l1.search.replay import replay as judge
 
     harness, own = protocol_named(protocol.value, 0.0), protocol_named(ours.value, parse_final_budget(final_budget))
     settings = EvaluatorSettings(device=resolve_device(device), limits=parse_limits(limits))
+    check_targets(out, html)
     output = Output(as_json=json)
     wanted = _wanted(release, kernelbench, column.value, select)
     done: list[Explained] = []
@@ -102,8 +108,22 @@ def replay(
             Output.say(f"[{len(done)}/{len(jobs)}] {line_of(*done[-1])}")
             record(output, *done[-1])
     done.sort(key=lambda pair: (pair[0].item.entry.level_id, pair[0].item.entry.task_id))
-    show(output, protocol.value, done)
+    table = side_by_side(release.name, protocol.value, done)
+    output.show(*rendered(table))
+    _write(table, out, html)
     return summarise(output, protocol.value, done)
+
+
+def _write(table: Table, out: Path | None, html: Path | None) -> None:
+    from cuda_l1.export.dropin import write_atomically
+    from cuda_l1.report import markdown
+    from cuda_l1.report.site.write import write_table
+
+    if out is not None:
+        write_atomically(out, "\n".join(markdown.rendered(table)))
+        Output.say(f"written: {out}")
+    if html is not None:
+        Output.say(f"written: {write_table(table, html)}")
 
 
 def _wanted(path: Path, kernelbench: Path | None, column: Column, select: str | None) -> list[Item]:

@@ -11,6 +11,7 @@ from cuda_l1.cli.boundary import NOTHING_ACCEPTED
 from cuda_l1.cli.output import Output, many
 
 if TYPE_CHECKING:
+    from cuda_l1.report.cells import Cell, Table
     from cuda_l1.report.reasons import Reason
     from cuda_l1.search.replay import Replayed
     from cuda_l1.types import Record
@@ -107,60 +108,74 @@ def _suspect_for(record: Record | None) -> str:
     return ", ".join(dict.fromkeys(finding.check for finding in found if finding.severity != "note"))
 
 
-def show(output: Output, protocol: str, done: Sequence[Explained]) -> None:
-    """The table."""
-    from cuda_l1.report.terminal import table, times, with_interval
+def side_by_side(release: str, protocol: str, done: Sequence[Explained]) -> Table:
+    """Published figure, both verdicts and why they differ, a row for each kernel; the counts and means below."""
+    from cuda_l1.report.cells import Row, Table
 
-    rows = []
-    for replayed, why in done:
-        figure, ours = _figure(replayed.theirs), replayed.ours
-        timing = ours.evaluation.timing() if ours and ours.evaluation.accepted else None
-        rows.append(
-            (
-                replayed.item.entry.name,
-                _published(replayed),
-                _outcome(replayed.theirs) if figure is None else times(figure),
-                _outcome(ours) if timing is None else with_interval(timing),
-                (ours.evaluation.precision_class if ours else None) or "-",
-                _suspect_for(ours) or "-",
-                replayed.fault or "; ".join(f"{reason.why}: {reason.evidence}" for reason in why),
-            )
-        )
     columns = ("task", "published", f"as {protocol} says", "ours", "class", "suspect for", "why they differ")
-    output.show(table(columns, rows))
+    rows = tuple(Row(_cells(*pair)) for pair in done)
+    return Table("replay", f"{release}, replayed", columns, rows, _notes(protocol, done))
+
+
+def _cells(replayed: Replayed, why: Sequence[Reason]) -> tuple[Cell, ...]:
+    from cuda_l1.report.cells import Ratio
+    from cuda_l1.report.figures import ratio_of
+
+    figure, ours = _figure(replayed.theirs), replayed.ours
+    timing = ours.evaluation.timing() if ours and ours.evaluation.accepted else None
+    return (
+        replayed.item.entry.name,
+        _published(replayed),
+        _outcome(replayed.theirs) if figure is None else Ratio(figure),
+        _outcome(ours) if timing is None else ratio_of(timing),
+        ours.evaluation.precision_class if ours else None,
+        _suspect_for(ours) or None,
+        replayed.fault or "; ".join(f"{reason.why}: {reason.evidence}" for reason in why),
+    )
+
+
+def _notes(protocol: str, done: Sequence[Explained]) -> tuple[str, ...]:
+    from cuda_l1.report.terminal import times
+
+    told = "; ".join(f"{name} {count}" for name, count in _reasons(done).most_common())
+    good = _good(done)
+    published = sum(replayed.item.published is not None for replayed, _ in done)
+    counted = f"{published} with a published figure, {_accepted(done)} accepted by {protocol}"
+    notes = [f"{many(len(done), 'kernel')}: {counted}, {len(good)} stand by our own rules. Reasons: {told or 'none'}"]
+    means, over = _means(good)
+    if over:
+        figures = ", ".join(f"{name} {times(value)}" for name, value in means.items())
+        notes.append(f"geometric means over {over} of those that stand, all with each figure, against eager: {figures}")
+    return tuple(notes)
 
 
 def summarise(output: Output, protocol: str, done: Sequence[Explained]) -> int:
-    """The counts and means; returns the exit code."""
-    from rich.text import Text
-
-    from cuda_l1.report.terminal import times
-
-    why = Counter(reason.why for _, found in done for reason in found)
-    good = [replayed for replayed, found in done if _stands(replayed, found)]
-    theirs = sum(_figure(replayed.theirs) is not None for replayed, _ in done)
-    published = sum(replayed.item.published is not None for replayed, _ in done)
+    """The last JSON line; returns the exit code."""
+    good = _good(done)
     means, over = _means(good)
-    told = "; ".join(f"{name} {count}" for name, count in why.most_common())
-    counted = (
-        f"{published} with a published figure, {theirs} accepted by {protocol}, {len(good)} stand by our own rules"
-    )
-    output.show(Text(f"{many(len(done), 'kernel')}: {counted}. Reasons: {told or 'none'}"))
-    figures = ", ".join(f"{name} {times(value)}" for name, value in means.items())
-    output.show(
-        Text(f"geometric means over {over} of those that stand, all with each figure, against eager: {figures}")
-    )
     output.summary(
         kernels=len(done),
-        published=published,
+        published=sum(replayed.item.published is not None for replayed, _ in done),
         protocol=protocol,
-        accepted_theirs=theirs,
+        accepted_theirs=_accepted(done),
         accepted=len(good),
         geometric_means=means,
         geometric_means_over=over,
-        reasons=dict(why.most_common()),
+        reasons=dict(_reasons(done).most_common()),
     )
     return 0 if good else NOTHING_ACCEPTED
+
+
+def _reasons(done: Sequence[Explained]) -> Counter[str]:
+    return Counter(reason.why for _, found in done for reason in found)
+
+
+def _accepted(done: Sequence[Explained]) -> int:
+    return sum(_figure(replayed.theirs) is not None for replayed, _ in done)
+
+
+def _good(done: Sequence[Explained]) -> list[Replayed]:
+    return [replayed for replayed, found in done if _stands(replayed, found)]
 
 
 def _stands(replayed: Replayed, why: Sequence[Reason]) -> bool:

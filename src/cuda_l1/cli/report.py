@@ -79,7 +79,7 @@ def report(
     from cuda_l1.report.entries import HEADLINE_PROTOCOLS
     from cuda_l1.report.sections import Question
 
-    _check_targets(out, html)
+    check_targets(out, html)
     around = _around(readme) if readme is not None else None
     selection = _select(archive, runs or [])
     protocols = (protocol.value,) if protocol else HEADLINE_PROTOCOLS
@@ -102,7 +102,7 @@ def report(
     return 0
 
 
-def _check_targets(out: Path | None, html: Path | None) -> None:
+def check_targets(out: Path | None, html: Path | None) -> None:
     """Before anything is read. Raises UsageError."""
     if html is not None:
         from cuda_l1.report.site.write import check_folder

@@ -20,7 +20,7 @@ from markupsafe import Markup
 import cuda_l1
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.report.build import Report
-from cuda_l1.report.cells import text
+from cuda_l1.report.cells import Table, text
 from cuda_l1.report.site import overview
 from cuda_l1.report.site.source import colours
 from cuda_l1.report.site.task_page import RecordOf, page
@@ -51,6 +51,15 @@ def write_site(report: Report, record_of: RecordOf, folder: Path, on_page: Calla
     `on_page` is called for each page written. Raises UsageError (see `check_folder`), InfrastructureError (full disk);
     an earlier site stays as it was then.
     """
+    return _written(folder, lambda made: _write_pages(report, record_of, made, on_page))
+
+
+def write_table(table: Table, folder: Path) -> Path:
+    """Writes a page of one table, and else as `write_site` does."""
+    return _written(folder, lambda made: _write_table(table, made))
+
+
+def _written(folder: Path, write: Callable[[Path], None]) -> Path:
     check_folder(folder)
     folder = folder.resolve()
     try:
@@ -58,7 +67,7 @@ def write_site(report: Report, record_of: RecordOf, folder: Path, on_page: Calla
     except OSError as error:
         raise UsageError(f"cannot write {folder}: {error.strerror}") from error
     try:
-        _write_pages(report, record_of, made, on_page)
+        write(made)
         made.chmod(0o755)
         _put(made, folder)
     except OSError as error:
@@ -66,6 +75,19 @@ def write_site(report: Report, record_of: RecordOf, folder: Path, on_page: Calla
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return folder / "index.html"
+
+
+def _write_table(table: Table, made: Path) -> None:
+    (made / "style.css").write_text(asset("style.css"), "utf-8")
+    shown = rendered_page(
+        "table.html.j2",
+        root="",
+        title=table.title,
+        table=table,
+        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        version=cuda_l1.__version__,
+    )
+    (made / "index.html").write_text(shown, "utf-8")
 
 
 def _put(made: Path, folder: Path) -> None:
