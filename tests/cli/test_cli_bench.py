@@ -13,10 +13,11 @@ from typer.testing import Result
 
 import cuda_l1.evaluator
 from cuda_l1.archive import Archive
-from cuda_l1.config import FINAL, SearchSettings
+from cuda_l1.config import FINAL, SCREEN, SearchSettings
 from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.search import Result as SearchResult
 from cuda_l1.search import verdict
+from cuda_l1.search.events import Started
 from cuda_l1.search.result import BaselineResult
 from cuda_l1.types import Candidate, Evaluation, Origin, Reply, Task
 
@@ -327,6 +328,24 @@ def test_a_search_that_found_nothing_counts_for_its_own_archive(
         got = run("bench", spec, "--optimize", "--archive", tmp_path / f"{archive}.sqlite", "--json")
         assert lines(got)[0]["ours"]["detail"] == "nothing faster was found (exhausted)"
     assert searched == ["level1/1_Task"] * 2
+
+
+def test_a_runs_report_has_what_an_interrupted_search_recorded(
+    run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run_search(task: Task, *_: Any, archive: Archive, evaluator: Any, on_event: Any, **__: Any) -> SearchResult:
+        on_event(Started(task.id, "searching", (), (), None, None))
+        origin = Origin(proposer="techniques", techniques=("fusion",))
+        text = f"{task.source}\n# speedup 3.0\n"
+        candidate = Candidate(task_sha=task.sha, task_id=task.id, source=text, origins=(origin,))
+        verdict(task, candidate, protocol=SCREEN, archive=archive, evaluator=evaluator, run="searching")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cuda_l1.api.bench_extras.run_search", run_search)
+    assert run("bench", suite(""), "--optimize").exit_code == 130
+    (events,) = (tmp_path / "data" / "runs").glob("*/events.jsonl")
+    found = lines(run("report", events.parent.name, "--json"))
+    assert [row["speedup_eager"] for row in found if row.get("method") == "techniques"] == [3.0]
 
 
 def test_finals_of_baselines_are_neither_best_nor_exported(run: Run, suite: Callable[..., str], tmp_path: Path) -> None:

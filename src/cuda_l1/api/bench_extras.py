@@ -53,6 +53,7 @@ def search_task(
     def heard(event: Event) -> None:
         if isinstance(event, Started):
             names.append(event.run)
+            run.searching(task, event.run)
         on_event(event)
 
     try:

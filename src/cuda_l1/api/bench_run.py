@@ -71,6 +71,10 @@ class BenchRun:
         if not self._said("judged", task):
             self._remember("judged", task)
 
+    def searching(self, task: Task, run: str) -> None:
+        """Remember the run that the records of a search carry, which may be interrupted."""
+        self._remember("searching", task, run=run)
+
     def searched(self, task: Task, run: str, ours: Ours) -> None:
         """Remember how a search ended, and the run that its records carry."""
         self._remember("searched", task, run=run, ours=ours.model_dump(mode="json"))
@@ -104,7 +108,7 @@ def parts_of(runs: Iterable[Path], name: str) -> RunParts:
         for event in RunDirectory.open(path).events():
             if event["event"] == "judged":
                 tasks[event["task"]] = None
-            elif event["event"] == "searched":
+            elif event["event"] in ("searching", "searched"):
                 searches[event["run"]] = None
     return RunParts(name, tuple(searches), frozenset(tasks))
 
