@@ -231,3 +231,26 @@ def test_shapes_that_depend_on_values_are_no_task(tmp_path):
 
     with pytest.raises(BadTask, match=r"shapes of outputs depend .* not supported"):
         audit(reference_of(tmp_path, model("return x[x[:, 0] > 0]", inputs=INPUTS.replace("4, 3", "64, 3"))))
+
+
+def test_buffers_that_follow_from_the_arguments_alone_are_no_data(tmp_path):
+    reference = reference_of(
+        tmp_path,
+        """
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("table", torch.sin(torch.linspace(0, 1, 40)))
+                self.register_buffer("codebook", torch.randn(8, 4))
+                self.register_buffer("packed", torch.randint(-9, 9, (8, 4)).to(torch.int8))
+                self.register_buffer("causal", torch.ones(9, 9).tril())
+                self.register_buffer("drawn", torch.randn(8), persistent=False)
+
+            def forward(self, x):
+                return x + self.codebook.sum()
+
+        def get_inputs():
+            return [torch.randn(3)]
+        """,
+    )
+    assert reference.data_buffers == {"codebook", "packed"}

@@ -227,24 +227,25 @@ def test_buffers_of_a_checkpoint_are_others_in_the_trial_of_signs():
     torch.manual_seed(0)
     model = Tables()
     other = trials.other_state(model)
-    made = trials.of_both_signs(model, other, trials.CONSTANT_BUFFERS[0])
-    assert {name for name in made if not torch.equal(made[name], other[name])} == {
-        *("edges", "table", "packed", "spectrum")
-    }
+    data = {name for name in state.saved_buffers(model) if trials.may_be_data(name, other[name])}
+    assert data == {"edges", "table", "packed", "spectrum"}
+    made = trials.of_both_signs(model, other, trials.CONSTANT_BUFFERS[0], data)
+    assert {name for name in made if not torch.equal(made[name], other[name])} == data
     assert bool((made["edges"].diff() > 0).all()) and torch.equal(made["table"].sign(), other["table"].sign())
     ratio = made["table"] / other["table"]
     assert 1.0 <= float(ratio.min()) < float(ratio.max()) <= 1.25
     assert sorted(made["packed"].flatten().tolist()) == list(range(24))
-    assert not trials.of_both_signs(model, other, None)
+    assert not trials.of_both_signs(model, other, None, data)
 
 
-def test_large_weights_are_matrices_many_times_as_large():
+def test_large_weights_are_many_times_as_large():
     model = Tables()
     other = trials.other_state(model)
-    made = trials.with_large_weights(model, other, 16.0)
+    assert not torch.equal(trials.with_large_weights(model, other, 16.0, 1)["linear.bias"], other["linear.bias"])
+    made = trials.with_large_weights(model, other, 16.0, 2)
     assert torch.equal(made["linear.weight"], 16 * other["linear.weight"]) and made["tied"] is made["linear.weight"]
     assert all(made[name] is other[name] for name in other if name not in ("linear.weight", "tied"))
-    assert not trials.with_large_weights(nn.LayerNorm(4), trials.other_state(nn.LayerNorm(4)), 16.0)
+    assert not trials.with_large_weights(nn.LayerNorm(4), trials.other_state(nn.LayerNorm(4)), 16.0, 2)
 
 
 def test_other_weights_keep_ties_and_positive_variances():

@@ -149,12 +149,12 @@ class Checker:
     def _forms(self, plan: trials.Plan, other: state.State) -> Iterator[tuple[trials.Inputs, state.State]]:
         if plan.kind == "signs":
             for constants in trials.CONSTANT_BUFFERS:
-                if signed := trials.of_both_signs(self.reference.model, other, constants):
+                if signed := trials.of_both_signs(self.reference.model, other, constants, self.reference.data_buffers):
                     yield self.reference.draw(), signed
             return
         if plan is trials.LARGE_WEIGHTS:
-            for factor in trials.WEIGHT_FACTORS:
-                if large := trials.with_large_weights(self.reference.model, other, factor):
+            for factor, dims in trials.WEIGHT_FACTORS:
+                if large := trials.with_large_weights(self.reference.model, other, factor, dims):
                     yield self.reference.draw(), large
             return
         drawn = self.reference.draw()

@@ -98,6 +98,7 @@ class Reference:
     stands: dict[float, bool] = field(init=False, default_factory=dict)
     """Whether it keeps its accuracy for its inputs times a factor, where that was asked."""
     oracle_place: str = field(init=False, default="float64")
+    _class: Callable[..., Any] = field(init=False)
     _twin: torch.nn.Module | None = field(init=False, default=None)
     _layout: Any = field(init=False, default=None)
     _shapes: list[tuple[int, ...]] | None = field(init=False, default=None)
@@ -112,8 +113,9 @@ class Reference:
         get_init = getattr(module, "get_init_inputs", list)
         self.init = self._stage("get_init_inputs() raised", get_init)
         _require_supported("get_init_inputs()", self.init)
+        self._class = module.Model
         self.model = self._stage(
-            "the constructor of Model raised", lambda: construct(module.Model, self.init, self.device)
+            "the constructor of Model raised", lambda: construct(self._class, self.init, self.device)
         )
         if not isinstance(self.model, torch.nn.Module):
             raise BadTask("`Model` is not a torch.nn.Module")
@@ -173,6 +175,21 @@ class Reference:
                 if name in other and value.shape == other[name].shape and bool(torch.isfinite(value).all())
             )
         return other
+
+    @functools.cached_property
+    def data_buffers(self) -> frozenset[str]:
+        """Buffers of a checkpoint that hold more than the constructor computes from its arguments, as it does a table of
+        sines: all with weights of the task's own, else those that are others under another seed."""
+        names = [n for n in state.saved_buffers(self.model) if trials.may_be_data(n, self.public[n])]
+        if not names or self.weights:
+            return frozenset(names)
+        other = state.collect(
+            self._stage(
+                "the constructor of Model raised when it was called again",
+                lambda: construct(self._class, self.init, self.device, trials.secret_seed()),
+            )
+        )
+        return frozenset(n for n in names if n in other and not state.same(other[n], self.constructed[n]))
 
     @functools.cached_property
     def timed_weights(self) -> state.State:

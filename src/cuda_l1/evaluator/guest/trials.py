@@ -6,7 +6,7 @@ Secret seeds come from `os.urandom`: two forked siblings draw the same `torch.ra
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,9 +71,10 @@ RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6), LAR
 """Far from ordinary inputs: exponentials overflow, epsilons decide, and fp16, else as good as TF32, has no range.
 Behind a normalisation inputs of any size are alike, and only weights make what follows large."""
 
-WEIGHT_FACTORS = (16.0, 4.0)
-"""Of matrices, from the first to the last that the reference stands: training makes some of them several times as large
-as an initialisation, which keeps scores near zero, where an exponential is a polynomial and no limit is reached."""
+WEIGHT_FACTORS = ((16.0, 1), (16.0, 2), (4.0, 2))
+"""Of parameters with at least so many dimensions, from the first to the last that the reference stands: training makes
+some of them several times as large as an initialisation, which keeps scores near zero, where an exponential is a
+polynomial and no limit is reached."""
 
 TINY, VISIBLE = 1e-3, 0.1
 """Parameters with a root mean square below the first are brought to the second among other weights."""
@@ -338,11 +339,12 @@ def of_both_signs(
     model: torch.nn.Module,
     other: Mapping[str, torch.Tensor],
     constants: Callable[[torch.Tensor], torch.Tensor] | None,
+    data: Collection[str] = (),
 ) -> state.State:
     """`other` with a quarter of the elements negated in every parameter that has one sign only, as scales of
     normalisations start; with what `constants` makes of buffers of nothing but ones or zeros; and, with `constants`,
-    buffers of numbers as another checkpoint may have them. Empty where there is nothing of all that."""
-    kinds, changed, saved = state.kinds(model), dict[int, torch.Tensor](), state.saved_buffers(model)
+    the buffers named in `data` as another checkpoint may have them. Empty where there is nothing of all that."""
+    kinds, changed = state.kinds(model), dict[int, torch.Tensor]()
     for name, value in other.items():
         if id(value) in changed or value.numel() < 2:
             continue
@@ -354,7 +356,7 @@ def of_both_signs(
                 changed[id(value)] = torch.where(flat, -value, value)
         elif constants and floating and kinds.get(name) == "buffer" and _is_constant(value):
             changed[id(value)] = constants(value)
-        elif constants and name in saved and not _is_statistic(name) and _holds_numbers(value):
+        elif constants and name in data:
             changed[id(value)] = _other_numbers(value)
     return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
 
@@ -369,8 +371,11 @@ def _other_numbers(value: torch.Tensor) -> torch.Tensor:
     return value * (1.25 if in_order else 1.0 + 0.25 * torch.rand_like(value.real))
 
 
-def _holds_numbers(value: torch.Tensor) -> bool:
-    """Whether it is no mask, so that another checkpoint may have other values: a table, scales, quantised weights."""
+def may_be_data(name: str, value: torch.Tensor) -> bool:
+    """Whether a buffer is no mask and no statistic, so that another checkpoint may have other values: a codebook,
+    scales, quantised weights."""
+    if value.numel() < 2 or _is_statistic(name):
+        return False
     if _is_integer(value):
         return value.dim() > 1 and not bool((value == value.flatten()[0]).all())
     if value.is_complex():
@@ -378,12 +383,14 @@ def _holds_numbers(value: torch.Tensor) -> bool:
     return value.dtype is not torch.bool and not is_mask(value) and len(torch.unique(_sample(value))) > 2
 
 
-def with_large_weights(model: torch.nn.Module, other: Mapping[str, torch.Tensor], factor: float) -> state.State:
-    """`other` with every matrix among the parameters times `factor`; empty where there is none."""
+def with_large_weights(
+    model: torch.nn.Module, other: Mapping[str, torch.Tensor], factor: float, dims: int
+) -> state.State:
+    """`other` with every parameter of at least `dims` dimensions times `factor`; empty where there is none."""
     kinds, changed = state.kinds(model), dict[int, torch.Tensor]()
     for name, value in other.items():
         numbers = value.is_floating_point() and value.dtype.itemsize >= 2
-        if kinds.get(name) == "parameter" and numbers and value.dim() > 1 and id(value) not in changed:
+        if kinds.get(name) == "parameter" and numbers and value.dim() >= dims and id(value) not in changed:
             changed[id(value)] = value * factor
     return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
 
