@@ -178,8 +178,8 @@ class Reference:
 
     @functools.cached_property
     def data_buffers(self) -> frozenset[str]:
-        """Buffers of a checkpoint that hold more than the constructor computes from its arguments, as it does a table of
-        sines: all with weights of the task's own, else those that are others under another seed."""
+        """Buffers of a checkpoint that are no formula of the constructor's arguments, as a table of sines is: all with
+        weights of the task's own, else those that are others under another seed."""
         names = [n for n in state.saved_buffers(self.model) if trials.may_be_data(n, self.public[n])]
         if not names or self.weights:
             return frozenset(names)
