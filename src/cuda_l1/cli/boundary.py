@@ -13,6 +13,7 @@ from typing import ParamSpec
 
 import typer
 
+from cuda_l1 import interruption
 from cuda_l1.cli.output import Output
 from cuda_l1.errors import CudaL1Error, InfrastructureError
 
@@ -45,6 +46,7 @@ def let_go_of_stdout() -> None:
 
 def exit_code(function: Callable[[], int | None], kept: str) -> int:
     """What `function` returns, or the exit code of what it raises, after one line about it."""
+    interruption.listen()
     try:
         code = function() or 0
         sys.stdout.flush()  # what cannot be written shall not come up at exit only

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from cuda_l1 import interruption
 from cuda_l1.config import SCREEN, AnyProtocol, EvaluatorSettings
 from cuda_l1.errors import InfrastructureError, OutOfTimeError, TaskError, UsageError
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
@@ -66,6 +67,7 @@ class Evaluator:
                 progress(message["progress"])
 
     def _request(self, message: dict[str, Any], progress: Callable[[str], None] | None) -> Any:
+        interruption.pass_on()
         if self._interrupted:
             raise KeyboardInterrupt
         if self._channel.fileno() < 0:
