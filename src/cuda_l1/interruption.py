@@ -7,6 +7,7 @@ a library that catches everything, it vanishes, and a long command goes on as if
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from types import FrameType
 
@@ -19,6 +20,8 @@ def listen() -> None:
     in_main = threading.current_thread() is threading.main_thread()
     if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _handle)
+        others = sys.unraisablehook
+        sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else others(lost)  # it is not lost
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
