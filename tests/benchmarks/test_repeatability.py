@@ -81,16 +81,21 @@ class FakeEvaluator:
         return final("x", 1.02, 1.5, half=0.01).evaluation
 
 
+def judge() -> Any:
+    """What stands in for an Evaluator."""
+    return FakeEvaluator()
+
+
 @pytest.fixture
 def options(tmp_path: Path) -> Iterator[Namespace]:
     yield Namespace(out=tmp_path, repeats=2, workloads="1,2", candidates=None, count=3, suite="builtin")
 
 
 def test_what_is_there_is_not_measured_again(options: Namespace) -> None:
-    evaluator = FakeEvaluator()
-    steps = repeatability.repeat(evaluator, FINAL, options)  # type: ignore[arg-type]
+    evaluator = judge()
+    steps = repeatability.repeat(evaluator, FINAL, options)
     next(steps)
-    list(repeatability.repeat(evaluator, FINAL, options))  # type: ignore[arg-type]
+    list(repeatability.repeat(evaluator, FINAL, options))
     assert len(evaluator.judged) == 4
     assert "| relu 1 MB, about 5 us | device | 2 | 2 (100%)" in repeatability.report(options)
 
@@ -102,7 +107,7 @@ def test_candidates_of_a_batch_are_each_of_a_task_of_its_own(options: Namespace)
     with pytest.raises(UsageError, match="there are 40"):
         repeatability._of_a_batch("cuda", 41)
     options.candidates = 3
-    list(repeatability.repeat(FakeEvaluator(), FINAL, options))  # type: ignore[arg-type]
+    list(repeatability.repeat(judge(), FINAL, options))
     assert "| device | 3 | 6 | 6 (100.0%) | 6 (100.0%) | - |" in repeatability.report(options)
 
 
@@ -113,7 +118,7 @@ def test_verdicts_near_the_median_of_their_candidate_are_counted() -> None:
 
 
 def test_references_against_themselves_are_counted_per_clock(options: Namespace) -> None:
-    list(repeatability.against_itself(FakeEvaluator(), FINAL, options))  # type: ignore[arg-type]
+    list(repeatability.against_itself(judge(), FINAL, options))
     text = repeatability.report(options)
     assert "| device | 2 | 2 |" in text and "| call | 2 | 2 |" in text
 

@@ -73,9 +73,12 @@ def _audit_mode(reference: Reference) -> Facts:
     if seeded and reference.device != "cpu" and _keeps_dropout_state(reference.model):
         seeded = False
     only = _few_of(first)
-    made = own_class(first.tensors), first.structure, [_spec(t) for t in first.tensors], _bytes(first.tensors)
-    task_class, structure, outputs, output_bytes = made
-    first = Answer(structure, _thinned(first, only))
+    task_class, outputs, output_bytes = (
+        own_class(first.tensors),
+        [_spec(t) for t in first.tensors],
+        _bytes(first.tensors),
+    )
+    first = Answer(first.structure, _thinned(first, only))  # the whole need not lie beside the trials
     jumpy = not random and _learn_from_nudges(reference, inputs, first, only)
     cases: list[Case] = []
     if not random:
@@ -88,7 +91,7 @@ def _audit_mode(reference: Reference) -> Facts:
         seeded=seeded,
         relaxed_allowed=False,
         reference_us=reference.rough_us(inputs),
-        structure=structure,
+        structure=first.structure,
         outputs=outputs,
         input_bytes=_bytes(leaves(inputs)),
         output_bytes=output_bytes,
@@ -266,7 +269,9 @@ def _forgeries(reference: Reference, cases: list[Case]) -> dict[str, Forge]:
         return other.truth.tensors if case.plan.factor == other.plan.factor else None
 
     def input_copy(case: Case, other: Case) -> list[torch.Tensor] | None:
-        return [t.to(truth.dtype) for t, truth in zip(case.copies, case.truth.tensors, strict=False)] or None
+        if not case.copies:
+            return None
+        return [t.to(truth.dtype) for t, truth in zip(case.copies, case.truth.tensors, strict=True)]
 
     def rounded(dtype: torch.dtype) -> Forge:
         def forge(case: Case, other: Case) -> list[torch.Tensor] | None:

@@ -210,7 +210,7 @@ class Reference:
     ) -> Answer:
         """One call from the given state. `how`: `shipped`, `plain` (no TF32), `tf32`, `tf32-rounded`, `tf32-by-chance`,
         `autocast`, `fp32` (cast up). `inputs` may lie in the host's memory."""
-        model, inputs = self.model, map_leaves(list(inputs), lambda t: t.to(self.device))
+        model, inputs = self.model, self._here(inputs)
         if how == "fp32":
             model, inputs, weights = oracle.cast_model(model, torch.float32), oracle.cast(inputs, torch.float32), {
                 k: v.float() if v.is_floating_point() else v for k, v in weights.items()
@@ -227,7 +227,7 @@ class Reference:
         return self._answer(model, inputs, weights, runs[how], seed)
 
     def truth(self, inputs: Sequence[Any], weights: Mapping[str, torch.Tensor], seed: int | None = None) -> Answer:
-        """The answer in float64; on the CPU where the device has too little memory for it."""
+        """The answer in float64; on the CPU where the device has too little memory for it. `inputs` as for `call`."""
         try:
             return self._truth_on_device(inputs, weights, seed)
         except torch.OutOfMemoryError:
@@ -236,11 +236,14 @@ class Reference:
             torch.cuda.empty_cache()
             return self._truth_on_cpu(inputs, weights, seed)
 
+    def _here(self, inputs: Sequence[Any]) -> trials.Inputs:
+        return list(map_leaves(list(inputs), lambda t: t.to(self.device)))
+
     def _truth_on_device(self, inputs: Any, weights: Mapping[str, torch.Tensor], seed: int | None) -> Answer:
         if self._twin is None:
             self._twin = self._stage("cannot be cast to float64", lambda: oracle.cast_model(self.model, torch.float64))
         wide = oracle.cast(dict(weights), torch.float64)
-        own = oracle.cast(list(inputs), torch.float64)
+        own = oracle.cast(self._here(inputs), torch.float64)
         return self._answer(self._twin, own, wide, oracle.run_float64, seed, may_change=True)
 
     def _truth_on_cpu(self, inputs: Any, weights: Mapping[str, torch.Tensor], seed: int | None) -> Answer:
