@@ -399,7 +399,7 @@ def _other(name: str, kind: str, tensor: torch.Tensor) -> torch.Tensor:
     value = tensor.detach()
     if not value.is_floating_point() or value.dtype.itemsize < 2:
         return value.clone()
-    if _is_statistic(name) and name.endswith("mean"):
+    if name.endswith("running_mean"):
         return value + 0.1 * torch.randn_like(value)
     if _is_statistic(name):
         return value.abs() * (0.5 + torch.rand_like(value)) + 0.1
