@@ -9,19 +9,29 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 _asked = threading.Event()
 
 
-def listen() -> None:
-    """From now on Ctrl-C is remembered besides being raised. A handler of somebody else's stays."""
-    _asked.clear()
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Inside, Ctrl-C is remembered besides being raised. A handler of somebody else's stays in place."""
     in_main = threading.current_thread() is threading.main_thread()
-    if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _handle)
-        others = sys.unraisablehook
-        sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else others(lost)  # it is not lost
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    others = sys.unraisablehook
+    sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else others(lost)  # it is not lost
+    signal.signal(signal.SIGINT, _handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.unraisablehook = others
+        _asked.clear()
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
@@ -30,6 +40,6 @@ def _handle(number: int, frame: FrameType | None) -> None:
 
 
 def pass_on() -> None:
-    """Between two steps of long work: raises a KeyboardInterrupt that was asked for since `listen` and got lost."""
+    """Between two steps of long work: raises the KeyboardInterrupt that came inside `remembered` and got lost."""
     if _asked.is_set():
         raise KeyboardInterrupt

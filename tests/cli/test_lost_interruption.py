@@ -24,8 +24,10 @@ def work():
     interruption.pass_on()
     print("is never reached", flush=True)
 
-first = exit_code(work, "all is kept")
-sys.exit(first if exit_code(lambda: interruption.pass_on() or 0, "of the next command") == 0 else 99)
+before = signal.getsignal(signal.SIGINT), sys.unraisablehook
+code = exit_code(work, "all is kept")
+interruption.pass_on()  # a program that runs one command after another is as it was
+sys.exit(code if before == (signal.getsignal(signal.SIGINT), sys.unraisablehook) else 99)
 """
 
 

@@ -46,11 +46,11 @@ def let_go_of_stdout() -> None:
 
 def exit_code(function: Callable[[], int | None], kept: str) -> int:
     """What `function` returns, or the exit code of what it raises, after one line about it."""
-    interruption.listen()
     try:
-        code = function() or 0
-        sys.stdout.flush()  # what cannot be written shall not come up at exit only
-        return code
+        with interruption.remembered():
+            code = function() or 0
+            sys.stdout.flush()  # what cannot be written shall not come up at exit only
+            return code
     except CudaL1Error as error:
         Output.error(" ".join(str(error).split()))
         return error.exit_code
