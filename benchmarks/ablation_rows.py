@@ -27,17 +27,25 @@ class Row(NamedTuple):
     """Stages that it trains for itself."""
     sampler: str = "none"
     """Of exemplars, while it learns stage 3 and in the evaluation."""
-    templates: Literal["constant", "random"] | None = None
+    changes: tuple[str, ...] = ()
+    """Values of the recipe in what it trains for itself."""
+    form: tuple[str, ...] = ()
+    """Values of the recipe in all stages: it shares none with other rows."""
+    judge: Literal["ours", "leaky"] = "ours"
+    """Whose rewards it learns stage 3 from; what is evaluated is always judged by ours."""
+    techniques: Literal["constant", "random", "search"] | None = None
     """No policy: techniques alone."""
+    helps_search: str | None = None
+    """The row whose policy gives the second half of its replies, after a search by techniques has given the first."""
 
     @property
     def has_seeds(self) -> bool:
         """Whether anything in it is drawn."""
-        return self.templates != "constant"
+        return self.techniques not in ("constant", "search")
 
 
-def _contrastive(name: str, label: str, sampler: str) -> Row:
-    return Row(name, f"1 + 2 + {label}", learns=("contrastive",), sampler=sampler)
+def _contrastive(name: str, label: str, sampler: str, *changes: str) -> Row:
+    return Row(name, f"1 + 2 + {label}", learns=("contrastive",), sampler=sampler, changes=changes)
 
 
 ROWS = {
@@ -60,14 +68,31 @@ ROWS = {
         _contrastive("top", "contrastive, top", "top"),
         _contrastive("shuffled-scores", "control: bucket, scores beside the wrong variants", "bucket-shuffled-scores"),
         _contrastive("hidden-scores", "control: bucket, no scores", "bucket-hidden-scores"),
-        Row("constant", "no learning: the technique that was best on training tasks, always", (), templates="constant"),
-        Row("best-of-k", "no learning: k random techniques", (), templates="random"),
+        Row(
+            "no-analysis",
+            "control: bucket, without the analysis section in any stage",
+            learns=("contrastive",),
+            sampler="bucket",
+            form=("prompt.analysis=false",),
+        ),
+        _contrastive("raw", "bucket, raw rewards", "bucket", "contrastive.shaping='raw'"),
+        _contrastive("log", "bucket, logarithms of rewards", "bucket", "contrastive.shaping='log'"),
+        _contrastive("rank", "bucket, ranks for rewards", "bucket", "contrastive.shaping='rank'"),
+        Row(
+            "leaky",
+            "1 + 2 + bucket, rewards of a leaky evaluator",
+            learns=("contrastive",),
+            sampler="bucket",
+            judge="leaky",
+        ),
+        Row(
+            "constant", "no learning: the technique that was best on training tasks, always", (), techniques="constant"
+        ),
+        Row("best-of-k", "no learning: k random techniques", (), techniques="random"),
+        Row("search", "no learning: the techniques' own search, k candidates", (), techniques="search"),
+        Row("search-policy", "half that search, half `bucket`, which sees it", sampler="bucket", helps_search="bucket"),
     )
 }
-NOT_RUN = (
-    "Without the analysis section: not run; each form of question that shows variants (`contrastive`, `compact`) asks "
-    "for one."
-)
 
 
 class Run(NamedTuple):
@@ -95,23 +120,34 @@ def runs(rows: Sequence[str], seeds: Sequence[int]) -> list[Run]:
 
 def common(base: Recipe, out: Path, seed: int, folder: Path) -> list[str]:
     """Values of every run in place of the base recipe's."""
-    evaluation = base.evaluation
-    parts = min(PARTS, evaluation.held_out_samples) if evaluation.held_out_rounds == 1 else evaluation.held_out_rounds
     return [
         f"run_dir={json.dumps(str(folder))}",
         f"run.seed={seed}",
         f"evaluation.table={json.dumps(str(out / 'table.sqlite'))}",
-        f"evaluation.held_out_rounds={parts}",
+        f"evaluation.held_out_rounds={_parts(base)}",
     ]
 
 
 def own(row: Row, base: Recipe) -> list[str]:
     """Values of a row."""
-    found = [f"contrastive.sampler.kind={json.dumps(row.sampler)}"]
+    found = [f"contrastive.sampler.kind={json.dumps(row.sampler)}", *row.form, *row.changes]
+    if row.helps_search:
+        left = base.evaluation.held_out_samples - searched(base)
+        found += [f"evaluation.held_out_samples={left}", f"evaluation.held_out_rounds={min(left, _parts(base))}"]
     if row.name == "longer":
         rounds = base.self_supervised.rounds + more_rounds(base)
         found += [f"self_supervised.rounds={rounds}", f"self_supervised.patience={rounds}"]
     return found
+
+
+def _parts(base: Recipe) -> int:
+    evaluation = base.evaluation
+    return min(PARTS, evaluation.held_out_samples) if evaluation.held_out_rounds == 1 else evaluation.held_out_rounds
+
+
+def searched(base: Recipe) -> int:
+    """Candidates of the techniques' search that come before a policy's replies, where one helps it."""
+    return base.evaluation.held_out_samples // 2
 
 
 def replies_of_stage_3(base: Recipe) -> int:

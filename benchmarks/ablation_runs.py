@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 
+import ablation_finals as finals
 import ablation_templates as templates
-from ablation_rows import Row, Run, common, own
+from ablation_rows import ROWS, Run, common, own, searched
 from ablation_table import Reply
 from cuda_l1.api.training import resolved
 from cuda_l1.api.training_data import prepare
@@ -26,7 +27,9 @@ from cuda_l1.training.task_sets import TaskSets, load_task_sets
 from cuda_l1.types import Task
 from provenance import say
 
-HELD_OUT, RESULT = "held-out", "result.json"
+HELD_OUT, RESULT, SEARCHED = "held-out", "result.json", "searched.jsonl"
+TRAIN = ("-m", "cuda_l1.cli", "train")
+LEAKY = Path(__file__).with_name("leaky_training.py")
 PIECES = ("data", "data.json")
 """Of a run's folder: what was collected for it."""
 
@@ -55,21 +58,21 @@ class Ablation:
         """Of a run."""
         return self.out / "runs" / run.name
 
-    def shared(self, seed: int) -> Path:
-        """Of the stages that the rows of a seed share."""
-        return self.out / "shared" / f"seed-{seed}"
+    def shared(self, run: Run) -> Path:
+        """Of the stages that the rows of a seed share; of a row that asks in a form of its own, for itself."""
+        return self.out / "shared" / (run.name if run.row.form else f"seed-{run.seed}")
 
-    def values(self, folder: Path, seed: int, row: Row | None = None) -> list[str]:
+    def values(self, folder: Path, seed: int, own: Sequence[str] = ()) -> list[str]:
         """All that `--set` says of a run."""
-        return [*self._given, *common(self.base, self.out, seed, folder), *(own(row, self.base) if row else [])]
+        return [*self._given, *common(self.base, self.out, seed, folder), *own]
 
-    def recipe(self, folder: Path, seed: int, row: Row | None = None) -> Recipe:
+    def recipe(self, folder: Path, seed: int, own: Sequence[str] = ()) -> Recipe:
         """Of a run, with the devices of this machine."""
-        return resolved(load_recipe(self.path, self.values(folder, seed, row)))
+        return resolved(load_recipe(self.path, self.values(folder, seed, own)))
 
-    def opened(self, folder: Path, seed: int, row: Row | None = None) -> RunDirectory:
+    def opened(self, folder: Path, seed: int, own: Sequence[str] = ()) -> RunDirectory:
         """The run in a folder, begun where there is none. Raises UsageError where it was begun with other values."""
-        return RunDirectory.create(self.recipe(folder, seed, row), resume=(folder / "recipe.toml").exists())
+        return RunDirectory.create(self.recipe(folder, seed, own), resume=(folder / "recipe.toml").exists())
 
     def is_done(self, run: Run) -> bool:
         """Whether it was evaluated."""
@@ -87,59 +90,79 @@ class Ablation:
                     table.merge(archive)
         return run
 
-    def begin(self, seed: int, stages: Sequence[str]) -> None:
+    def begin(self, run: Run) -> None:
         """Trains what the rows of a seed share. Raises Failed."""
-        folder = self.shared(seed)
+        folder, stages = self.shared(run), run.row.begins_with
         with claimed(self.out, folder.name):
             if all(StageDirectory(folder / stage).is_done for stage in stages):
                 return
             data = self.collect()
-            run = self.opened(folder, seed)
-            hand_over(data, run, PIECES)
+            begun = self.opened(folder, run.seed, run.row.form)
+            hand_over(data, begun, PIECES)
             for stage in stages:
-                self._train(stage, folder, self.values(folder, seed))
+                self._train(stage, folder, self.values(folder, run.seed, run.row.form))
 
     def do(self, run: Run) -> None:
         """Trains and evaluates a run, or goes on with it. Raises Failed."""
-        folder = self.folder(run)
-        made = self.opened(folder, run.seed, run.row)
-        if run.row.templates:
+        folder, values = self.folder(run), own(run.row, self.base)
+        made = self.opened(folder, run.seed, values)
+        if run.row.techniques:
             self._without_learning(run, made)
             return
-        self.begin(run.seed, run.row.begins_with)
-        data, seed = self.collect(), RunDirectory.open(self.shared(run.seed))
-        hand_over(seed if "self" in run.row.begins_with else data, made, PIECES)
-        for stage in run.row.begins_with:
-            copied(seed.stage(stage).final, made.stage(stage).final)
-        for stage in run.row.learns:
-            self._train(stage, folder, self.values(folder, run.seed, run.row))
-        self._command(folder.name, ["evaluate", str(folder)])
+        if run.row.helps_search:
+            self._help_search(run, made)
+        else:
+            self.begin(run)
+            source = RunDirectory.open(self.shared(run)) if "self" in run.row.begins_with else self.collect()
+            hand_over(source, made, PIECES)
+            for stage in run.row.begins_with:
+                copied(RunDirectory.open(self.shared(run)).stage(stage).final, made.stage(stage).final)
+            for stage in run.row.learns:
+                self._train(stage, folder, self.values(folder, run.seed, values), leaky=run.row.judge == "leaky")
+        self._command(folder.name, [*TRAIN, "evaluate", str(folder)])
 
-    def _train(self, stage: str, folder: Path, values: Sequence[str]) -> None:
+    def _help_search(self, run: Run, made: RunDirectory) -> None:
+        """What the techniques' search finds in its half is in the archive, where the policy's questions show it."""
+        other = Run(ROWS[run.row.helps_search or ""], run.seed)
+        with claimed(self.out, other.name):
+            if not self.is_done(other):
+                self.do(other)
+        trained = RunDirectory.open(self.folder(other))
+        for name in PIECES:
+            copied(trained.path / name, made.path / name)
+        for stage in (*other.row.begins_with, *other.row.learns):
+            copied(trained.stage(stage).final, made.stage(stage).final)
+        if not (made.path / HELD_OUT / SEARCHED).exists():
+            with templates.judging(made, partial(_told, run.name)) as judge:
+                found = templates.searched(made.recipe, self.held_out, searched(self.base), judge)
+            _write_rows(made.path / HELD_OUT / SEARCHED, found)
+
+    def _train(self, stage: str, folder: Path, values: Sequence[str], *, leaky: bool = False) -> None:
         if not StageDirectory(folder / stage).is_done:
             sets = [part for value in values for part in ("--set", value)]
-            self._command(folder.name, [stage, str(self.path), *sets, "--resume"])
+            command = [str(LEAKY)] if leaky else [*TRAIN, stage]
+            self._command(folder.name, [*command, str(self.path), *sets, "--resume"])
 
     def _command(self, name: str, arguments: Sequence[str]) -> None:
-        """`cuda-l1 train ...` in a process of its own; what it says goes to a log."""
+        """What Python is told, in a process of its own; what it says goes to a log."""
         log = self.out / "logs" / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        say(f"{name}: train {arguments[0]} (log: {log})")
+        what = "train leaky" if arguments[0] == str(LEAKY) else " ".join(arguments[2:4])
+        say(f"{name}: {what} (log: {log})")
         with log.open("a") as out:
-            command = [sys.executable, "-m", "cuda_l1.cli", "train", *arguments]
+            command = [sys.executable, *arguments]
             code = subprocess.run(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL).returncode
         if code:
             last = log.read_text(errors="replace").strip().rpartition("\n")[2]
             how = f"was killed by signal {-code}" if code < 0 else f"ended with {code}: {last}"
-            raise Failed(f"train {arguments[0]} {how}; {log} has more")
+            raise Failed(f"{what} {how}; {log} has more")
 
     def _without_learning(self, run: Run, made: RunDirectory) -> None:
         recipe, stage = made.recipe, StageDirectory(made.path / HELD_OUT)
         with templates.judging(made, partial(_told, run.name)) as judge:
-            found = templates.answered(run.row.templates == "constant", recipe, self.training, self.held_out, judge)
-        (stage.path / "samples.jsonl").unlink(missing_ok=True)
-        for one in found:
-            stage.append("samples", one._asdict())
+            how = run.row.techniques or ""
+            found = templates.answered(how, recipe, self.training, self.held_out, judge)
+        _write_rows(stage.path / "samples.jsonl", found)
         (stage.path / RESULT).write_text(json.dumps({"replies": len(found)}) + "\n")
 
     # ── Tasks and what came of them ───────────────────────────────────────────────────────────────
@@ -170,15 +193,26 @@ class Ablation:
         measured: dict[str, float] = json.loads(path.read_text())
         return measured
 
+    def finals(self, runs: Sequence[Run]) -> dict[str, float]:
+        """Of the best reply to each held-out task in each run that is done, by candidate."""
+        done = [run for run in runs if self.is_done(run)]
+        best = [reply for run in done for reply in finals.best_of(self.replies(run))]
+        archives = [RunDirectory.open(self.folder(run)).archive for run in done]
+        with claimed(self.out, "finals"):
+            return finals.measured(self.out, resolved(self.base), self.held_out, best, map(Path, archives))
+
     def replies(self, run: Run) -> list[Reply]:
         """To the held-out tasks."""
-        rows = StageDirectory(self.folder(run) / HELD_OUT).rows("samples")
-        return [Reply(row["task"], row["right"], row["reward"]) for row in rows]
+        stage = StageDirectory(self.folder(run) / HELD_OUT)
+        rows = [*stage.rows("searched"), *stage.rows("samples")]
+        return [Reply(row["task"], row["right"], row["reward"], row["outcome"], row["candidate"]) for row in rows]
 
     def trained_on(self, run: Run) -> int:
         """Replies of the policy in stages 2 and 3 that a verdict was wanted on; those of a round that a killed run has
         repeated are in its log twice, and count once."""
-        places = {stage: self.shared(run.seed) for stage in run.row.begins_with}
+        if run.row.helps_search:
+            return self.trained_on(Run(ROWS[run.row.helps_search], run.seed))
+        places = {stage: self.shared(run) for stage in run.row.begins_with}
         places |= dict.fromkeys(run.row.learns, self.folder(run))
         logs = {"self": ("replies", "name"), "contrastive": ("samples", "round")}
         return sum(
@@ -222,6 +256,14 @@ def claimed(out: Path, name: str, *, waits: bool = True) -> Iterator[bool]:
             yield False
             return
         yield True
+
+
+def _write_rows(path: Path, found: Sequence[templates.Judged]) -> None:
+    """There whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial_ = path.with_suffix(".partial")
+    partial_.write_text("".join(json.dumps(one._asdict()) + "\n" for one in found))
+    partial_.replace(path)
 
 
 def _told(name: str, text: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
@@ -30,6 +30,9 @@ class Reply(NamedTuple):
     right: bool
     reward: float | None
     """Speed-up over the reference, 0 for a failure; None where the machine failed."""
+    outcome: str = ""
+    candidate: str | None = None
+    """Its id."""
 
 
 class Cell(NamedTuple):
@@ -43,7 +46,7 @@ class Cell(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A row of the table."""
+    """A row of the table; `outcomes` are shares of the replies to held-out tasks."""
 
     name: str
     label: str
@@ -52,6 +55,7 @@ class Line(NamedTuple):
     """Replies that were given a verdict while it learned, on average over seeds."""
     held_out: float
     """The same in the evaluation."""
+    outcomes: dict[str, float]
     missing: str = ""
     """Which runs are not finished."""
 
@@ -164,6 +168,17 @@ def _over_tasks(tasks: Tasks, figure: Figure) -> Cell:
     return Cell(figure(tasks), low, high, f"{len(tasks)} tasks")
 
 
+def outcomes(seeds: Mapping[int, Sequence[Reply]]) -> dict[str, float]:
+    """The share of each outcome among the replies of all seeds, the commonest first. `suspected` was accepted, and is
+    not right for what a finding says."""
+    named = [
+        "suspected" if reply.outcome == "ACCEPTED" and not reply.right else reply.outcome
+        for replies in seeds.values()
+        for reply in replies
+    ]
+    return {name: count / len(named) for name, count in Counter(named).most_common()}
+
+
 def markdown(lines: Sequence[Line]) -> list[str]:
     """The table, a line for each row, and what is not finished."""
     names = [name for name in HEADS if any(name in line.cells for line in lines)]
@@ -175,7 +190,15 @@ def markdown(lines: Sequence[Line]) -> list[str]:
         if line.cells
     ]  # fmt: skip
     missing = [f"- not finished: {line.missing}" for line in lines if line.missing]
-    return [*table_lines(head, body), "", *missing, *([""] if missing else [])]
+    came = [
+        [line.name, ", ".join(f"{name} {share:.0%}" for name, share in line.outcomes.items())]
+        for line in lines
+        if line.cells
+    ]
+    return [
+        *table_lines(head, body), "", *missing, *([""] if missing else []),
+        "What replies to held-out tasks came to, by our evaluator:", "", *table_lines(["row", "outcomes"], came), "",
+    ]  # fmt: skip
 
 
 def document(lines: Sequence[Line]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from cuda_l1.training.judging import Asked, Judgement, Judging
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.training.sections import EvaluationSection
-from cuda_l1.types import Candidate, Task
+from cuda_l1.types import Candidate, Record, Task
 
 LONG_S = 1e6
 """For all verdicts that are asked for together: hundreds."""
@@ -35,6 +35,8 @@ class Judged(NamedTuple):
     outcome: str
     right: bool
     reward: float | None
+    candidate: str | None = None
+    """Its id; None where there was nothing to judge."""
 
 
 @contextmanager
@@ -81,12 +83,13 @@ def name_of(candidate: Candidate) -> str:
     return "+".join(candidate.origins[0].techniques)
 
 
-def answered(
-    is_constant: bool, recipe: Recipe, training: Sequence[Task], asked: Sequence[Task], judge: Judging
-) -> list[Judged]:
-    """The best constant technique on the tasks that are asked about, or as many random ones as a policy has replies."""
+def answered(how: str, recipe: Recipe, training: Sequence[Task], asked: Sequence[Task], judge: Judging) -> list[Judged]:
+    """The best `constant` technique on the tasks that are asked about, or of as many as a policy has replies: `random`
+    ones, or those of a `search`."""
     techniques, evaluation = Techniques(recipe), recipe.evaluation
-    if is_constant:
+    if how == "search":
+        return searched(recipe, asked, evaluation.held_out_samples, judge)
+    if how == "constant":
         replies = always(constant(techniques, judge, training, evaluation), techniques, asked)
     else:
         replies = at_random(techniques, asked, evaluation.held_out_samples, recipe.run.seed)
@@ -118,6 +121,23 @@ def at_random(techniques: Techniques, tasks: Sequence[Task], count: int, seed: i
     return replies
 
 
+def searched(recipe: Recipe, tasks: Sequence[Task], count: int, judge: Judging) -> list[Judged]:
+    """What the techniques' own search makes of each task in `count` candidates, fewer where it has no more: all tasks
+    are asked for their next candidate, told what came of it, and asked again."""
+    section = recipe.evaluation
+    proposer = TechniqueProposer(section.kind, section.precision, recipe.data.techniques or None, section.clock)
+    history: dict[str, list[Record]] = {task.sha: [] for task in tasks}
+    replies: list[Judged] = []
+    for _ in range(count):
+        offered = [(task, proposer.propose(task, history[task.sha])) for task in tasks]
+        wanted = [Asked(task, candidate) for task, candidate in offered if candidate is not None]
+        for each, one in zip(wanted, judge(wanted), strict=True):
+            replies.append(judged(each.task, name_of(each.candidate), one, section))
+            if one.record is not None:
+                history[each.task.sha].append(one.record)
+    return replies
+
+
 def verdicts(replies: Sequence[tuple[Task, Written]], judge: Judging, evaluation: EvaluationSection) -> list[Judged]:
     """One for each, in order; a technique that finds nothing to do has given no reply."""
     wanted = [Asked(task, candidate) for task, (_, candidate) in replies if candidate is not None]
@@ -136,7 +156,8 @@ def judged(task: Task, name: str, one: Judgement, section: EvaluationSection) ->
         return Judged(task.sha, name, "fault", right=False, reward=None)
     found = one.record.evaluation
     reward = scoring.reward(found, section.clock, section.precision)
-    return Judged(task.sha, name, str(found.outcome), scoring.counts(found, section.precision), reward)
+    is_right = scoring.counts(found, section.precision)
+    return Judged(task.sha, name, str(found.outcome), is_right, reward, one.record.candidate.id)
 
 
 def best_baselines(tasks: Sequence[Task], judge: Judging, evaluation: EvaluationSection) -> dict[str, float]:

@@ -12,6 +12,7 @@ OUT/table.sqlite        the verdicts of all runs
 OUT/shared/             data, and stages 1 and 2 of each seed
 OUT/runs/ROW-SEED/      a training run like any other; no policy in rows without learning
 OUT/logs/               what the commands said
+OUT/finals.sqlite       the verdicts of --finals
 OUT/ablation.md, .json  the table, of what is finished
 
 What is finished is not run again, what was killed goes on. The same command may be started several times side by side,
@@ -25,9 +26,11 @@ import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import ablation_table as tables
-from ablation_rows import NOT_RUN, ROWS, Row, Run, replies_of_stage_3, runs
+from ablation_finals import Finals, with_finals
+from ablation_rows import ROWS, Row, Run, replies_of_stage_3, runs
 from ablation_runs import Ablation, claimed
 from ablation_table import Line, Reply
 from cuda_l1.archive import Archive
@@ -36,12 +39,18 @@ from provenance import PROVENANCE, columns_of, header, say
 from provenance import run as run_script
 
 
-def lines(ablation: Ablation, asked: Sequence[Run], baselines: dict[str, float], failed: dict[str, str]) -> list[Line]:
-    """A line for each row that is asked for."""
+def lines(
+    ablation: Ablation,
+    asked: Sequence[Run],
+    baselines: dict[str, float],
+    failed: dict[str, str],
+    measured: Finals = MappingProxyType({}),
+) -> list[Line]:
+    """A line for each row that is asked for, with the finals that were measured."""
     found: dict[str, dict[int, list[Reply]]] = {run.row.name: {} for run in asked}
     for run in asked:
         if ablation.is_done(run):
-            found[run.row.name][run.seed] = ablation.replies(run)
+            found[run.row.name][run.seed] = with_finals(ablation.replies(run), measured)
     return [_line(ablation, ROWS[name], found, asked, baselines, failed) for name in found]
 
 
@@ -60,11 +69,13 @@ def _line(
     if row.name != "grpo" and (ratio := tables.over(seeds, found.get("grpo", {}))) is not None:
         cells["over_grpo"] = ratio
     trained = [ablation.trained_on(run) for run in mine if run.seed in seeds]
-    return Line(row.name, row.label, cells, _mean(trained), _mean([len(r) for r in seeds.values()]),
-                "; ".join(missing))  # fmt: skip
+    asked_for = _mean([len(replies) for replies in seeds.values()])
+    return Line(
+        row.name, row.label, cells, _mean(trained), asked_for, tables.outcomes(seeds), "; ".join(missing)
+    )  # fmt: skip
 
 
-def write(ablation: Ablation, lines: Sequence[Line]) -> str:
+def write(ablation: Ablation, lines: Sequence[Line], *, at_final: bool = False) -> str:
     """The table as Markdown, also in the folder, there for programs, too."""
     with Archive.open(ablation.out / "table.sqlite") as table:
         known = list(table.records(limit=1))
@@ -73,16 +84,21 @@ def write(ablation: Ablation, lines: Sequence[Line]) -> str:
     notes = [
         f"Base recipe: `{ablation.path.name}`, digest {ablation.base.digest[:12]}; a stage 3 asks for "
         f"{replies_of_stage_3(ablation.base):,} replies, the evaluation for "
-        f"{ablation.base.evaluation.held_out_samples} to each held-out task. Figures are those of `screen`, each "
-        "variant measured once.",
+        f"{ablation.base.evaluation.held_out_samples} to each held-out task. "
+        + (
+            "The best reply to each task by its `screen` counts as it was measured anew, at `final`."
+            if at_final
+            else "Figures are those of `screen`, each variant measured once."
+        ),
         "",
         "A task counts by the best of its right replies, 1.0x at least. Intervals are 95 %: over seeds Student's t "
         "(of speed-ups on logarithms), over tasks a bootstrap, which says nothing of another seed. *Replies in "
         "training* are those of stages 2 and 3 beside the variants collected for stage 1, which all rows that learn "
-        "share. What analysis in words is worth cannot be seen in a small policy from random weights.",
+        "share; what `leaky` learned from is no verdict of ours. What analysis in words is worth cannot be seen in a "
+        "small policy from random weights: `no-analysis` leaves out what it says by rule.",
         "",
     ]
-    text = "\n".join([*header("Policy ablation", [shown]), *notes, *tables.markdown(lines), NOT_RUN]) + "\n"
+    text = "\n".join([*header("Policy ablation", [shown]), *notes, *tables.markdown(lines)]) + "\n"
     (ablation.out / "ablation.md").write_text(text)
     (ablation.out / "ablation.json").write_text(json.dumps(tables.document(lines), indent=2) + "\n")
     return text
@@ -123,6 +139,8 @@ def arguments() -> Namespace:
     parser.add_argument("--seeds", default="0,1,2", help="default: 0,1,2")
     parser.add_argument("--set", dest="sets", action="append", default=[], metavar="SECTION.KEY=VALUE",
                         help="in place of the base recipe's value")  # fmt: skip
+    parser.add_argument("--finals", action="store_true",
+                        help="at the end, measure the best reply to each task anew, at `final`")  # fmt: skip
     parser.add_argument("--best-baseline", action="store_true", help="measure the baselines of held-out tasks, too")
     return parser.parse_args()
 
@@ -142,7 +160,8 @@ def main() -> int:
         write(ablation, lines(ablation, wanted, baselines, failed))
 
     failed = do_all(ablation, wanted, on_change)
-    sys.stdout.write(write(ablation, lines(ablation, wanted, baselines, failed)))
+    measured = ablation.finals(wanted) if asked.finals else {}
+    sys.stdout.write(write(ablation, lines(ablation, wanted, baselines, failed, measured), at_final=asked.finals))
     return 1 if failed else 0
 
 

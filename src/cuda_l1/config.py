@@ -248,6 +248,8 @@ class PromptSettings(Frozen):
     """Failed attempts shown with what the compiler or the check said."""
     exemplar_tokens: int = Field(6000, ge=200)
     """A longer exemplar is shortened, whole lines at a time."""
+    analysis: bool = True
+    """Ask for the section *Performance Analysis* before the design and the code; off to see what it is worth."""
     template: str | None = None
     """A Jinja file of one's own for the user message, in place of that of `kind`."""
     max_tokens: int | None = Field(None, ge=1000)

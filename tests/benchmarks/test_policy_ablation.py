@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import ablation_finals as finals
 import ablation_rows
 import ablation_table as tables
 import ablation_templates as templates
@@ -33,7 +35,7 @@ def replies(**rewards: Sequence[float | None]) -> list[Reply]:
 
 def test_every_row_is_run_with_every_seed_but_what_draws_nothing() -> None:
     found = runs(list(ROWS), [3, 4])
-    assert len({run.name for run in found}) == len(found) == 2 * len(ROWS) - 1
+    assert len({run.name for run in found}) == len(found) == 2 * len(ROWS) - 2
     assert [run.seed for run in found] == sorted(run.seed for run in found), "one seed is finished before the next"
     assert [run.name for run in runs(["constant", "bucket"], [1, 0])] == ["bucket-1", "constant-1", "bucket-0"]
     with pytest.raises(UsageError, match="--rows buckets: no such row; known are stage-1, "):
@@ -52,10 +54,14 @@ def test_runs_differ_in_what_their_rows_say_and_in_nothing_else(tmp_path: Path) 
         assert made.run.seed == 7 and made.evaluation.table == str(tmp_path / "table.sqlite")
         assert made.evaluation.held_out_rounds == 4, "or nothing could be shown of a held-out task"
         assert made.contrastive.sampler.kind == ROWS[row].sampler
+        assert made.contrastive.shaping == (row if row in ("raw", "log", "rank") else "smoothed")
+        assert made.prompt.analysis == (row != "no-analysis")
         if row != "longer":
             assert made.self_supervised == base.self_supervised
-        same = {"sampler": base.contrastive.sampler}
+        same = {"sampler": base.contrastive.sampler, "shaping": base.contrastive.shaping}
         assert made.contrastive.model_copy(update=same) == base.contrastive, "equal budgets"
+        first_half = ablation_rows.searched(base) if ROWS[row].helps_search else 0
+        assert made.evaluation.held_out_samples + first_half == base.evaluation.held_out_samples
     assert told("grpo") == told("stages-1-2") and told("bucket") == told("inference-only") != told("grpo")
 
 
@@ -106,10 +112,27 @@ def test_rows_are_compared_seed_by_seed() -> None:
 
 def test_the_table_shows_figures_budgets_and_what_is_not_finished() -> None:
     cells = tables.cells({0: replies(a=[2.0])}, {})
-    shown = "\n".join(tables.markdown([tables.Line("bucket", "a | b", cells, 1200, 64, "bucket-1 (ended with 2)")]))
+    came = tables.outcomes({0: [Reply("a", True, 2.0, "ACCEPTED"), Reply("a", False, 1.0, "ACCEPTED")]})
+    line = tables.Line("bucket", "a | b", cells, 1200, 64, came, "bucket-1 (ended with 2)")
+    shown = "\n".join(tables.markdown([line]))
     assert "| bucket | a \\| b | 100% (100% to 100%) | 2.00x (2.00x to 2.00x) |" in shown
     assert "| 1 tasks | 1,200 | 64 |" in shown and "not finished: bucket-1 (ended with 2)" in shown
-    assert tables.document([tables.Line("x", "y", cells, 1, 2)])[0]["cells"]["mean"]["value"] == 2.0
+    assert "| bucket | ACCEPTED 50%, suspected 50% |" in shown
+    assert tables.document([line])[0]["cells"]["mean"]["value"] == 2.0
+
+
+def test_a_final_counts_in_place_of_the_screen_that_chose_and_caps_the_others() -> None:
+    found = [
+        Reply("a", True, 4.0, "ACCEPTED", "lucky"),
+        Reply("a", True, 3.0, "ACCEPTED", "next"),
+        Reply("a", False, 0.0, "CRASHED", "wrong"),
+        Reply("b", True, 0.5, "ACCEPTED", "slower"),
+        Reply("c", True, 2.0, "ACCEPTED", "faulty"),
+    ]
+    assert [reply.candidate for reply in finals.best_of(found)] == ["lucky", "faulty"]
+    rewards = [reply.reward for reply in finals.with_finals(found, {"lucky": 2.5})]
+    assert rewards == [2.5, 2.5, 0.0, 0.5, 2.0], "the machine failed at one"
+    assert finals.with_finals(found, {}) == found
 
 
 class Offers(templates.Techniques):
@@ -145,7 +168,8 @@ def test_what_failed_is_told_and_the_others_are_done_once(tmp_path: Path, monkey
         done.append(run.name)
         folder = self.folder(run) / "held-out"
         folder.mkdir(parents=True)
-        (folder / "samples.jsonl").write_text('{"task": "a", "right": true, "reward": 2.0}\n')
+        reply = {"task": "a", "right": True, "reward": 2.0, "outcome": "ACCEPTED", "candidate": "c"}
+        (folder / "samples.jsonl").write_text(json.dumps(reply) + "\n")
         (folder / "result.json").write_text("{}")
 
     monkeypatch.setattr(Ablation, "do", do)
@@ -169,7 +193,7 @@ def test_replies_in_training_are_counted_once_and_where_they_were_written(tmp_pa
     for row in rows:
         StageDirectory(ablation.folder(bucket) / "contrastive").append("samples", row)
     for index in range(3):
-        StageDirectory(ablation.shared(0) / "self").append("replies", {"name": "0 train", "index": index})
+        StageDirectory(ablation.shared(bucket) / "self").append("replies", {"name": "0 train", "index": index})
     for index in range(5):
         StageDirectory(ablation.folder(longer) / "self").append("replies", {"name": "0 train", "index": index})
     assert (ablation.trained_on(bucket), ablation.trained_on(longer)) == (8 + 3, 5)

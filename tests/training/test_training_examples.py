@@ -62,7 +62,16 @@ def test_the_analysis_says_what_was_measured() -> None:
     assert design(row(1, speedup=2.04)) == "It adds in place. It should be 2.0 times as fast as the original."
 
 
+@pytest.mark.parametrize("settings", [COMPACT, CONTRASTIVE])
+def test_without_the_analysis_neither_question_nor_answer_has_it(settings: PromptSettings) -> None:
+    without = settings.model_copy(update={"analysis": False})
+    for each in examples_of([row(1), row(2)], settings=without, exemplars=1, seed=0):
+        assert "Performance Analysis" not in each.prompt.user + each.completion
+        kind = "one-shot" if each.prompt.template.startswith("one-shot") else settings.kind
+        assert parse_reply(each.completion, kind=kind, reference=REFERENCE).source == each.row.variant
+
+
 def test_a_variant_that_no_reply_could_hold_is_named() -> None:
     broken = row(1)._replace(variant="class ModelNew(")
     with pytest.raises(UsageError, match=r"synth/0/1@abc: variant c1 does not read back"):
-        reply_of(broken, [], "compact")
+        reply_of(broken, [], COMPACT)

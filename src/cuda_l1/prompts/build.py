@@ -123,6 +123,7 @@ def _common(task: Task, facts: DeviceFacts | None, settings: PromptSettings, cou
         "language": by_device if settings.language == "auto" else settings.language,
         "device": device,
         "facts": facts if settings.device_facts else None,
+        "analysis": settings.analysis,
     }
 
 

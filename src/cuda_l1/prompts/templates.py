@@ -17,7 +17,8 @@ SYSTEM = "system.j2"
 SYSTEM_COMPACT = "system_compact.j2"
 BUILT_IN = {"contrastive": "contrastive.j2", "one-shot": "oneshot.j2", "compact": "compact.j2", "repair": "repair.j2"}
 KNOWN = (
-    "task", "language", "device", "facts", "roofline", "profile", "exemplars", "scores", "failures", "cases", "data",
+    "task", "language", "device", "facts", "roofline", "profile", "exemplars", "scores", "failures", "cases",
+    "analysis", "data",
 )  # fmt: skip
 """Variables of a template."""
 

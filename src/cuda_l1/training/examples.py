@@ -15,7 +15,7 @@ from cuda_l1.config import PromptSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.build import render
 from cuda_l1.prompts.continuation import continuation
-from cuda_l1.prompts.reply import ReplyKind, parse_reply
+from cuda_l1.prompts.reply import parse_reply
 from cuda_l1.prompts.sections import ANALYSIS, CODE, DESIGN
 from cuda_l1.types import Exemplar, Prompt, Task, detect_language
 
@@ -102,7 +102,7 @@ def examples_of(rows: Sequence[Row], *, settings: PromptSettings, exemplars: int
 
 def _example(row: Row, shown: Sequence[Row], settings: PromptSettings) -> Example:
     prompt = render(row.task, exemplars=[_exemplar(each) for each in shown], settings=settings)
-    return Example(prompt, reply_of(row, shown, settings.kind), row, len(shown))
+    return Example(prompt, reply_of(row, shown, settings), row, len(shown))
 
 
 def _exemplar(row: Row) -> Exemplar:
@@ -115,19 +115,18 @@ def _exemplar(row: Row) -> Exemplar:
     )
 
 
-def reply_of(row: Row, shown: Sequence[Row], kind: ReplyKind) -> str:
+def reply_of(row: Row, shown: Sequence[Row], settings: PromptSettings) -> str:
     """The answer that a policy should have given; it reads back as the row's variant.
 
     Raises UsageError where it does not, which names the variant.
     """
-    source = continuation(row.reference, row.variant) if kind == "compact" else row.variant
-    code = f"```python\n{source.strip(chr(10))}\n```\n"
-    text = (
-        code
-        if kind == "one-shot"
-        else f"## {ANALYSIS}\n{analysis(shown)}\n\n## {DESIGN}\n{design(row)}\n\n## {CODE}\n{code}"
-    )
-    read = parse_reply(text, kind=kind, reference=row.reference)
+    source = continuation(row.reference, row.variant) if settings.kind == "compact" else row.variant
+    text = f"```python\n{source.strip(chr(10))}\n```\n"
+    if settings.kind != "one-shot":
+        text = f"## {DESIGN}\n{design(row)}\n\n## {CODE}\n{text}"
+        if settings.analysis:
+            text = f"## {ANALYSIS}\n{analysis(shown)}\n\n{text}"
+    read = parse_reply(text, kind=settings.kind, reference=row.reference)
     if read.source is None or read.source.strip() != row.variant.strip():
         raise UsageError(
             f"{row.task_id}: variant {row.candidate_id[:12]} does not read back from a reply ({read.detail})"

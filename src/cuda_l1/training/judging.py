@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import SCREEN, SamplerSettings
+from cuda_l1.config import Protocol as MeasuringProtocol
 from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.verdicts import known, verdict
@@ -70,15 +71,16 @@ class Judging:
         archive: Archive,
         run: str,
         within_s: float,
+        protocol: MeasuringProtocol = SCREEN,
         table: Table | None = None,
         on_judgement: Callable[[int, int], None] = lambda done, wanted: None,
     ) -> None:
         """`run` is what records carry. `within_s` is for all that are asked about together: what is not judged by then
         is the machine's fault. What is under way ends by the evaluator's own limits, and its verdict is in the archive
-        for the next time. `table` is where verdicts that are new to the run are looked up and left. `on_judgement`
-        hears how many of those that must be paid for are done."""
+        for the next time. `table` is where verdicts of `screen` that are new to the run are looked up and left.
+        `on_judgement` hears how many of those that must be paid for are done."""
         self._evaluators, self._archive, self._run, self._table = evaluators, archive, run, table
-        self._within_s, self._on_judgement = within_s, on_judgement
+        self._within_s, self._protocol, self._on_judgement = within_s, protocol, on_judgement
         self._free: queue.SimpleQueue[SupportsEvaluate] = queue.SimpleQueue()
         for evaluator in evaluators:
             self._free.put(evaluator)
@@ -105,7 +107,7 @@ class Judging:
 
     def _known(self, asked: Asked) -> Judgement | None:
         evaluator = self._evaluators[0]
-        if (own := known(asked.candidate, SCREEN, self._archive, evaluator)) is not None:
+        if (own := known(asked.candidate, self._protocol, self._archive, evaluator)) is not None:
             return Judgement(own, is_known=True)
         if self._table is None:
             return None
@@ -160,7 +162,13 @@ class Judging:
                 )
                 return Judgement(found.record, is_tabulated=found.is_hit)
             record = verdict(
-                task, candidate, protocol=SCREEN, archive=archive, evaluator=evaluator, run=run, best_so_far=best
+                task,
+                candidate,
+                protocol=self._protocol,
+                archive=archive,
+                evaluator=evaluator,
+                run=run,
+                best_so_far=best,
             )
         except (InfrastructureError, TaskError) as error:
             return Judgement(None, fault=str(error))

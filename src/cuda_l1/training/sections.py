@@ -64,6 +64,8 @@ class PromptSection(Frozen):
     """What the policy is asked to write; auto: whatever is fastest."""
     exemplar_tokens: int = Field(6000, ge=200)
     """A longer exemplar is shortened, whole lines at a time."""
+    analysis: bool = True
+    """Answers begin with a section that compares the variants shown; off to see what it is worth."""
 
     @property
     def settings(self) -> PromptSettings:
@@ -75,6 +77,7 @@ class PromptSection(Frozen):
             roofline=False,
             failures=0,
             exemplar_tokens=self.exemplar_tokens,
+            analysis=self.analysis,
         )
 
 
