@@ -76,6 +76,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     needed = max((mark.kwargs.get("cores", 1) for mark in item.iter_markers("alone")), default=1)
     if len(os.sched_getaffinity(0)) < needed:
         pytest.skip(f"needs {needed} cores")
+    if item.get_closest_marker("gpu") and not _has_gpu():
+        pytest.skip("no NVIDIA GPU that this torch can use: run on a machine with one")
+
+
+@functools.cache
+def _has_gpu() -> bool:
+    """Without starting the driver, whose threads no fork may inherit."""
+    import torch
+
+    from cuda_l1.evaluator.gpus import visible_gpus
+
+    return torch.version.cuda is not None and bool(visible_gpus())
 
 
 @pytest.hookimpl(wrapper=True)

@@ -22,7 +22,6 @@ from cuda_l1.evaluator.guest import cuda_calls, device_memory
 from cuda_l1.evaluator.guest.cuda_driver import CudaError, Driver
 
 MIB = 1 << 20
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +231,6 @@ driver.synchronize()
 
 
 @pytest.mark.gpu
-@needs_gpu
 def test_a_tensor_in_another_process() -> None:
     torch.cuda.init()
     driver = Driver()
@@ -248,7 +246,6 @@ def test_a_tensor_in_another_process() -> None:
 
 
 @pytest.mark.gpu
-@needs_gpu
 def test_a_read_only_mapping_can_be_read_and_a_closed_one_frees_its_memory() -> None:
     torch.cuda.init()
     driver = Driver()
@@ -266,7 +263,6 @@ def test_a_read_only_mapping_can_be_read_and_a_closed_one_frees_its_memory() -> 
 
 
 @pytest.mark.gpu
-@needs_gpu
 def test_events_and_sets_on_torchs_stream_agree_with_torch() -> None:
     torch.cuda.init()
     driver = Driver()

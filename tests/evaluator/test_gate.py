@@ -25,7 +25,6 @@ from cuda_l1.evaluator.guest.cuda_driver import Driver
 from cuda_l1.evaluator.guest.gate import Gate, GateError, assemble_gate, open_gate
 from cuda_l1.evaluator.guest.nvrtc import NvrtcError, compile_cubin
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 GUEST = Path(gate_module.__file__).parent
 
 
@@ -324,7 +323,6 @@ def real(ends: tuple[Control, Control]) -> Iterator[tuple[Driver, Control, Gate]
 
 
 @pytest.mark.gpu
-@needs_gpu
 def test_nothing_runs_behind_or_beside_a_shut_gate(real: tuple[Driver, Control, Gate]) -> None:
     driver, judge, gate = real
     values = torch.randn(1 << 20, device="cuda")
@@ -369,7 +367,6 @@ for page in ("runner", "judge"):
 
 
 @pytest.mark.gpu
-@needs_gpu
 def test_a_kernel_in_the_runner_cannot_write_the_judges_page() -> None:
     judge = Control.create()
     command = [sys.executable, "-c", FORGER, *map(str, judge.fds)]
@@ -381,7 +378,6 @@ def test_a_kernel_in_the_runner_cannot_write_the_judges_page() -> None:
 
 
 @pytest.mark.gpu
-@needs_gpu
 def test_device_time_from_release_to_finish_is_that_of_events(real: tuple[Driver, Control, Gate]) -> None:
     driver, judge, gate = real
     left, right = (torch.randn(4096, 4096, device="cuda") for _ in range(2))
@@ -402,7 +398,6 @@ def test_device_time_from_release_to_finish_is_that_of_events(real: tuple[Driver
 
 
 @pytest.mark.gpu
-@needs_gpu
 def test_an_unopened_gate_leaves_at_its_limit(real: tuple[Driver, Control, Gate]) -> None:
     driver, _, gate = real
     gate.shut(1, 0, limit_ns=2_000_000)
@@ -411,14 +406,12 @@ def test_an_unopened_gate_leaves_at_its_limit(real: tuple[Driver, Control, Gate]
 
 
 @pytest.mark.gpu
-@needs_gpu
 def test_the_devices_clock_ticks_in_known_steps(real: tuple[Driver, Control, Gate]) -> None:
     _, _, gate = real
     assert 1 <= gate.timer_step_ns(0) <= 2_000
 
 
 @pytest.mark.gpu
-@needs_gpu
 def test_an_image_from_nvrtc_works_as_well(ends: tuple[Control, Control]) -> None:
     torch.cuda.init()
     driver = Driver()

@@ -15,7 +15,6 @@ from cuda_l1.config import EvaluatorSettings, Limits
 from cuda_l1.evaluator import Evaluator, nsight
 from cuda_l1.evaluator.environment import guest_environment
 from cuda_l1.evaluator.evaluation import Verdict
-from cuda_l1.evaluator.gpus import visible_gpus
 from cuda_l1.evaluator.guest import counted_call, probe
 from cuda_l1.evaluator.nsight import Nsight, command, find_ncu, parse
 from cuda_l1.evaluator.processes import Template
@@ -222,7 +221,6 @@ def test_only_what_somebody_asked_about_is_looked_into(
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not visible_gpus(), reason="no NVIDIA GPU: run on a machine with one")
 def test_what_would_be_the_best_has_counters_on_a_gpu(cache_dir: str) -> None:
     """Where `ncu` is there and the driver lets users read counters; elsewhere the record says why there are none."""
     wide = task_of(LINEAR.replace("16, 32", "4096, 1024").replace("[32]", "[1024]"))

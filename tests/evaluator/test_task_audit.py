@@ -249,7 +249,6 @@ def test_a_large_answer_is_compared_in_parts(tmp_path, monkeypatch):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 def test_inputs_that_wait_in_the_hosts_memory_change_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(task_audit, "LARGE", 256)
     roomy = audit(reference_of(tmp_path, LINEAR, "cuda"))

@@ -10,13 +10,9 @@ from evaluator_support import LINEAR, QUICK, candidate_of, checks, task_of
 
 from cuda_l1.config import SCREEN, EvaluatorSettings
 from cuda_l1.evaluator import Evaluator, eager_candidate
-from cuda_l1.evaluator.gpus import visible_gpus
 from cuda_l1.types import Evaluation, Outcome
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not visible_gpus(), reason="no NVIDIA GPU: run on a machine with one"),
-]
+pytestmark = pytest.mark.gpu
 TASK = task_of(LINEAR)
 
 

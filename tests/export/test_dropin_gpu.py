@@ -18,10 +18,7 @@ from cuda_l1.export.probe import guard_for
 from cuda_l1.proposers.techniques import build
 from cuda_l1.types import Environment, Task
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
-]
+pytestmark = pytest.mark.gpu
 
 TASK = """
 import torch

@@ -10,14 +10,10 @@ from faults_support import GRACE_S, QUICK, SHORT, TASK, candidate
 
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator, eager_candidate
-from cuda_l1.evaluator.gpus import visible_gpus
 from cuda_l1.evaluator.guest import group
 from cuda_l1.types import Outcome
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not visible_gpus(), reason="no NVIDIA GPU: run on a machine with one"),
-]
+pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(scope="module")

@@ -139,7 +139,6 @@ def test_what_begins_elsewhere_is_copied() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 @pytest.mark.parametrize("mask", ["s", "s + self.bias"])
 @pytest.mark.parametrize("offset", [1, 3])
 def test_on_a_gpu_inputs_may_begin_anywhere(mask: str, offset: int) -> None:

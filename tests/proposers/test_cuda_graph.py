@@ -204,7 +204,6 @@ def test_a_forward_that_assigns_attributes_is_an_error_not_a_stale_answer(
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 @pytest.mark.parametrize("techniques", [("cuda_graph",), ("cuda_graph", "inductor")])
 @pytest.mark.parametrize("name", CAPTURED)
 def test_on_a_gpu_replays_compute_what_the_reference_does(name: str, techniques: tuple[str, ...]) -> None:
@@ -218,7 +217,6 @@ def test_on_a_gpu_replays_compute_what_the_reference_does(name: str, techniques:
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 @pytest.mark.parametrize("label", ["eager-fp32", "compile", "cuda-graph", "channels-last"])
 @pytest.mark.parametrize("name", ["mlp", "conv", "batch_norm", "two_outputs"])
 def test_on_a_gpu_baselines_compute_what_eager_does(name: str, label: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +229,6 @@ def test_on_a_gpu_baselines_compute_what_eager_does(name: str, label: str, monke
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 @pytest.mark.parametrize("name", ["mlp", "conv", "batch_norm", "two_outputs"])
 def test_on_a_gpu_aot_inductor_computes_what_eager_does(name: str, tmp_path: Path) -> None:
     (baseline,) = [one for one in baselines(CAPTURED[name], "cuda") if one.label == "aot-inductor"]
@@ -248,7 +245,6 @@ def test_on_a_gpu_aot_inductor_computes_what_eager_does(name: str, tmp_path: Pat
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 @pytest.mark.parametrize("label", ["compile-reduce-overhead", "compile-max-autotune"])
 def test_on_a_gpu_modes_with_graphs_replay_and_fail_where_graphs_are_skipped(label: str) -> None:
     torch._dynamo.reset()

@@ -15,10 +15,7 @@ from test_fusion import CHAINS, MOVES, ROWS, SPECIAL
 
 from cuda_l1.proposers.techniques import build
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
-]
+pytestmark = pytest.mark.gpu
 
 LARGE = [
     ("F.softmax(x, -1) * y", "torch.randn(1024, 4096), torch.randn(4096)"),

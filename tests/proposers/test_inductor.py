@@ -223,7 +223,6 @@ def test_lifted_code_computes_what_the_reference_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 # `literal` makes a tensor on the CPU: its reference runs there only.
 @pytest.mark.parametrize("name", [name for name in LIFTED if name not in ("written_argument", "literal")])
 def test_lifted_triton_computes_what_the_reference_does(name: str) -> None:
@@ -233,7 +232,6 @@ def test_lifted_triton_computes_what_the_reference_does(name: str) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 def test_lifted_triton_follows_kept_weights_and_refuses_written_arguments() -> None:
     built = build(KEPT, ["kept_weights", "inductor"], "cuda")
     assert built is not None

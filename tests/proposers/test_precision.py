@@ -152,7 +152,6 @@ def test_tf32_lies_inside_a_cuda_graph() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 @pytest.mark.parametrize(
     "techniques",
     [("bf16",), ("tf32",), ("bf16", "inductor"), ("tf32", "cuda_graph"), ("bf16", "inductor", "cuda_graph")],
