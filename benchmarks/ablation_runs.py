@@ -93,7 +93,7 @@ class Ablation:
     def begin(self, run: Run) -> None:
         """Trains what the rows of a seed share. Raises Failed."""
         folder, stages = self.shared(run), run.row.begins_with
-        with claimed(self.out, folder.name):
+        with claimed(self.out, f"shared-{folder.name}"):
             if all(StageDirectory(folder / stage).is_done for stage in stages):
                 return
             data = self.collect()

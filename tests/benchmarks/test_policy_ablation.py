@@ -20,7 +20,7 @@ from ablation_runs import Ablation, Failed, claimed, copied
 from ablation_table import Reply
 from cuda_l1.errors import UsageError
 from cuda_l1.training.recipe import load_recipe
-from cuda_l1.training.run_directory import StageDirectory
+from cuda_l1.training.run_directory import RunDirectory, StageDirectory
 from cuda_l1.types import Candidate, Origin, Task
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "one-gpu.toml"
@@ -183,6 +183,30 @@ def test_what_failed_is_told_and_the_others_are_done_once(tmp_path: Path, monkey
     assert "too few replies are right" in written and "| bucket | " in written and "| grpo | " not in written
     with claimed(tmp_path, "bucket-1"):
         assert "another process" in policy_ablation.do_all(ablation, runs(["bucket"], [1]), lambda f: None)["bucket-1"]
+
+
+@pytest.mark.alone  # the recipe has a core for the policy and one for each lane
+@pytest.mark.timeout(60)
+def test_a_row_with_a_form_of_its_own_trains_stages_1_and_2_in_it_and_waits_for_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[tuple[str, str, bool]] = []
+
+    def train(self: Ablation, stage: str, folder: Path, values: Sequence[str], *, leaky: bool = False) -> None:
+        trained.append((stage, folder.name, "prompt.analysis=false" in values))
+
+    ablation = Ablation(RECIPE, WITH_HELD_OUT, tmp_path)
+    data = RunDirectory.create(ablation.recipe(tmp_path / "data", 0), resume=False)
+    monkeypatch.setattr(Ablation, "_train", train)
+    monkeypatch.setattr(Ablation, "collect", lambda self: data)
+    monkeypatch.setattr("ablation_runs.hand_over", lambda *arguments: None)
+    for run in runs(["no-analysis", "bucket"], [0]):
+        with claimed(tmp_path, run.name):
+            ablation.begin(run)
+    assert sorted(trained) == [
+        ("self", "no-analysis-0", True), ("self", "seed-0", False),
+        ("sft", "no-analysis-0", True), ("sft", "seed-0", False),
+    ]  # fmt: skip
 
 
 @pytest.mark.alone  # the recipe has a core for the policy and one for each lane
