@@ -221,6 +221,7 @@ class Tables(nn.Module):
         self.register_buffer("count", torch.tensor(3))
         self.register_buffer("spectrum", torch.randn(5, dtype=torch.complex64))
         self.register_buffer("angles", torch.linspace(0, 1, 9), persistent=False)
+        self.register_buffer("running_mean", None)  # as modules have that keep no statistics
 
 
 def test_buffers_of_a_checkpoint_are_others_in_the_trial_of_signs():

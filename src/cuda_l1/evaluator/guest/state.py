@@ -56,8 +56,8 @@ def saved_buffers(model: torch.nn.Module) -> set[str]:
     return {
         f"{prefix}.{key}" if prefix else key
         for prefix, module in model.named_modules(remove_duplicate=False)
-        for key in module._buffers
-        if key not in module._non_persistent_buffers_set
+        for key, value in module._buffers.items()
+        if value is not None and key not in module._non_persistent_buffers_set
     }
 
 
