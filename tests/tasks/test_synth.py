@@ -232,6 +232,15 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, tasks: list[Synth
         load_tasks(f"synth:{tmp_path / 'made'}")
 
 
+def test_a_folder_of_another_version_is_refused_since_its_splits_are_others(
+    tmp_path: Path, tasks: list[SyntheticTask]
+) -> None:
+    store = SynthFolder(tmp_path / "made", SETTINGS.model_copy(update={"version": 1}))
+    store.add(tasks[0], entry(tasks[0]))
+    with pytest.raises(TaskError, match="was written with version 1, not 2, whose splits are others; write it anew"):
+        load_tasks(f"synth:{tmp_path / 'made'}")
+
+
 def test_a_file_that_was_changed_is_refused(tmp_path: Path, tasks: list[SyntheticTask]) -> None:
     store = SynthFolder(tmp_path / "made", SETTINGS)
     store.add(tasks[0], entry(tasks[0]))

@@ -4,11 +4,13 @@ It is read from the text, which is never executed, so that it may be asked of fo
 graph of operators from the outputs of `Model.forward` back to its inputs and weights.
 
 One hash have texts that differ in names, formatting, comments, the order of independent statements, dead code, the
-order of the operands of + and *, the number of helper functions and classes, the spelling of an operator (`F.relu(x)`,
-`torch.relu(x)`, `x.relu_()`, `nn.ReLU()(x)`) and of its settings (by position or name, the default or nothing), and in
-sizes: of inputs, channels, features, and numbers that follow from them (`1 / math.sqrt(dim)`).
+order of the operands of +, * and what else commutes (`dataflow.graph.COMMUTATIVE`), the number of helper functions and
+classes, the spelling of an operator (`F.relu(x)`, `torch.relu(x)`, `x.relu_()`, `nn.ReLU()(x)`) and of its settings (by
+position or name, the default or nothing), and in sizes: of inputs, channels, features, and numbers that follow from
+them (`1 / math.sqrt(dim)`). Names and orders never count in a text that is followed.
 Different are operators, their order and connections, which inputs and weights are shared, and all settings that are no
-sizes: kernel, stride, dimension, epsilon, scalars.
+sizes: kernel, stride, dimension, epsilon, scalars. But some graphs with symmetry upon symmetry share a hash: to tell
+every two graphs apart may take for ever (`dataflow.graph.canonical` says what is done).
 
 Sizes are left out because a model that was trained on a task has seen it at every size. Dimensions count as written
 (`dim=-1` and `dim=1` differ, since ranks are not known), and so does a size that is a number in a formula
@@ -26,7 +28,8 @@ from functools import lru_cache
 from cuda_l1.tasks.dataflow import Unreadable, canonical, read_graph
 from cuda_l1.types import Task, digest
 
-_VERSION = "1"
+_VERSION = "2"
+"""Raised whenever a text gets another hash than before; hashes of two versions never agree."""
 
 
 def graph_hash(task: Task | str) -> str:

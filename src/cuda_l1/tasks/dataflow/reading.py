@@ -18,13 +18,13 @@ __all__ = ["Unreadable", "read_graph"]
 
 
 def read_graph(source: str, class_name: str = "Model") -> Any:
-    """What `forward` of the class returns: a Node, or a tuple, list or dict of them.
+    """What `forward` of the class returns: a Node, or a tuple or dict of them.
 
     Raises Unreadable for control flow that depends on data, and for constructs outside of what is followed.
     """
     try:
         reader = _Reader(ast.parse(source))
-        return reader.outputs(class_name)
+        return Node("outputs", (reader.outputs(class_name),)).args[0]  # as it is now, and no deeper than may be
     except RecursionError:
         raise Unreadable("it calls itself without an end that the text shows") from None
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, SyntaxError, MemoryError) as error:
@@ -133,14 +133,15 @@ class _Reader(Expressions):
         """A loop of unknown length: one pass over its body, with symbols for what a pass hands to the next."""
         carried = sorted(_bound(node.body) & names.keys() - _bound_target(node.target))
         before = {name: names[name] for name in carried}
-        for index, name in enumerate(carried):
-            names[name] = [] if isinstance(names[name], list) else Node("carried", (index,))
+        symbols = {name: None if isinstance(names[name], list) else Node("carried") for name in carried}
+        for name, symbol in symbols.items():
+            names[name] = symbol or []
         self.assign(node.target, Node("item", (items,)), names)
         lists = {name: value for name, value in names.items() if isinstance(value, list)}
         lengths = {name: len(value) for name, value in lists.items()}
         self.body(node.body, names)
         for name in carried:
-            names[name] = Node("loop", (items, before[name], names[name]))
+            names[name] = Node("loop", (items, before[name], symbols[name], names[name]))
         for name, value in lists.items():
             if name not in carried and len(value) > lengths[name]:
                 grown = value[lengths[name] :]

@@ -85,9 +85,14 @@ class SynthFolder:
 
 
 def read_folder(path: Path) -> list[Task]:
-    """The tasks of a folder that `cuda-l1 tasks synth` wrote, by number. Raises TaskError, also for a changed file."""
+    """The tasks of a folder that `cuda-l1 tasks synth` wrote, by number. Raises TaskError, also for a changed file, and
+    for a folder of another version, since its names say other splits than there are."""
+    settings, entries, _ = _read(path)
+    if settings.version != VERSION:
+        difference = _difference(settings, settings.model_copy(update={"version": VERSION}))
+        raise TaskError(f"{path}: {difference}, whose splits are others; write it anew with `cuda-l1 tasks synth`")
     tasks = []
-    for entry in sorted(_read(path)[1].values(), key=lambda entry: entry.number):
+    for entry in sorted(entries.values(), key=lambda entry: entry.number):
         if not entry.sound:
             continue
         try:
