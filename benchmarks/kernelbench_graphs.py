@@ -2,8 +2,8 @@
 
     python benchmarks/kernelbench_graphs.py PATH [PATH ...]
 
-PATH: checkouts of KernelBench, of several generations if there are several. Of KernelBench only these hashes are in
-this repository.
+PATH: checkouts of KernelBench, one of each generation: its commits 21fbe5a (2025-01, the original tasks), e395e91
+(2025-10) and 423217d (2026-03). Of KernelBench only these hashes are in this repository.
 """
 
 from __future__ import annotations
