@@ -93,7 +93,21 @@ def test_a_group_with_one_fate_teaches_nothing_and_an_alarm_says_so(
     rounds.ask(0, [A, B])
     worth = score(rounds, 0, [("no", True, 1), ("never", True, 1), reply("speed=2.0"), reply("speed=2.0")])
     assert worth.advantages == [0.0] * 4 and worth.figures["flat_groups"] == 1.0
-    assert len(alarms) == 1 and "no group has replies of different reward" in alarms[0]
+    assert len(alarms) == 1 and "no group has replies whose rewards differ" in alarms[0]
+
+
+def test_rewards_that_are_all_clipped_to_one_value_teach_nothing_and_an_alarm_says_so(
+    archive: Archive, tmp_path: Path, alarms: list[str]
+) -> None:
+    rounds = make(archive, tmp_path, alarms)
+    for number in range(24):
+        rounds.ask(number, [A])
+        score(rounds, number, [("no", True, 1)] * 4)
+    alarms.clear()
+    rounds.ask(24, [A])
+    worth = score(rounds, 24, [reply(f"speed={speed}") for speed in (2.0, 3.0, 5.0, 9.0)])
+    assert worth.rewards == [2.0, 3.0, 5.0, 9.0] and worth.advantages == [0.0] * 4
+    assert worth.figures["flat_groups"] == 1.0 and len(alarms) == 1
 
 
 def test_what_the_machine_fails_at_teaches_nothing(archive: Archive, tmp_path: Path, alarms: list[str]) -> None:

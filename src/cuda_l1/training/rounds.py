@@ -134,11 +134,15 @@ class Rounds:
         self._learn([(reply.task.sha, reward) for reply, reward in zip(replies, rewards, strict=True)])
         self._praise(best_rewards(replies, scored))
         groups = [rewards[start : start + size] for start in range(0, len(rewards), size)]
-        found = self._advantages(groups, [reply.task.sha for reply in replies[::size]])
+        shaped = [self._shaped(group, reply.task.sha) for group, reply in zip(groups, replies[::size], strict=True)]
+        found = [each for group in scoring.advantages(shaped, self.section.scale) for each in group]
         self._log(number, replies, scored, found)
-        flat = sum(len({r for r in group if r is not None}) < 2 for group in groups) / len(groups)
+        flat = sum(len({value for value in group if value is not None}) < 2 for group in shaped) / len(groups)
         if flat == 1.0:
-            self.alarm(f"round {number + 1}: no group has replies of different reward, so nothing is learned from it")
+            self.alarm(
+                f"round {number + 1}: no group has replies whose rewards differ once they are shaped "
+                f"(contrastive.shaping = {self.section.shaping}), so nothing is learned from it"
+            )
         times = {"judge_s": judge_s, **evaluator_seconds(scored)}
         return Worth(rewards, found, {**_rewards(rewards), **figures(replies, scored), "flat_groups": flat, **times})
 
@@ -172,10 +176,6 @@ class Rounds:
 
     def _praise(self, rewards: Mapping[str, float]) -> None:
         self.best |= {task: max(reward, self.best.get(task, 0.0)) for task, reward in rewards.items()}
-
-    def _advantages(self, groups: Sequence[Sequence[float | None]], shas: Sequence[str]) -> list[float]:
-        counted = [self._shaped(raw, sha) for raw, sha in zip(groups, shas, strict=True)]
-        return [value for group in scoring.advantages(counted, self.section.scale) for value in group]
 
     def _shaped(self, rewards: Sequence[float | None], task_sha: str) -> list[float | None]:
         known = [reward for reward in rewards if reward is not None]
