@@ -181,6 +181,35 @@ def test_a_loss_that_is_no_number_stops_before_the_weights_are_touched(
     assert all(torch.isfinite(each).all() for each in load_file(checkpoint / "model.safetensors").values())
 
 
+def test_a_gradient_that_is_no_number_is_not_learned_from_and_the_run_can_go_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = ContrastiveTrainer.training_step
+
+    def wrong(self: ContrastiveTrainer, model: Any, *args: Any, **others: Any) -> Any:
+        loss = right(self, model, *args, **others)
+        if self.state.global_step == 3:
+            next(each for each in model.parameters() if each.grad is not None).grad.view(-1)[0] = float("inf")
+        return loss
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ContrastiveTrainer, "training_step", wrong)
+        with pytest.raises(UsageError, match=r"gradients at step 4 are not finite.*checkpoint is checkpoint-2\)"):
+            bench.train()
+    assert not (bench.stage.path / "checkpoint-4").exists() and not bench.stage.is_done
+    assert all(torch.isfinite(each).all() for each in bench.train().values())
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"), [(1e38, "weights at step 1 are not finite"), (1e30, "its probabilities are no numbers")]
+)
+def test_weights_that_are_no_numbers_are_never_written(bench: Bench, rate: float, said: str) -> None:
+    with pytest.raises(UsageError, match=f"{said}.*lower"):
+        bench.train(learning_rate=rate, warmup=0.0, checkpoint_every=1)
+    written = [load_file(each / "model.safetensors") for each in bench.stage.path.glob("checkpoint-*")]
+    assert all(torch.isfinite(each).all() for weights in written for each in weights.values())
+
+
 def test_a_divergence_from_the_beginning_can_be_held_back(bench: Bench) -> None:
     bench.train(rounds=2, kl=0.1)
     assert all("kl" in row for row in bench.rows("metrics") if "reward" in row)

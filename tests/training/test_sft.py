@@ -176,10 +176,15 @@ def test_what_is_too_long_is_counted_and_never_cut(tmp_path: Path, recipe: Make)
         fine_tune(recipe(tmp_path / "run", sft={"max_length": 64}))
 
 
-def test_a_loss_that_is_no_number_ends_the_run_before_a_checkpoint_holds_it(tmp_path: Path, recipe: Make) -> None:
-    chosen = recipe(tmp_path / "run", sft={"learning_rate": 1e30})
-    with pytest.raises(UsageError, match=r"at step \d is (nan|inf); lower the learning rate"):
+@pytest.mark.parametrize("rate", [1e30, 1e38])
+def test_numbers_that_are_none_end_the_run_before_a_checkpoint_holds_them(
+    tmp_path: Path, recipe: Make, rate: float
+) -> None:
+    chosen = recipe(tmp_path / "run", sft={"learning_rate": rate, "warmup": 0.0, "checkpoint_every": 1})
+    with pytest.raises(UsageError, match=r"at step \d (is|are) (nan|inf|not finite); .*lower (the )?learning rate"):
         fine_tune(chosen)
+    written = [weights(each) for each in (tmp_path / "run" / "sft").glob("checkpoint-*")]
+    assert all(bool(each.isfinite().all()) for found in written for each in found.values())
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from cuda_l1.search.interfaces import SupportsEvaluate, SupportsReview
 from cuda_l1.training.checkpoints import going_on_from, saving_faults
 from cuda_l1.training.contrastive_log import Told
 from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
+from cuda_l1.training.finite import Finite
 from cuda_l1.training.grpo import arguments
 from cuda_l1.training.judging import Judge, Judging
 from cuda_l1.training.loading import Loaded, load_policy, save_policy, whole_weights
@@ -43,8 +44,8 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
     """Trains the policy in the folder `start` on the tasks of the recipe; see `stages.RunStage`.
 
     Raises UsageError: too few right replies to begin with, no task that fits the policy's context, sizes that do not
-    divide each other, a loss that is no number. InfrastructureError: the machine failed for every candidate of a round,
-    the disk is full.
+    divide each other, a loss, gradients or weights that are no numbers. InfrastructureError: the machine failed for
+    every candidate of a round, the disk is full.
     """
     tasks = load_task_sets(recipe.data, recipe.evaluation.kind).train
 
@@ -151,7 +152,7 @@ def train(
         train_dataset=rows(fitting, recipe),
         processing_class=policy.tokenizer,
         peft_config=policy.adapters,
-        callbacks=[told],
+        callbacks=[told, Finite(stage)],
     )
     with saving_faults(stage), lost_processes():
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)

@@ -15,6 +15,7 @@ from trl.trainer.sft_trainer import SFTTrainer
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.policy import messages_of
 from cuda_l1.training.checkpoints import saving_faults
+from cuda_l1.training.finite import Finite
 from cuda_l1.training.loading import Loaded, trackers
 from cuda_l1.training.order import by_length
 from cuda_l1.training.processes import ALONE, Processes, lost_processes
@@ -121,7 +122,7 @@ def train_on(
         eval_dataset=Dataset.from_list(tested.rows) if tested.rows else None,
         processing_class=policy.tokenizer,
         peft_config=policy.adapters,
-        callbacks=[watching.callback],
+        callbacks=[watching.callback, Finite(stage)],
     )
     trainer.remove_callback(PrinterCallback)
     trainer.create_model_card = lambda *_, **__: None  # the card that we write says what was trained on

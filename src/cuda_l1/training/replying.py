@@ -100,7 +100,15 @@ class ReplyingTrainer(GRPOTrainer):
         in_parts = contextlib.nullcontext() if self.use_vllm or is_in_parts(model) else writing_in_parts(model)
         # Within autocast weights are cast once for all tokens, not for each one anew.
         with self.accelerator.autocast(), any_length(), in_parts:
-            yield
+            try:
+                yield
+            except RuntimeError as error:
+                if "probability tensor" not in str(error):
+                    raise
+                raise UsageError(
+                    f"the policy after step {self.state.global_step} writes nothing: its probabilities are no numbers; "
+                    "begin another run with a lower contrastive.learning_rate"
+                ) from error
 
     def _chances(self, batch: dict[str, Any]) -> torch.Tensor:
         """The logarithms of the probabilities of the replies' tokens; (replies, tokens)."""
@@ -118,8 +126,8 @@ class ReplyingTrainer(GRPOTrainer):
         for value in self._processes.gather([loss.item()]):
             if not math.isfinite(value):
                 raise UsageError(
-                    f"the loss is {value} after step {self.state.global_step}; the checkpoint before it is unharmed: "
-                    "begin another run with a lower contrastive.learning_rate"
+                    f"the loss is {value} after step {self.state.global_step}; begin another run with a lower "
+                    f"contrastive.learning_rate (the last good checkpoint is unharmed)"
                 )
         return loss
 
