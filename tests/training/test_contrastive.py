@@ -20,6 +20,7 @@ from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.training import contrastive
 from cuda_l1.training.contrastive import check_lag
 from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
+from cuda_l1.training.forms import write_shown
 from cuda_l1.training.judging import Asked, Judgement, Judging
 from cuda_l1.training.recipe import Recipe, load_recipe, recipe_from
 from cuda_l1.training.rounds import Rounds
@@ -222,22 +223,16 @@ def test_what_is_logged_is_json(bench: Bench) -> None:
             json.loads(line, parse_constant=pytest.fail)
 
 
-@pytest.mark.parametrize(
-    ("sampler", "exemplars", "path", "is_named"),
-    [
-        ({"count": 2}, 1, None, True),
-        ({"count": 1}, 1, None, False),
-        ({"count": 2, "kind": "none"}, 0, None, False),
-        ({"count": 2}, 1, "a-model-that-reads-anything", False),
-    ],
-)
-def test_questions_of_a_form_that_was_never_learned_are_named(
-    tmp_path: Path, sampler: dict[str, Any], exemplars: int, path: str | None, is_named: bool
-) -> None:
-    given = recipe(tmp_path, sampler=sampler)
-    sft = given.sft.model_copy(update={"exemplars": exemplars})
-    given = given.model_copy(update={"sft": sft, "model": given.model.model_copy(update={"path": path})})
-    assert bool(contrastive.unseen_form(given)) is is_named
+@pytest.mark.parametrize("shown", [None, 1, 2])
+def test_questions_of_a_form_that_stage_1_had_no_example_of_are_named(bench: Bench, shown: int | None) -> None:
+    sft = StageDirectory(bench.folder / "sft")
+    if shown is not None:
+        write_shown(sft, shown)
+        sft.final.mkdir()
+        (sft.final / "config.json").write_text("{}")
+    bench.train(rounds=1, sampler={"count": 2})
+    said = [event.text for event in bench.events if "variants (contrastive.sampler.count)" in event.text]
+    assert len(said) == (shown == 1) and all("of stage 1 at most 1: replies may" in text for text in said)
 
 
 def test_with_a_lag_of_one_a_round_is_written_before_the_one_before_is_judged(bench: Bench) -> None:

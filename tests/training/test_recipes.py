@@ -51,6 +51,12 @@ def test_its_sizes_divide_each_other_and_fit_the_context(path: Path) -> None:
 
 
 @each_recipe
+def test_stage_1_can_show_as_many_variants_as_stage_3(path: Path) -> None:
+    recipe = load_recipe(path)
+    assert recipe.data.keep > recipe.sft.exemplars >= recipe.contrastive.sampler.count
+
+
+@each_recipe
 def test_its_trainers_can_be_told_what_it_says(path: Path, tmp_path: Path) -> None:
     pytest.importorskip("trl", reason="needs transformers and TRL")
     from cuda_l1.training import grpo, likelihood

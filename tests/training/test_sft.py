@@ -176,6 +176,20 @@ def test_what_is_too_long_is_counted_and_never_cut(tmp_path: Path, recipe: Make)
         fine_tune(recipe(tmp_path / "run", sft={"max_length": 64}))
 
 
+@pytest.mark.parametrize(("variants", "max_length", "shown"), [(2, 1024, 1), (3, 1024, 2), (3, 400, 1)])
+def test_what_its_examples_show_is_kept_and_too_few_variants_are_named(
+    tmp_path: Path, recipe: Make, variants: int, max_length: int, shown: int
+) -> None:
+    from cuda_l1.training.forms import read_shown
+
+    rows = write_rows(tmp_path / "few", [row(number) for number in range(variants)])
+    said: list[str] = []
+    sft = {"steps": 1, "exemplars": 2, "max_length": max_length}
+    run = fine_tune(recipe(tmp_path / "run", sft=sft, data={"examples": [str(rows)]}), lambda e: said.append(e.text))
+    assert read_shown(run.stage("sft")) == shown
+    assert any("data.keep must be above sft.exemplars" in text for text in said) == (shown < 2)
+
+
 @pytest.mark.parametrize("rate", [1e30, 1e38])
 def test_numbers_that_are_none_end_the_run_before_a_checkpoint_holds_them(
     tmp_path: Path, recipe: Make, rate: float

@@ -20,6 +20,7 @@ from cuda_l1.training.checkpoints import going_on_from, saving_faults
 from cuda_l1.training.contrastive_log import Told
 from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
 from cuda_l1.training.finite import Finite
+from cuda_l1.training.forms import read_shown, unseen
 from cuda_l1.training.grpo import arguments
 from cuda_l1.training.judging import Judge, Judging
 from cuda_l1.training.loading import Loaded, load_policy, save_policy, whole_weights
@@ -121,8 +122,8 @@ def train(
     if judge is not None and archive is not None:
         if checkpoint:
             on_event(Event(NAME, f"goes on from {checkpoint.name}"))
-        if unseen := unseen_form(recipe):
-            on_event(Event(NAME, unseen, {"alarm": unseen}))
+        if text := unseen(read_shown(run.stage("sft")), recipe.contrastive.sampler):
+            on_event(Event(NAME, text, {"alarm": text}))
         rounds = Rounds(
             tasks={task.sha: task for task in fitting},
             section=recipe.contrastive,
@@ -161,18 +162,6 @@ def train(
     keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, weights=weights)
     processes.first(lambda: keep(beside=lambda folder: beside(folder, told.latest)))
     return stage.final
-
-
-def unseen_form(recipe: Recipe) -> str | None:
-    """What is wrong where questions show more variants than stages 1 and 2 ever do: a policy from nothing can make
-    nothing of a form that it has not seen."""
-    sampler, learned = recipe.contrastive.sampler, recipe.sft.exemplars
-    if sampler.kind == "none" or sampler.count <= learned or recipe.model.path is not None:
-        return None
-    return (
-        f"questions show up to {sampler.count} variants (contrastive.sampler.count), those of stages 1 and 2 at most "
-        f"{learned} (sft.exemplars): replies may be nonsense"
-    )
 
 
 def rows(tasks: Sequence[Task], recipe: Recipe) -> Dataset:

@@ -43,8 +43,9 @@ class DataSection(Frozen):
     """Folders that `cuda-l1 collect` has written; stage 1 learns from these rows too."""
     attempts: int = Field(20, ge=1)
     """Of the techniques on each task, where variants are collected; CUDA-L1's number."""
-    keep: int = Field(2, ge=1)
-    """Right variants that stay of each task; CUDA-L1's number."""
+    keep: int = Field(3, ge=1)
+    """Right variants that stay of each task: more than `sft.exemplars`, or no example shows as many beside its answer.
+    CUDA-L1, whose first stage shows none, keeps two."""
     techniques: tuple[str, ...] = ()
     """The techniques that write, by name; none: all."""
     against: tuple[str, ...] = ()

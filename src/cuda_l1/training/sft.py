@@ -15,7 +15,8 @@ from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.training.checkpoints import going_on_from
 from cuda_l1.training.data import rows_of, split
 from cuda_l1.training.examples import Example, Row, examples_of
-from cuda_l1.training.likelihood import train_on
+from cuda_l1.training.forms import most_shown, too_few, write_shown
+from cuda_l1.training.likelihood import fitting, train_on
 from cuda_l1.training.loading import Loaded, is_in_parts, load_policy, save_policy, whole_weights
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.recipe import Recipe
@@ -48,6 +49,10 @@ def run(
     beside.watching = watching
     if resume:
         watching.say(f"goes on from {resume.name}")
+    shown = most_shown(train, lambda example: bool(fitting([example], policy.tokenizer, recipe.sft.max_length).rows))
+    processes.first(partial(write_shown, stage, shown))
+    if text := too_few(shown, recipe.sft.exemplars):
+        watching.say(text, alarm=text)
     model = train_on(
         train, validation, policy=policy, settings=recipe.sft, recipe=recipe, stage=stage, watching=watching,
         resume=resume, processes=processes,
