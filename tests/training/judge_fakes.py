@@ -1,6 +1,6 @@
 """An evaluator that reads a candidate's fate off its text: `speed=2.0` is accepted with that speed-up, `suspect` adds a
-suspicion, `fault` fails the machine, `slow` waits to be released, or for `slow_s`
-seconds; all else is wrong. Without torch."""
+suspicion, `busy` one of others on the machine, `busy_once` the same at the first try alone, `fault` fails the machine,
+`unjudgeable` the task, `slow` waits to be released, or for `slow_s` seconds; all else is wrong. Without torch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 
 from cuda_l1.config import AnyProtocol
-from cuda_l1.errors import InfrastructureError
+from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.types import (
     Candidate,
     Correctness,
@@ -58,13 +58,18 @@ class FakeEvaluator:
         self.best_so_far.append(best_so_far)
         if "fault" in candidate.source:
             raise InfrastructureError("the device is gone")
+        if "unjudgeable" in candidate.source:
+            raise TaskError("its output has NaN")
         if "slow" in candidate.source:
             self.release.wait(self.slow_s)
         self.answered.append(candidate.source)
-        return evaluation(candidate)
+        is_first = self.paid.count(candidate.source) == 1
+        return evaluation(
+            candidate, is_busy="busy" in candidate.source and (is_first or "once" not in candidate.source)
+        )
 
 
-def evaluation(candidate: Candidate) -> Evaluation:
+def evaluation(candidate: Candidate, *, is_busy: bool = False) -> Evaluation:
     found = re.search(r"speed=([\d.]+)", candidate.source)
     if found is None:
         return Evaluation(
@@ -76,12 +81,13 @@ def evaluation(candidate: Candidate) -> Evaluation:
         clock="call", opponent="eager", opponent_id="e", pairs=(), speedup=speedup, candidate_us=1, opponent_us=speedup
     )
     suspect = Finding(check="clock-mismatch", severity="suspect", evidence="30 %")
+    busy = Finding(check="busy-machine", severity="suspect", evidence="9 us where 1 us were enough")
     return Evaluation(
         candidate_id=candidate.id,
         outcome=Outcome.ACCEPTED,
         correctness=Correctness(trials=(trial,), precision_class="fp32", task_class="fp32"),
         timings=(timing,),
-        findings=(suspect,) if "suspect" in candidate.source else (),
+        findings=(*((suspect,) if "suspect" in candidate.source else ()), *((busy,) if is_busy else ())),
         environment=PLACE,
         protocol="screen",
     )

@@ -10,10 +10,10 @@ from judge_fakes import PLACE, TASKS, FakeEvaluator, candidate, evaluation
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import SamplerSettings
-from cuda_l1.errors import InfrastructureError
+from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.training.judging import Judging
 from cuda_l1.training.opinions import Opinions, roofline_us
-from cuda_l1.training.replies import Grader, Scored, Written, figures
+from cuda_l1.training.replies import Grader, Scored, Written, check_machine, figures
 from cuda_l1.training.sections import EvaluationSection
 from cuda_l1.types import Candidate, Evaluation, Prompt, Task, Work
 from fake_reviewer import FakeReviewer
@@ -80,6 +80,35 @@ def test_a_baseline_that_may_not_stand_leaves_the_reference_and_one_without_verd
 ) -> None:
     scored = grader(archive, WithBaselines(fate), denominator="best-baseline")(replies("speed=3.0", "wrong"))
     assert rewards(scored) == [reward, 0.0 if reward else None]
+
+
+def test_what_others_on_the_machine_disturb_is_measured_once_more_and_else_teaches_nothing(archive: Archive) -> None:
+    evaluator = FakeEvaluator()
+    asked = replies("speed=3.0; busy_once", "speed=4.0; busy", "speed=5.0; busy; suspect", "speed=2.0")
+    scored = grader(archive, evaluator)(asked)
+    assert rewards(scored) == [3.0, None, 1.0, 2.0] and [one.is_right for one in scored] == [True, False, False, True]
+    assert scored[1].outcome == "fault" and "others use the machine: 9 us" in (scored[1].fault or "")
+    assert [sum(f"speed={n}.0" in text for text in evaluator.paid) for n in (2, 3, 4, 5)] == [1, 2, 2, 1]
+    assert figures(asked, scored)["faults"] == figures(asked, scored)["suspected"] == 0.25
+    again = FakeEvaluator()
+    assert rewards(grader(archive, again)(asked)) == rewards(scored)
+    assert len(again.paid) == 1 and "speed=4.0" in again.paid[0], "only that is tried again"
+
+
+def test_baselines_without_a_verdict_for_every_task_end_what_is_learned_with_the_reason(archive: Archive) -> None:
+    asked = [*replies("speed=3.0", "wrong"), *replies("speed=1.0", task=TASKS[1])]
+    scored = grader(archive, WithBaselines("fault"), denominator="best-baseline")(asked)
+    why = r"failed for all 3 candidates of round 3 \(no verdict on the baseline compile of toy0: the device is gone\)"
+    with pytest.raises(InfrastructureError, match=why):
+        check_machine(scored, "round 3")
+
+
+def test_tasks_that_cannot_be_judged_are_no_fault_of_the_machine(archive: Archive) -> None:
+    scored = grader(archive, FakeEvaluator())(replies("unjudgeable=1", "unjudgeable=2"))
+    with pytest.raises(
+        TaskError, match=r"no task of round 1 can be judged \(its output has NaN\); take such tasks out"
+    ):
+        check_machine(scored, "round 1")
 
 
 def opinions(archive: Archive, reviewer: FakeReviewer | None, heard: list[str], within_s: float = 60.0) -> Opinions:

@@ -10,9 +10,10 @@ from cuda_l1 import scoring
 from cuda_l1.archive import Archive
 from cuda_l1.config import SCREEN, CollectSettings
 from cuda_l1.proposers import NOT_YET, NotYet, Proposer
+from cuda_l1.search.disturbed import undisturbed
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.schedule import Schedule
-from cuda_l1.search.verdicts import known, screening, verdict
+from cuda_l1.search.verdicts import known, screening
 from cuda_l1.tasks.contamination import normal_text
 from cuda_l1.types import Candidate, Record, Task
 
@@ -112,7 +113,8 @@ def collect(
     most `settings.attempts`, no two of which are the same text but for comments and formatting.
 
     Right is what counts (`scoring.counts`); how fast it is decides nothing. Every record is in the archive as soon as
-    it exists, and what is there already is not paid for again. `on_record` hears of each, and whether it was known.
+    it exists, and what is there already is not paid for again unless others on the machine disturbed it. `on_record`
+    hears of each, and whether it was known.
 
     Raises what `verdict` raises, TaskError for a task that cannot be judged.
     """
@@ -126,7 +128,7 @@ def collect(
         is_known = known(candidate, SCREEN, archive, evaluator) is not None
         author = next(quota for quota in quotas if quota.wrote(candidate))
         protocol = screening([settings.llm], author.best(history))
-        record = verdict(task, candidate, protocol=protocol, archive=archive, evaluator=evaluator, run=run)
+        record = undisturbed(task, candidate, protocol=protocol, archive=archive, evaluator=evaluator, run=run)
         history.append(record)
         on_record(record, is_known)
         text = normal_text(candidate.source)

@@ -10,6 +10,9 @@ from cuda_l1.training.judging import Asked, Judgement
 from cuda_l1.training.sections import EvaluationSection
 from cuda_l1.types import Candidate, Task
 
+EAGER = "eager"
+"""The label of the baseline that all are timed against: what disturbs it leaves it at 1."""
+
 
 class Denominators:
     """The denominators of some tasks, as `evaluation.denominator` says.
@@ -22,6 +25,7 @@ class Denominators:
         self._evaluation = evaluation
         self._tasks = list({task.sha: task for task in tasks}.values()) if self._are_baselines else []
         self._best: dict[str, float | None] = {}
+        self._faults: dict[str, Judgement] = {}
         self.asked = [Asked(task, each) for task in self._tasks for each in self._baselines(task)]
         """The baselines that a verdict is wanted on, each time: the judge looks up what it knows."""
 
@@ -32,16 +36,23 @@ class Denominators:
     def learn(self, judged: Sequence[Judgement]) -> None:
         """Takes the verdicts on `asked`, in its order."""
         records = {asked.candidate.id: one.record for asked, one in zip(self.asked, judged, strict=True)}
+        for asked, one in zip(self.asked, judged, strict=True):
+            if (fault := one.lacking) is not None and not (one.record is not None and asked.candidate.label == EAGER):
+                about = f"no verdict on the baseline {asked.candidate.label} of {asked.task.name}: {fault}"
+                self._faults.setdefault(asked.task.sha, one._replace(record=None, fault=about))
         for task in self._tasks:
             found = [(each, records[each.id]) for each in self._baselines(task)]
             row = row_of(task, found, precision=self._evaluation.precision, clock=self._evaluation.clock)
-            is_known = all(record is not None for _, record in found)
-            self._best[task.sha] = (row.best_speedup or 1.0) if is_known else None
+            self._best[task.sha] = (row.best_speedup or 1.0) if task.sha not in self._faults else None
 
     def of(self, task: Task) -> float | None:
         """How fast it is, as a speed-up against the reference; None where the machine failed at one of the baselines:
         the best of the others could be slower."""
         return self._best[task.sha] if self._are_baselines else 1.0
+
+    def fault(self, task: Task) -> Judgement | None:
+        """The fault for which there is none; None where there is one."""
+        return self._faults.get(task.sha)
 
     def at_least(self, best: float | None, task: Task) -> float | None:
         """The faster of `best` and the best baseline, where each is known: what a jump begins at."""

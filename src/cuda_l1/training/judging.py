@@ -1,8 +1,8 @@
 """Verdicts on many replies of a policy at once, through the one verdict function, on every evaluator that there is.
 
 A fault of the machine is no verdict on a reply: such a reply comes back without a record, and so does one whose verdict
-takes too long. Nothing is paid for twice: what the archive knows is looked up, then what a table knows that runs share,
-and the same text is judged once.
+takes too long. What others on the machine disturbed is measured once more. Nothing else is paid for twice: what the
+archive knows is looked up, then what a table knows that runs share, and the same text is judged once.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from cuda_l1.archive import Archive
 from cuda_l1.config import SCREEN, SamplerSettings
 from cuda_l1.config import Protocol as MeasuringProtocol
 from cuda_l1.errors import InfrastructureError, TaskError
+from cuda_l1.search.disturbed import is_disturbed, undisturbed
 from cuda_l1.search.interfaces import SupportsEvaluate
-from cuda_l1.search.verdicts import known, verdict
+from cuda_l1.search.verdicts import known
 from cuda_l1.training.table import Table
 from cuda_l1.types import Candidate, Record, Task
 
@@ -41,6 +42,17 @@ class Judgement(NamedTuple):
     fault: str = ""
     is_tabulated: bool = False
     """It is new to the run, and the table had it."""
+    is_task_fault: bool = False
+    """The fault is the task's: it cannot be judged by any machine."""
+
+    @property
+    def lacking(self) -> str | None:
+        """Why there is no verdict to learn from; None where there is one."""
+        if self.record is None:
+            return self.fault
+        if is_disturbed(self.record.evaluation):
+            return f"others use the machine: {self.record.evaluation.suspects()[0].evidence}"
+        return None
 
 
 Waiting = queue.SimpleQueue[Asked]
@@ -107,7 +119,8 @@ class Judging:
 
     def _known(self, asked: Asked) -> Judgement | None:
         evaluator = self._evaluators[0]
-        if (own := known(asked.candidate, self._protocol, self._archive, evaluator)) is not None:
+        own = known(asked.candidate, self._protocol, self._archive, evaluator)
+        if own is not None and not is_disturbed(own.evaluation):
             return Judgement(own, is_known=True)
         if self._table is None:
             return None
@@ -161,7 +174,7 @@ class Judging:
                     task, candidate, evaluator=evaluator, archive=archive, run=run, best_so_far=best
                 )
                 return Judgement(found.record, is_tabulated=found.is_hit)
-            record = verdict(
+            record = undisturbed(
                 task,
                 candidate,
                 protocol=self._protocol,
@@ -170,7 +183,9 @@ class Judging:
                 run=run,
                 best_so_far=best,
             )
-        except (InfrastructureError, TaskError) as error:
+        except TaskError as error:
+            return Judgement(None, fault=str(error), is_task_fault=True)
+        except InfrastructureError as error:
             return Judgement(None, fault=str(error))
         return Judgement(record)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cuda_l1 import scoring
-from cuda_l1.errors import InfrastructureError
+from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.prompts.reply import ParsedReply, ReplyKind, parse_reply
 from cuda_l1.training.denominators import Denominators
 from cuda_l1.training.judging import Asked, Judge, Judgement
@@ -38,7 +38,7 @@ class Scored(NamedTuple):
 
     reward: float | None
     """Speed-up over `evaluation.denominator`; 0 for a failure and for a reply without code; None where the machine
-    failed."""
+    failed, or others disturbed it."""
     is_right: bool = False
     """Executable and correct, and nothing suspected."""
     problem: str | None = None
@@ -46,18 +46,18 @@ class Scored(NamedTuple):
     judgement: Judgement | None = None
     """None where there was nothing to judge."""
 
+    fault: str | None = None
+    """Why it could be judged and has no reward; None where it has one, or nothing was asked."""
+    is_task_fault: bool = False
+    """The fault is the task's, not the machine's."""
+
     @property
     def outcome(self) -> str:
         """An `Outcome`, a `ReplyProblem`, or `fault`."""
         if self.problem is not None:
             return self.problem
         record = self.judgement.record if self.judgement else None
-        return str(record.evaluation.outcome) if record else "fault"
-
-    @property
-    def fault(self) -> str | None:
-        """Why the machine has no verdict on it; None where it has one, or was not asked."""
-        return self.judgement.fault if self.judgement and self.judgement.record is None else None
+        return str(record.evaluation.outcome) if record and self.fault is None else "fault"
 
     @property
     def candidate_id(self) -> str | None:
@@ -91,7 +91,7 @@ class Grader:
         if self.opinions is not None:
             before = [denominators.at_least(reply.best_before, reply.task) for reply, _ in pairs]
             judged = self.opinions.on(wanted, judged, before)
-        rewarded = iter(self._rewarded(one, denominators.of(a.task)) for a, one in zip(wanted, judged, strict=True))
+        rewarded = iter(self._rewarded(one, a.task, denominators) for a, one in zip(wanted, judged, strict=True))
         return [Scored(0.0, problem=one.problem) if one.source is None else next(rewarded) for one in parsed]
 
     def _parsed(self, reply: Written) -> ParsedReply:
@@ -116,22 +116,31 @@ class Grader:
             rationale=design[:RATIONALE_CHARACTERS],
         )
 
-    def _rewarded(self, judgement: Judgement, denominator: float | None) -> Scored:
-        if judgement.record is None or denominator is None:
-            return Scored(None, judgement=judgement)
+    def _rewarded(self, judgement: Judgement, task: Task, denominators: Denominators) -> Scored:
+        for each in (judgement, denominators.fault(task)):
+            if each is not None and each.lacking is not None:
+                fault, is_tasks = each.lacking, each.is_task_fault
+                return Scored(None, judgement=judgement, fault=fault, is_task_fault=is_tasks)
+        denominator = denominators.of(task)
+        assert judgement.record is not None and denominator is not None, "there is no fault"
         found, clock, precision = judgement.record.evaluation, self.evaluation.clock, self.evaluation.precision
         reward = scoring.reward(found, clock, precision) / denominator
         return Scored(reward, scoring.counts(found, precision), judgement=judgement)
 
 
 def check_machine(scored: Sequence[Scored], name: str) -> None:
-    """Raises InfrastructureError where the machine failed for every candidate of what is called `name`."""
-    faults = [each.fault for each in scored if each.fault is not None]
-    if faults and len(faults) == sum(each.judgement is not None for each in scored):
-        raise InfrastructureError(
-            f"the machine failed for all {len(faults)} candidates of {name} ({faults[0]}); nothing was learned from "
-            "it, go on with --resume"
-        )
+    """Raises InfrastructureError where the machine failed for every candidate of what is called `name`, TaskError where
+    none of its tasks can be judged."""
+    faults = [each for each in scored if each.fault is not None]
+    if not faults or len(faults) < sum(each.judgement is not None for each in scored):
+        return
+    if all(each.is_task_fault for each in faults):
+        raise TaskError(f"no task of {name} can be judged ({faults[0].fault}); take such tasks out of data.tasks")
+    first = next(each.fault for each in faults if not each.is_task_fault)
+    raise InfrastructureError(
+        f"the machine failed for all {len(faults)} candidates of {name} ({first}); nothing was learned from it, go on "
+        "with --resume"
+    )
 
 
 def pass_rate(scored: Sequence[Scored]) -> float:
@@ -151,8 +160,12 @@ def figures(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, f
         "unique_replies": len({reply.text for reply in replies}) / len(replies) if replies else 0.0,
         "known_verdicts": _share(each.is_known for each in judged),
         "table_hits": _share(each.is_tabulated for each in judged),
-        "faults": _share(each.record is None for each in judged),
-        "suspected": _share(bool(each.record and each.record.evaluation.suspects()) for each in judged),
+        "faults": _share(each.fault is not None for each in scored if each.judgement is not None),
+        "suspected": _share(
+            bool(each.fault is None and each.judgement.record and each.judgement.record.evaluation.suspects())
+            for each in scored
+            if each.judgement is not None
+        ),
         **speedups,
         **({"speedup_best": max(right)} if right else {}),
     }

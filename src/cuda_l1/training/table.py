@@ -19,8 +19,9 @@ from cuda_l1.archive import Archive
 from cuda_l1.archive.faults import file_faults
 from cuda_l1.config import SCREEN
 from cuda_l1.errors import UsageError
+from cuda_l1.search.disturbed import is_disturbed, undisturbed
 from cuda_l1.search.interfaces import SupportsEvaluate
-from cuda_l1.search.verdicts import entered, known, verdict
+from cuda_l1.search.verdicts import entered, known
 from cuda_l1.types import Candidate, Record, Task
 
 CLAIMS = 256
@@ -61,7 +62,9 @@ class Table:
         Raises ArchiveError.
         """
         found = known(candidate, SCREEN, self._archive, evaluator)
-        return None if found is None else entered(found.evaluation, task, candidate, archive=archive, run=run)
+        if found is None or is_disturbed(found.evaluation):
+            return None
+        return entered(found.evaluation, task, candidate, archive=archive, run=run)
 
     def verdict(
         self,
@@ -81,7 +84,7 @@ class Table:
             own = self.look_up(task, candidate, evaluator=evaluator, archive=archive, run=run)
             if own is not None:
                 return Found(own, is_hit=True)
-            made = verdict(
+            made = undisturbed(
                 task, candidate, protocol=SCREEN, archive=self._archive, evaluator=evaluator, run=run,
                 best_so_far=best_so_far,
             )  # fmt: skip
