@@ -63,6 +63,10 @@ class Bench:
         self.stage = StageDirectory(folder / "contrastive")
         self.evaluator = FakeEvaluator()
         self.events: list[Event] = []
+        self.cards: dict[str, dict[str, float]] = {}
+
+    def beside(self, folder: Path, figures: dict[str, float]) -> None:
+        self.cards[folder.name] = figures
 
     def train(self, tell: Callable[[Event], None] = lambda event: None, **section: Any) -> dict[str, torch.Tensor]:
         def on_event(event: Event) -> None:
@@ -79,6 +83,7 @@ class Bench:
                 archive=archive,
                 judge=judge,
                 on_event=on_event,
+                beside=self.beside,
             )
         return load_file(final / "model.safetensors")
 
@@ -214,6 +219,15 @@ def test_weights_that_are_no_numbers_are_never_written(bench: Bench, rate: float
 def test_a_divergence_from_the_beginning_can_be_held_back(bench: Bench) -> None:
     bench.train(rounds=2, kl=0.1)
     assert all("kl" in row for row in bench.rows("metrics") if "reward" in row)
+
+
+def test_checkpoints_and_the_final_policy_have_our_card_with_what_a_reader_wants(bench: Bench) -> None:
+    bench.train(rounds=4)
+    assert list(bench.cards) == ["checkpoint-2", "checkpoint-4", "final.partial"]
+    assert bench.cards["checkpoint-2"]["rounds"] == 2 and bench.cards["final.partial"]["rounds"] == 4
+    assert {"reward_in_the_last_round", "pass_rate_in_the_last_round"} <= bench.cards["checkpoint-2"].keys()
+    assert not any("clip_ratio" in name or "learning_rate" in name for name in bench.cards["final.partial"])
+    assert not list(bench.folder.rglob("README.md")), "TRL's card knows nothing"
 
 
 def test_what_is_logged_is_json(bench: Bench) -> None:

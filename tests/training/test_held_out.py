@@ -13,6 +13,7 @@ from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
 from cuda_l1.training.held_out import evaluate_held_out, parts, read_result, summarised
 from cuda_l1.training.judging import Judging
+from cuda_l1.training.model_card import add_held_out
 from cuda_l1.training.recipe import recipe_from
 from cuda_l1.training.replies import Scored, Written
 from cuda_l1.training.run_directory import RunDirectory
@@ -106,3 +107,13 @@ def test_more_parts_than_replies_is_one_line() -> None:
     ]  # fmt: skip
     with pytest.raises(UsageError, match="held_out_rounds = 9 parts"):
         parts(EvaluationSection(held_out_samples=8, held_out_rounds=9))
+
+
+def test_the_card_of_the_policy_has_the_figures_once(tmp_path: Path) -> None:
+    card = tmp_path / "README.md"
+    card.write_text("# name\n\n## Results\n- rounds: 2\n")
+    for rate in (0.5, 0.25):
+        add_held_out(tmp_path, {"denominator": "reference", "tasks": 4, "pass_rate": rate, "policy": "self/final"})
+    found = card.read_text()
+    assert found.startswith("# name\n\n## Results\n- rounds: 2\n\n## Held-out tasks\n") and "policy" not in found
+    assert "- pass rate: 0.25\n" in found and "0.5" not in found and found.count("Held-out") == 1

@@ -13,6 +13,7 @@ from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.proposers.policy.policy import require_transformers
 from cuda_l1.training.held_out import NAME, evaluate_held_out, read_result
 from cuda_l1.training.judging import Judging
+from cuda_l1.training.model_card import add_held_out
 from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.training.stages import STAGES, Event
@@ -20,7 +21,8 @@ from cuda_l1.training.task_sets import load_task_sets
 
 
 def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, Any]:
-    """The figures of the last finished stage's policy on held-out tasks; see `training.held_out.evaluate_held_out`.
+    """The figures of the last finished stage's policy on held-out tasks, which its card then has, too; see
+    `training.held_out.evaluate_held_out`.
 
     Raises UsageError: there is no such run, no stage is finished, or another policy of the run was evaluated.
     """
@@ -30,6 +32,7 @@ def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, 
     policy = _last(run)
     stored = read_result(run)
     if stored is not None and stored["policy_sha"] == read_checkpoint(policy).sha:
+        add_held_out(policy, stored)
         return stored
     with (
         Archive.open(run.archive) as archive,
@@ -48,9 +51,11 @@ def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, 
         opinions = Opinions.of(
             recipe.evaluation, archive, reviewer_of(recipe.evaluation), lambda text: on_event(Event(NAME, text))
         )
-        return evaluate_held_out(
+        found = evaluate_held_out(
             recipe, run, tasks, policy=policy, archive=archive, judge=judge, opinions=opinions, on_event=on_event
         )
+    add_held_out(policy, found)
+    return found
 
 
 def _last(run: RunDirectory) -> Path:

@@ -111,7 +111,8 @@ def train(
 ) -> Path:
     """The stage with archive and judge at hand; both are None in all processes but the main one. Raises as `run` does.
 
-    `beside` is given the folder of the trained policy and the last figures, to write there what it is.
+    `beside` is given the folder of each checkpoint and of the trained policy, and the figures so far, to write there
+    what it is.
     """
     recipe, stage = run.recipe, run.stage(NAME)
     policy = load_policy(start, recipe, longest=recipe.generation.max_new_tokens)
@@ -142,7 +143,7 @@ def train(
         )
         rounds.resume(_round_of(checkpoint, recipe.contrastive.iterations))
         stage.rewind("metrics", checkpoint)
-    told = Told(stage, on_event, rounds.best if rounds else {})
+    told = Told(stage, on_event, rounds.best if rounds else {}, on_checkpoint=beside)
     trainer = ContrastiveTrainer(
         rounds=rounds,
         processes=processes,
@@ -160,7 +161,7 @@ def train(
     model = trainer.accelerator.unwrap_model(trainer.model)
     weights = whole_weights(model)
     keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, weights=weights)
-    processes.first(lambda: keep(beside=lambda folder: beside(folder, told.latest)))
+    processes.first(lambda: keep(beside=lambda folder: beside(folder, told.results)))
     return stage.final
 
 

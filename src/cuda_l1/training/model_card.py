@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
@@ -17,6 +18,12 @@ from cuda_l1.training.data import counted, read_facts, rows_of
 from cuda_l1.training.run_directory import RunDirectory
 
 PACKAGES = ("torch", "transformers", "trl")
+HELD_OUT = "## Held-out tasks"
+ON_THE_CARD = (
+    "tasks", "replies", "pass_rate", "tasks_solved", "tasks_faster", "speedup_best_of_task", "speedup_right",
+    "speedup_best", "invalid_replies", "suspected", "faults",
+)  # fmt: skip
+"""Of a held-out evaluation."""
 
 
 def describe(folder: Path, run: RunDirectory, stage: str, *, start: Path, figures: Mapping[str, float]) -> None:
@@ -56,6 +63,19 @@ def _write_card(folder: Path, run: RunDirectory, stage: str, *, start: Path, fig
     )
     with file_faults(folder):
         (folder / "README.md").write_text(card, "utf-8")
+
+
+def add_held_out(folder: Path, result: Mapping[str, Any]) -> None:
+    """Puts the figures of `train evaluate` at the end of a policy's card, in place of those that are there."""
+    card = folder / "README.md"
+    if not card.is_file():
+        return
+    figures = {name: value for name, value in result.items() if name in ON_THE_CARD}
+    lines = [f"- {name.replace('_', ' ')}: {value:.4g}" for name, value in figures.items()]
+    about = f"By `cuda-l1 train evaluate`, over `{result['denominator']}`; they decided nothing:"
+    text = card.read_text("utf-8").partition(HELD_OUT)[0].rstrip()
+    with file_faults(folder):
+        card.write_text("\n".join([text, "", HELD_OUT, about, "", *lines, ""]), "utf-8")
 
 
 def _place(start: Path, run: RunDirectory) -> str:

@@ -137,6 +137,9 @@ class ReplyingTrainer(GRPOTrainer):
             self._metrics["train"][name].append(value)
         super().log(logs, start_time)
 
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """None of TRL's: the card that we write says what was trained on."""
+
     def _save_rng_state(self, output_dir: str) -> None:
         """A checkpoint's last file follows: it says that the random states of all processes are there."""
         super()._save_rng_state(output_dir)
