@@ -110,6 +110,17 @@ def test_the_share_of_right_replies_rises_and_nothing_is_learned_from_validation
     assert VALIDATION.id not in learnt and len(learnt) == 3
 
 
+def test_every_round_is_validated_with_the_questions_of_the_first(tmp_path: Path) -> None:
+    trained(tmp_path / "run", save_policy(tmp_path / "start", replies=REPLIES), FakeEvaluator(), samples=8)
+    asked = {
+        row["name"]: [q["prompt"]["exemplars"] for q in row["questions"]] for row in rows(tmp_path / "run", "prompts")
+    }
+    assert set(asked) == {"0 train", "0 validation", "1 train"} and any(asked["1 train"])
+    assert not any(asked["0 validation"]), "what it wrote itself would be a hint"
+    replies = [row["name"] for row in rows(tmp_path / "run", "replies") if "validation" in row["name"]]
+    assert replies == [f"{number} validation" for number in range(3) for _ in range(8)]
+
+
 def test_an_interrupted_run_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
     start = save_policy(tmp_path / "start", replies=REPLIES)
     trained(tmp_path / "whole", start, FakeEvaluator(), samples=8, rounds=1)

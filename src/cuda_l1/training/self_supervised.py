@@ -157,10 +157,12 @@ class SelfSupervised:
         sampler = Sampler(self.recipe, self.stage, self.archive, self.judge.place, self._say)
         replies: dict[str, list[Written]] = {}
         for split, tasks in self._tasks(number).items():
-            name = f"{number} {split}"
+            asked_in = (
+                0 if split == "validation" else number
+            )  # the same in all rounds: no reply is a hint for a later one
             with clock.doing("generate_s"):
-                questions = sampler.questions(name, tasks, self.section.samples, writer)
-                replies[split] = sampler.replies(name, questions, writer)
+                questions = sampler.questions(f"{asked_in} {split}", tasks, self.section.samples, writer)
+                replies[split] = sampler.replies(f"{number} {split}", questions, writer)
             clock.wrote(sum(reply.tokens for reply in replies[split]))
         recipe = self.recipe
         grade = Grader(self.judge, recipe.evaluation, recipe.prompt.kind, folder.name, self.opinions)
