@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from cuda_l1.archive import Archive
+from cuda_l1.proposers.policy.checkpoint import read_checkpoint
+from cuda_l1.search.disturbed import is_disturbed
+from cuda_l1.training.forms import read_shown
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
 
 pytest.importorskip("trl", reason="needs transformers and TRL")
@@ -40,9 +43,14 @@ def killed_at_a_checkpoint(folder: Path) -> None:
 
 
 def judged(run: RunDirectory) -> list[tuple[str, str]]:
-    """Proposer and candidate of every record."""
+    """Proposer and candidate of every record, but for those that others on the machine disturbed."""
     with Archive.open(run.archive) as archive:
-        return [(record.candidate.origins[0].proposer, record.candidate.id) for record in archive.records()]
+        records = [record for record in archive.records() if not is_disturbed(record.evaluation)]
+        return [(record.candidate.origins[0].proposer, record.candidate.id) for record in records]
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
 
 
 @pytest.mark.e2e
@@ -51,18 +59,31 @@ def test_loss_falls_the_archive_grows_and_what_was_killed_goes_on(tmp_path: Path
     folder = tmp_path / "run"
     killed_at_a_checkpoint(folder)
     run = RunDirectory.open(folder)
-    sft, contrastive = run.stage("sft"), run.stage("contrastive")
+    sft, own, contrastive = (run.stage(name) for name in ("sft", "self", "contrastive"))
     losses = [each["loss"] for each in sft.rows("metrics") if "loss" in each]
     assert len(losses) == run.recipe.sft.steps and losses[-1] < losses[0] / 10
-    before, checkpoint = judged(run), contrastive.checkpoint()
+    assert read_shown(sft) == run.recipe.contrastive.sampler.count, "stage 3 asks in a form that was not learned"
+    checkpoint, first = contrastive.checkpoint(), next(contrastive.rows("metrics"))
     assert checkpoint is not None and not contrastive.is_done
+
     done = subprocess.run(command(folder, "--resume"), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert f"goes on from {checkpoint.name}" in done.stderr and contrastive.is_done
-    after = judged(run)
-    assert set(before) <= set(after) and len(set(after)) == len(after), "a verdict was paid for twice"
-    assert any(proposer == "techniques" for proposer, _ in after)
-    replies = [row for name in ("self", "contrastive") for row in run.stage(name).rows("samples")]
-    wrote = {row["candidate"] for row in replies if row["candidate"]}
-    assert wrote and wrote <= {candidate for _, candidate in after}, "a verdict is missing"
-    assert [each["step"] for each in contrastive.rows("metrics")] == [*range(1, run.recipe.contrastive.rounds + 1)]
+    assert "sft: is done" in done.stderr and "self: is done" in done.stderr
+    metrics = list(contrastive.rows("metrics"))
+    assert [each["step"] for each in metrics] == [*range(1, run.recipe.contrastive.rounds + 1)]
+    assert metrics[0] == first, "a round before the checkpoint was repeated"
+    assert min(each["flat_groups"] for each in metrics) < 1.0, "no round had anything to learn from"
+    assert weights(contrastive.final) != weights(own.final)
+    last = contrastive.checkpoint()
+    assert last is not None and read_checkpoint(last).format.prompt.kind == run.recipe.prompt.kind
+
+    records = judged(run)
+    assert len(set(records)) == len(records), "a verdict was paid for twice"
+    earlier = {row["candidate"] for row in own.rows("samples")} | {c for by, c in records if by == "techniques"}
+    written = [row for row in contrastive.rows("samples") if row["candidate"]]
+    assert any(row["outcome"] == "ACCEPTED" for row in written), "no reply of stage 3 is right"
+    assert {row["candidate"] for row in written} - earlier, "the archive has nothing new of stage 3"
+    wrote = {row["candidate"] for row in [*own.rows("samples"), *written] if row["candidate"]}
+    with Archive.open(run.archive) as archive:
+        assert wrote <= {record.candidate.id for record in archive.records()}, "a verdict is missing"

@@ -30,7 +30,7 @@ def arguments(recipe: Recipe, folder: Path, *, large: bool) -> GRPOConfig:
         shuffle_dataset=False,
         learning_rate=section.learning_rate,
         lr_scheduler_type="constant_with_warmup",
-        warmup_steps=math.ceil(section.warmup * updates),
+        warmup_steps=math.floor(section.warmup * updates),  # the first of them has a learning rate of 0,
         beta=section.kl,
         epsilon=section.clip_low,
         epsilon_high=section.clip_high,

@@ -149,7 +149,7 @@ class ContrastiveSection(Frozen):
     learning_rate: float = Field(1e-5, gt=0)
     """A tenth of what stage 1 begins with, or less: the gradient of a few dozen replies is noisy."""
     warmup: float = Field(0.05, ge=0, lt=1)
-    """Share of the updates over which the learning rate rises; it then stays."""
+    """Share of the updates over which the learning rate rises, whole ones alone; it then stays."""
     kl: float = Field(0.0, ge=0)
     """Weight of the divergence from the policy that the stage begins with. 0 needs no second model: rewards are
     measured, not learnt, so that a policy far from its beginning is no sign of one that cheats a model of rewards."""
