@@ -51,14 +51,21 @@ def test_curves_are_a_page_a_table_and_lines(run: Run, trained: RunDirectory, tm
 def test_what_the_time_of_a_step_went_to_is_said(run: Run, trained: RunDirectory) -> None:
     for step, waited in enumerate((1.0, 3.0), start=1):
         times = {"generate_s": 2.0, "wait_s": waited, "train_s": 1.0, "step_s": 3.0 + waited}
-        row = {"step": step, **times, "build_s": 0.5, "evaluate_s": 4.0, "idle_share": waited / (3.0 + waited)}
+        row = {
+            "step": step,
+            **times,
+            "build_s": 0.5,
+            "lease_s": 3.0,
+            "evaluate_s": 4.0,
+            "wait_share": waited / (3.0 + waited),
+        }
         trained.stage("contrastive").append("metrics", row)
     line = (
         "contrastive: a step takes 5 s on average: generate 2 s, wait 2 s, train 1 s; the training waits 40% of it; "
-        "evaluators together: build 0.5 s, evaluate 4 s"
+        "evaluators together: build 0.5 s, lease 3 s, evaluate 4 s"
     )
     assert line in run("train", "report", trained.path).stdout.splitlines()
-    assert lines(run("train", "report", trained.path, "--json"))[-1]["step_time"]["contrastive"]["idle_share"] == 0.4
+    assert lines(run("train", "report", trained.path, "--json"))[-1]["step_time"]["contrastive"]["wait_share"] == 0.4
 
 
 def test_held_out_figures_stand_below_once_there_are_some(run: Run, trained: RunDirectory) -> None:

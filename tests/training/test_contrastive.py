@@ -216,6 +216,11 @@ def test_weights_that_are_no_numbers_are_never_written(bench: Bench, rate: float
     assert all(torch.isfinite(each).all() for weights in written for each in weights.values())
 
 
+def test_of_few_updates_none_is_spent_on_warming_up(bench: Bench) -> None:
+    bench.train(rounds=2)
+    assert [row["learning_rate"] for row in bench.rows("metrics")] == [0.01, 0.01]
+
+
 def test_a_divergence_from_the_beginning_can_be_held_back(bench: Bench) -> None:
     bench.train(rounds=2, kl=0.1)
     assert all("kl" in row for row in bench.rows("metrics") if "reward" in row)
@@ -313,5 +318,5 @@ def test_where_the_time_of_a_step_goes_is_logged(bench: Bench) -> None:
     for row in bench.rows("metrics"):
         parts = row["generate_s"] + row["wait_s"] + row["train_s"]
         assert row["step_s"] == pytest.approx(parts) and row["train_s"] > 0 and row["tokens_per_s"] > 0
-        assert row["idle_share"] == pytest.approx(row["wait_s"] / row["step_s"])
-        assert {"build_s", "evaluate_s", "judge_s"} <= row.keys()
+        assert row["wait_share"] == pytest.approx(row["wait_s"] / row["step_s"])
+        assert {"build_s", "lease_s", "evaluate_s", "judge_s"} <= row.keys()

@@ -11,11 +11,12 @@ from judge_fakes import PLACE, TASKS, FakeEvaluator, candidate, evaluation
 from cuda_l1.archive import Archive
 from cuda_l1.config import SamplerSettings
 from cuda_l1.errors import InfrastructureError, TaskError
-from cuda_l1.training.judging import Judging
+from cuda_l1.training.judging import Judgement, Judging
 from cuda_l1.training.opinions import Opinions, roofline_us
 from cuda_l1.training.replies import Grader, Scored, Written, check_machine, figures
 from cuda_l1.training.sections import EvaluationSection
-from cuda_l1.types import Candidate, Evaluation, Prompt, Task, Work
+from cuda_l1.training.step_time import evaluator_seconds
+from cuda_l1.types import Candidate, Evaluation, Prompt, Record, Task, Work
 from fake_reviewer import FakeReviewer
 
 
@@ -109,6 +110,15 @@ def test_tasks_that_cannot_be_judged_are_no_fault_of_the_machine(archive: Archiv
         TaskError, match=r"no task of round 1 can be judged \(its output has NaN\); take such tasks out"
     ):
         check_machine(scored, "round 1")
+
+
+def test_the_seconds_of_evaluators_are_told_apart() -> None:
+    timed = evaluation(candidate("speed=1.0")).model_copy(
+        update={"stage_s": {"total": 10.0, "build": 2.0, "wait": 5.0}}
+    )
+    record = Record(run="r", sequence=1, candidate=candidate("speed=1.0"), evaluation=timed)
+    paid, known = (Scored(1.0, True, judgement=Judgement(record, is_known=is_known)) for is_known in (False, True))
+    assert evaluator_seconds([paid, paid, known]) == {"build_s": 4.0, "lease_s": 10.0, "evaluate_s": 6.0}
 
 
 def opinions(archive: Archive, reviewer: FakeReviewer | None, heard: list[str], within_s: float = 60.0) -> Opinions:

@@ -20,15 +20,15 @@ def stage_panels(run: RunDirectory) -> dict[str, list[Panel]]:
 
 def time_splits(run: RunDirectory) -> dict[str, dict[str, float]]:
     """By stage: seconds of a step on average (`generate_s`, `wait_s`, `train_s`, `step_s`, and of all evaluators
-    together `build_s`, `evaluate_s`), and `idle_share`, the share of its time in which the training waits."""
+    together `build_s`, `lease_s`, `evaluate_s`), and `wait_share`, the share of it in which the training waits."""
     found = {name: [row for row in run.stage(name).rows("metrics") if row.get("step_s")] for name in STAGES}
     return {name: _split(rows) for name, rows in found.items() if rows}
 
 
 def _split(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    names = ("generate_s", "wait_s", "train_s", "step_s", "build_s", "evaluate_s")
+    names = ("generate_s", "wait_s", "train_s", "step_s", "build_s", "lease_s", "evaluate_s")
     means = {name: math.fsum(row.get(name, 0.0) for row in rows) / len(rows) for name in names}
-    return {**means, "idle_share": means["wait_s"] / means["step_s"]}
+    return {**means, "wait_share": means["wait_s"] / means["step_s"]}
 
 
 def _of_rounds(stage: StageDirectory) -> list[Panel]:

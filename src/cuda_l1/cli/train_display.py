@@ -23,7 +23,7 @@ SHOWN = {
     "unique_replies": ("unique replies", "{:.0%}"),
     "train_unique_replies": ("unique replies, training tasks", "{:.0%}"),
     "tokens_per_s": ("tokens/s", "{:.0f}"),
-    "idle_share": ("training waits", "{:.0%}"),
+    "wait_share": ("training waits", "{:.0%}"),
 }
 """The figures of events that are shown, in this order: their label and how they are written."""
 PROGRESS = frozenset({"step", "task", "reply", "verdict"})

@@ -88,10 +88,10 @@ def _held_out_line(found: dict[str, Any]) -> str:
 
 def _split_line(stage: str, split: dict[str, float]) -> str:
     parts = ", ".join(f"{name} {split[f'{name}_s']:.2g} s" for name in ("generate", "wait", "train"))
-    evaluators = ", ".join(f"{name} {split[f'{name}_s']:.2g} s" for name in ("build", "evaluate"))
+    evaluators = ", ".join(f"{name} {split[f'{name}_s']:.2g} s" for name in ("build", "lease", "evaluate"))
     return (
         f"{stage}: a step takes {split['step_s']:.2g} s on average: {parts}; the training waits "
-        f"{split['idle_share']:.0%} of it; evaluators together: {evaluators}"
+        f"{split['wait_share']:.0%} of it; evaluators together: {evaluators}"
     )
 
 

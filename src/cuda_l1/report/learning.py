@@ -24,8 +24,8 @@ TOGETHER = (
     ("Speed-up of right replies, geometric mean", ("train_speedup_right", "validation_speedup_right", "speedup_right")),
     ("Best speed-up of a round", ("train_speedup_best", "validation_speedup_best", "speedup_best")),
     ("Seconds of a step", ("generate_s", "wait_s", "train_s", "step_s")),
-    ("Seconds of all evaluators together in a step", ("build_s", "evaluate_s")),
-    ("Share of a step in which the training waits", ("idle_share",)),
+    ("Seconds of all evaluators together in a step", ("build_s", "lease_s", "evaluate_s")),
+    ("Share of a step in which the training waits", ("wait_share",)),
     ("Accuracy of tokens", ("token_accuracy", "validation_token_accuracy")),
 )
 """Figures of one plot; a name that ends in an underscore stands for all that begin with it."""

@@ -46,18 +46,19 @@ class StepTime:
         took, spent = time.monotonic() - self._began, self._spent
         self._began = None
         speed = {"tokens_per_s": self._tokens / spent["generate_s"]} if self._tokens else {}
-        rest = {"train_s": took - sum(spent.values()), "step_s": took, "idle_share": spent["wait_s"] / took}
+        rest = {"train_s": took - sum(spent.values()), "step_s": took, "wait_share": spent["wait_s"] / took}
         return {**spent, **rest, **speed}
 
 
 def evaluator_seconds(scored: Iterable[Scored]) -> dict[str, float]:
-    """What all evaluators together spent on the verdicts that were paid for: `build_s`, and `evaluate_s` on all else
-    but waiting for a device."""
+    """What all evaluators together spent on the verdicts that were paid for: `build_s`, `lease_s` waiting for a device
+    that others time on, and `evaluate_s` on all else, of which a part is the device's and a part the host's."""
     paid = [one.judgement for one in scored if one.judgement is not None and not one.judgement.is_known]
     stages = [judgement.record.evaluation.stage_s for judgement in paid if judgement.record is not None]
     build = sum(each.get(BUILD, 0.0) for each in stages)
-    idle = sum(each.get(WAIT, 0.0) for each in stages)
-    return {"build_s": build, "evaluate_s": sum(each.get(TOTAL, 0.0) for each in stages) - build - idle}
+    lease = sum(each.get(WAIT, 0.0) for each in stages)
+    rest = sum(each.get(TOTAL, 0.0) for each in stages) - build - lease
+    return {"build_s": build, "lease_s": lease, "evaluate_s": rest}
 
 
 def in_background(work: Callable[[], T]) -> Callable[[], T]:
