@@ -39,14 +39,7 @@ def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, 
         table_of(run) as table,
         evaluators_of(recipe.evaluation, threads=recipe.run.threads) as evaluators,
     ):
-        judge = Judging(
-            evaluators,
-            archive=archive,
-            run=run.name,
-            within_s=recipe.evaluation.within_s,
-            table=table,
-            on_judgement=lambda done, wanted: on_event(Event(NAME, f"verdict {done} of {wanted}")),
-        )
+        judge = Judging.of(run, NAME, evaluators, archive=archive, table=table, on_event=on_event)
         tasks = load_task_sets(recipe.data, evaluators[0].environment.device).held_out
         opinions = Opinions.of(
             recipe.evaluation, archive, reviewer_of(recipe.evaluation), lambda text: on_event(Event(NAME, text))

@@ -15,7 +15,7 @@ from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.prompts.tokens import TokenCounter
-from cuda_l1.search.interfaces import SupportsEvaluate, SupportsReview
+from cuda_l1.search.interfaces import SupportsReview
 from cuda_l1.training.checkpoints import going_on_from, saving_faults
 from cuda_l1.training.contrastive_log import Told
 from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
@@ -57,9 +57,11 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
     check_lag(recipe)
     with ExitStack() as stack:
         evaluators = processes.first(lambda: stack.enter_context(surroundings.evaluators()))
-        judge = None if evaluators is None else _judge(evaluators, recipe, run, surroundings, on_event)
+        archive, judge = surroundings.archive, None
+        if evaluators is not None and archive is not None:
+            judge = Judging.of(run, NAME, evaluators, archive=archive, table=surroundings.table, on_event=on_event)
         return train(
-            run, tasks, start=start, archive=surroundings.archive, judge=judge, reviewer=surroundings.reviewer,
+            run, tasks, start=start, archive=archive, judge=judge, reviewer=surroundings.reviewer,
             on_event=on_event, beside=beside, processes=processes,
         )  # fmt: skip
 
@@ -79,22 +81,6 @@ def _is_apart(place: str, recipe: Recipe) -> bool:
     kind, _, number = place.partition(":")
     here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     return kind != recipe.run.device or (kind == "cuda" and number.isdigit() and int(number) >= here)
-
-
-def _judge(
-    evaluators: Sequence[SupportsEvaluate], recipe: Recipe, run: RunDirectory, surroundings: Surroundings, on_event: Say
-) -> Judging:
-    assert surroundings.archive is not None, "the main process has it"
-    return Judging(
-        evaluators,
-        archive=surroundings.archive,
-        run=run.name,
-        within_s=recipe.evaluation.within_s,
-        table=surroundings.table,
-        on_judgement=lambda done, wanted: on_event(
-            Event(NAME, f"verdict {done} of {wanted}", {"verdict": done, "verdicts": wanted})
-        ),
-    )
 
 
 def train(

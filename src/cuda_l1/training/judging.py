@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import SCREEN, SamplerSettings
@@ -20,6 +20,8 @@ from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.search.disturbed import is_disturbed, undisturbed
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.verdicts import known
+from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.stages import Event
 from cuda_l1.training.table import Table
 from cuda_l1.types import Candidate, Record, Task
 
@@ -96,6 +98,25 @@ class Judging:
         self._free: queue.SimpleQueue[SupportsEvaluate] = queue.SimpleQueue()
         for evaluator in evaluators:
             self._free.put(evaluator)
+
+    @classmethod
+    def of(
+        cls,
+        run: RunDirectory,
+        stage: str,
+        evaluators: Sequence[SupportsEvaluate],
+        *,
+        archive: Archive,
+        table: Table | None,
+        on_event: Callable[[Event], None],
+    ) -> Self:
+        """As a run's recipe says; `on_event` hears of each verdict as one of `stage`."""
+
+        def tell(done: int, wanted: int) -> None:
+            on_event(Event(stage, f"verdict {done} of {wanted}", {"verdict": done, "verdicts": wanted}))
+
+        within_s = run.recipe.evaluation.within_s
+        return cls(evaluators, archive=archive, run=run.name, within_s=within_s, table=table, on_judgement=tell)
 
     @property
     def place(self) -> str:

@@ -58,16 +58,7 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
         evaluators = processes.first(lambda: stack.enter_context(surroundings.evaluators()))
         judge = opinions = None
         if evaluators is not None and archive is not None:
-            judge = Judging(
-                evaluators,
-                archive=archive,
-                run=run.name,
-                within_s=recipe.evaluation.within_s,
-                table=surroundings.table,
-                on_judgement=lambda done, wanted: on_event(
-                    Event(NAME, f"verdict {done} of {wanted}", {"verdict": done, "verdicts": wanted})
-                ),
-            )
+            judge = Judging.of(run, NAME, evaluators, archive=archive, table=surroundings.table, on_event=on_event)
             say = partial(_said, on_event)
             opinions = Opinions.of(recipe.evaluation, archive, surroundings.reviewer, say)
         sets = load_task_sets(recipe.data, recipe.evaluation.kind)
