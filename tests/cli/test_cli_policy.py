@@ -82,6 +82,15 @@ def test_a_policy_that_can_write_wins(optimize: Run, monkeypatch: pytest.MonkeyP
     assert "final@" in summary["technique"] and summary["models"][0]["gains"] == 2
 
 
+def test_a_reply_that_met_its_limit_is_no_candidate(
+    optimize: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(Policy, "generate", writes("# speedup 2.0", ending="length"))
+    assert optimize("--budget", "5").exit_code == 1
+    with Archive.open(tmp_path / "data" / "archive.sqlite") as archive:
+        assert {reply.problem for reply in archive.replies.all()} == {"cut-off"}
+
+
 def test_a_suite_is_searched_with_one_loading(
     run: Run, reference: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,7 +163,7 @@ def test_how_it_was_trained_to_be_asked_is_how_it_is_asked(
     assert {prompt.template.split("@")[0] for prompt in asked} == {"mine"} and set(lengths) == {99}
 
 
-def writes(*heads: str) -> Callable[..., list[Written | None]]:
+def writes(*heads: str, ending: str = "stop") -> Callable[..., list[Written | None]]:
     """In place of `Policy.generate`: candidates by their heads, then others without a gain."""
     numbers = itertools.count()
 
@@ -168,7 +177,7 @@ def writes(*heads: str) -> Callable[..., list[Written | None]]:
                 "## Performance Analysis\nSlow.\n\n## Algorithm Design\nFuse.\n\n## Code Implementation\n"
                 f"```python\n{code}```\n"
             )
-            said.append(Written(text, "stop", self.counter.count(prompt.user), 9))
+            said.append(Written(text, ending, self.counter.count(prompt.user), 9))
         return said
 
     return generate

@@ -122,6 +122,18 @@ def test_damaged_replies_are_never_mistaken() -> None:
         assert each.wrong(found) is None, (each.of, each.damage, each.wrong(found), each.text, found)
 
 
+@pytest.mark.parametrize("kind", get_args(ReplyKind))
+def test_a_reply_that_must_end_holds_nothing_where_it_met_its_limit(kind: ReplyKind) -> None:
+    babble = SECTIONS + fenced(FILE) + "and then " * 200
+    for reason in ("length", "max_tokens", "model_length"):
+        found = parse_reply(babble, kind=kind, finish_reason=reason, must_end=True)
+        assert (found.source, found.problem, found.detail) == (None, "cut-off", "the reply met its token limit")
+    assert parse_reply(SECTIONS + fenced(FILE), finish_reason="length").source == FILE, (
+        "some servers say so of a whole one"
+    )
+    assert parse_reply(SECTIONS + fenced(FILE), finish_reason="stop", must_end=True).source == FILE
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.text(), st.sampled_from(get_args(ReplyKind)), st.sampled_from(["", "stop", "length", "content_filter"]))
 def test_any_text_has_a_file_or_a_reason(text: str, kind: ReplyKind, finish_reason: str) -> None:

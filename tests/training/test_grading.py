@@ -58,6 +58,14 @@ def test_the_reference_is_what_rewards_are_measured_by(archive: Archive) -> None
     assert not {"eager", "compile"} & set(evaluator.paid)
 
 
+def test_a_reply_that_met_its_limit_is_no_answer_though_its_file_is_whole(archive: Archive) -> None:
+    evaluator = FakeEvaluator()
+    whole = "## Algorithm Design\nFuse.\n\n## Code Implementation\n```python\nclass ModelNew: speed=3.0\n```\n"
+    cut = [each._replace(text=f"{whole}and so on", ended=False) for each in replies("speed=3.0")]
+    (found,) = grader(archive, evaluator)(cut)
+    assert (found.reward, found.problem, found.is_right, evaluator.paid) == (0.0, "cut-off", False, [])
+
+
 def test_or_the_best_baseline_which_is_judged_once(archive: Archive) -> None:
     evaluator = WithBaselines()
     grade = grader(archive, evaluator, denominator="best-baseline")

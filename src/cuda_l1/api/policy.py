@@ -124,7 +124,8 @@ def policy_proposer(
         writer,
         read_checkpoint(policy.checkpoint).name,
         run=run,
-        prompts=dataclasses.replace(prompting, cases=lambda text: ()),  # it has not learnt from prompts with attacks
+        # It has not learnt from prompts with attacks, and was never rewarded for a reply that it did not end.
+        prompts=dataclasses.replace(prompting, cases=lambda text: (), must_end=True),
         draw=draw,
         replies=archive.replies,
         is_alone=is_alone(device, settings.device),

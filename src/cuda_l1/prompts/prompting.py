@@ -45,6 +45,8 @@ class Prompting:
     cases: Callable[[str], Sequence[HackCase]] = lambda text: ()
     """The known attacks most like a text."""
     template: PromptTemplate | None = None
+    must_end: bool = False
+    """A reply that met its token limit holds nothing; else what is complete in it counts."""
     counter: TokenCounter = ESTIMATE
 
     def render(self, task: Task, exemplars: Sequence[Exemplar], history: Sequence[Record]) -> Prompt:
@@ -77,7 +79,13 @@ class Prompting:
         self, text: str, finish_reason: str = "", kind: ReplyKind | None = None, *, reference: str = ""
     ) -> ParsedReply:
         """What a reply holds; sections are looked for where the prompt's kind asks for them. Never raises."""
-        return parse_reply(text, kind=kind or self.settings.kind, finish_reason=finish_reason, reference=reference)
+        return parse_reply(
+            text,
+            kind=kind or self.settings.kind,
+            finish_reason=finish_reason,
+            reference=reference,
+            must_end=self.must_end,
+        )
 
     def spoken(self, text: str) -> str:
         """A reply without what the model thought aloud."""

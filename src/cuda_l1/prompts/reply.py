@@ -46,18 +46,25 @@ class ParsedReply(NamedTuple):
 
 
 def parse_reply(
-    text: str, *, kind: ReplyKind = "contrastive", finish_reason: str = "", reference: str = ""
+    text: str,
+    *,
+    kind: ReplyKind = "contrastive",
+    finish_reason: str = "",
+    reference: str = "",
+    must_end: bool = False,
 ) -> ParsedReply:
     """What a reply to a prompt of this kind holds. Never raises for what a model wrote.
 
     `finish_reason` is the server's word on why the text ends; empty where it says nothing. `reference` is the task's
-    text, which the answer to a compact prompt continues: the source is both, as one file.
+    text, which the answer to a compact prompt continues: the source is both, as one file. `must_end`: a reply that met
+    its token limit holds nothing, as for a policy that is to learn when to end.
     """
     visible, thinking = without_thinking(_normal(text))
     lines = visible.split("\n")
     blocks = blocks_of(lines)
     sections = sections_of(lines, blocks) if kind in SECTIONED else []
-    found = _answer(visible, blocks, sections, finish_reason, thinking)
+    is_cut = must_end and finish_reason in CUT_OFF
+    found = (None, *MET_LIMIT) if is_cut else _answer(visible, blocks, sections, finish_reason, thinking)
     texts = {name: "\n\n".join(s.text for s in sections if s.name == name).replace(GAP, "") for name in NAMES}
     asked = NAMES if kind in SECTIONED else ()
     source, problem, detail = found
@@ -79,6 +86,7 @@ def spoken(text: str) -> str:
 
 
 Found = tuple[str | None, ReplyProblem | None, str]
+MET_LIMIT: tuple[ReplyProblem, str] = ("cut-off", "the reply met its token limit")
 
 
 def _answer(
@@ -143,7 +151,7 @@ def _reason(
     if finish_reason in REFUSED:
         return "refusal", f"the server ended it: {finish_reason}"
     if finish_reason in CUT_OFF:
-        return "cut-off", "the reply met its token limit"
+        return MET_LIMIT
     if not visible.replace(GAP, "").strip():
         return ("cut-off", "it ends while the model still thinks") if thinking else ("empty", "there is no text")
     if any(_is_cut(block) for block in blocks):

@@ -96,7 +96,7 @@ class Grader:
 
     def _parsed(self, reply: Written) -> ParsedReply:
         ending = "stop" if reply.ended else "length"
-        return parse_reply(reply.text, kind=self.kind, finish_reason=ending, reference=reply.task.source)
+        return parse_reply(reply.text, kind=self.kind, finish_reason=ending, reference=reply.task.source, must_end=True)
 
     def _candidate(self, reply: Written, source: str, design: str) -> Candidate:
         origin = Origin(

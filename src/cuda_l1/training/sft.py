@@ -103,6 +103,6 @@ class Beside:
             if reply is None:
                 continue
             parsed = parse_reply(reply.text, kind=recipe.prompt.kind, finish_reason=reply.finish_reason,
-                                 reference=example.row.reference)  # fmt: skip
+                                 reference=example.row.reference, must_end=True)  # fmt: skip
             row = {"step": int(folder.name.rpartition("-")[2]), "task": example.row.task_id, "reply": reply.text}
             self.run.stage(NAME).append("samples", {**row, "problem": parsed.problem, "exemplars": example.exemplars})
