@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -25,7 +26,10 @@ from cuda_l1.training.sections import SftSection
 from cuda_l1.training.watching import Watching
 from cuda_l1.types import Prompt
 
-ASSISTANT = "assistant"
+PLACE = "the answer stands here"
+"""In place of an answer in a conversation that is laid out without it."""
+IGNORED = -100
+"""Label of a token that nothing is learned from; torch's."""
 
 
 class Lesson(Protocol):
@@ -41,7 +45,7 @@ class Fitting(NamedTuple):
     """Lessons by whether they fit into the length that is trained."""
 
     rows: list[dict[str, Any]]
-    """`prompt` and `completion` as messages, as TRL reads them."""
+    """`input_ids` and `labels`, as TRL reads them."""
     too_long: int
     longest: int
     """Tokens of the longest lesson, those that are left out included."""
@@ -74,16 +78,29 @@ def fitting(lessons: Sequence[Lesson], tokenizer: Any, max_length: int) -> Fitti
     """The lessons of at most `max_length` tokens as rows; longer ones are counted, never cut."""
     rows, longest, tokens, too_long = [], 0, 0, 0
     for lesson in lessons:
-        prompt = messages_of(lesson.prompt, tokenizer)
-        completion = [{"role": ASSISTANT, "content": lesson.completion}]
-        length = len(tokenizer.apply_chat_template(prompt + completion, return_dict=True)["input_ids"])
+        row = _row(lesson, tokenizer)
+        length = len(row["input_ids"])
         longest = max(longest, length)
         if length > max_length:
             too_long += 1
         else:
             tokens += length
-            rows.append({"prompt": prompt, "completion": completion})
+            rows.append(row)
     return Fitting(rows, too_long, longest, tokens)
+
+
+def _row(lesson: Lesson, tokenizer: Any) -> dict[str, list[int]]:
+    """Tokens and labels of a lesson. What the answer spells of the tokenizer's special tokens is text: a variant that
+    holds the mark of an end as a string ends no turn, and reads back as it was."""
+    messages = messages_of(lesson.prompt, tokenizer)
+    laid_out = [*messages, {"role": "assistant", "content": PLACE}]
+    head, _, tail = tokenizer.apply_chat_template(laid_out, tokenize=False).rpartition(PLACE)
+    asked = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    before, question, end = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (head, asked, tail))
+    answer = tokenizer(lesson.completion, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+    ids = [*before, *answer, *end]
+    given = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids, question, strict=False)))
+    return {"input_ids": ids, "labels": [*[IGNORED] * given, *ids[given:]]}
 
 
 def train_on(
