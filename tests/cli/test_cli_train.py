@@ -107,6 +107,27 @@ def test_a_mistake_is_one_line(run: Run, recipe: Path, words: list[str], code: i
     assert done.stderr.strip().count("\n") == 0
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("contrastive.batch=5", "= 32 replies do not divide into 1 processes x contrastive.batch = 5"),
+        ("contrastive.lag=1", "contrastive.lag = 1 would train on cpu while rewards are measured there"),
+        ("generation.engine=vllm-server", "engine = vllm-server: vLLM is not installed; run: pip install 'trl[vllm]'"),
+        ("generation.max_new_tokens=4090", "generation.max_new_tokens = 4090 leaves no room for a question"),
+        ("sft.max_length=5000", "sft.max_length = 5000 is longer than the policy's context of 4096 tokens"),
+        ("run.tracking=wandb", "run.tracking = wandb: not installed"),
+        ("model.heads=3", "[model] hidden = 16 must be a multiple of heads = 3"),
+        ("data.tasks=['synth:0:6#held-out/*']", "[data] leaves no task to train on"),
+    ],
+)
+def test_what_a_later_stage_cannot_do_is_said_before_anything_is_paid_for(
+    run: Run, recipe: Path, tmp_path: Path, setting: str, said: str
+) -> None:
+    done = run("train", "all", recipe, "--set", setting)
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+    assert done.stderr.strip().count("\n") == 0 and not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("name", ["one-gpu", "lora-7b", "node8-7b", "paper-overlap"])
 def test_a_recipe_for_a_gpu_ends_at_once_where_there_is_none(run: Run, name: str, tmp_path: Path) -> None:
     done = run("train", "all", Path(__file__).parents[2] / "recipes" / f"{name}.toml")

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from cuda_l1.archive import Archive
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.training import contrastive
-from cuda_l1.training.contrastive import check_lag
+from cuda_l1.training.checks import check_lag
 from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
 from cuda_l1.training.forms import write_shown
 from cuda_l1.training.judging import Asked, Judgement, Judging

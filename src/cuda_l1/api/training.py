@@ -18,7 +18,6 @@ from cuda_l1.archive import Archive
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.evaluator import Evaluator
-from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.reviewer import Reviewer
 from cuda_l1.training.data import rows_of
 from cuda_l1.training.examples import examples_of
@@ -40,8 +39,6 @@ def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Calla
     recipe = resolved(recipe)
     stages = {name: STAGES[name].run() for name in names}
     reviewer_of(recipe.evaluation)
-    if recipe.model.path:
-        read_checkpoint(recipe.model.path)  # before anything is paid for
     with joined(on_gpu=recipe.run.on_gpu) as processes, ExitStack() as stack:
         say = on_event if processes.is_main else _silent
         archive, table = processes.first(lambda: _prepared(recipe, names, resume, say, stack)) or (None, None)
@@ -63,6 +60,9 @@ def _prepared(
     recipe: Recipe, names: Sequence[str], resume: bool, on_event: Callable[[Event], None], stack: ExitStack
 ) -> tuple[Archive, Table | None]:
     """The run's folder, which nobody else trains in, and its data; archive and table, which `stack` closes."""
+    from cuda_l1.training.checks import check
+
+    check(names, recipe)  # before anything is paid for
     run = RunDirectory.create(recipe, resume=resume, stages=names)
     stack.enter_context(run.alone())
     archive = stack.enter_context(Archive.open(run.archive))

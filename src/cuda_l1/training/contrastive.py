@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -17,6 +16,7 @@ from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.prompts.tokens import TokenCounter
 from cuda_l1.search.interfaces import SupportsReview
 from cuda_l1.training.checkpoints import going_on_from, saving_faults
+from cuda_l1.training.checks import check_lag
 from cuda_l1.training.contrastive_log import Told
 from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
 from cuda_l1.training.finite import Finite
@@ -64,23 +64,6 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
             run, tasks, start=start, archive=archive, judge=judge, reviewer=surroundings.reviewer,
             on_event=on_event, beside=beside, processes=processes,
         )  # fmt: skip
-
-
-def check_lag(recipe: Recipe) -> None:
-    """Raises UsageError where a lag would have the policy trained on a device that rewards are measured on."""
-    shared = [place for place in recipe.evaluation.places if not _is_apart(place, recipe)]
-    if recipe.contrastive.lag and shared:
-        raise UsageError(
-            f"contrastive.lag = 1 would train on {shared[0]} while rewards are measured there, and measure the "
-            "training too; set contrastive.lag = 0, or measure on devices that do not train (evaluation.device)"
-        )
-
-
-def _is_apart(place: str, recipe: Recipe) -> bool:
-    """Whether a device is none that trains: of this machine's GPUs that are the first ones, one for each process."""
-    kind, _, number = place.partition(":")
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    return kind != recipe.run.device or (kind == "cuda" and number.isdigit() and int(number) >= here)
 
 
 def train(

@@ -8,8 +8,8 @@ from typing import Any
 
 from trl import GRPOConfig
 
-from cuda_l1.errors import UsageError
 from cuda_l1.training import processes
+from cuda_l1.training.checks import batches
 from cuda_l1.training.loading import trackers
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.sections import GenerationSection
@@ -24,7 +24,7 @@ def arguments(recipe: Recipe, folder: Path, *, large: bool) -> GRPOConfig:
         output_dir=str(folder),
         max_steps=updates,
         per_device_train_batch_size=section.batch,
-        gradient_accumulation_steps=_batches(recipe, processes.count()),
+        gradient_accumulation_steps=batches(recipe, processes.count()),
         num_generations=section.group,
         num_iterations=section.iterations,
         shuffle_dataset=False,
@@ -51,18 +51,6 @@ def arguments(recipe: Recipe, folder: Path, *, large: bool) -> GRPOConfig:
         seed=run.seed,
         **_engine(generation),
     )
-
-
-def _batches(recipe: Recipe, count: int) -> int:
-    """Batches of a round in each process."""
-    section = recipe.contrastive
-    replies = section.prompts * section.group
-    if replies % (section.batch * count):
-        raise UsageError(
-            f"contrastive.prompts x contrastive.group = {replies} replies do not divide into {count} processes x "
-            f"contrastive.batch = {section.batch}; choose a batch that divides them"
-        )
-    return replies // (section.batch * count)
 
 
 def _engine(generation: GenerationSection) -> dict[str, Any]:

@@ -63,13 +63,18 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, context: int) -> PreT
     return made
 
 
-def decoder(section: ModelSection, tokenizer: PreTrainedTokenizerFast, *, seed: int) -> Qwen3ForCausalLM:
-    """A decoder in Qwen3's form with random float32 weights, embeddings shared with the output."""
+def check_sizes(section: ModelSection) -> None:
+    """Raises UsageError for sizes that do not go together."""
     if section.hidden % section.heads or section.heads % section.key_value_heads:
         raise UsageError(
             f"[model] hidden = {section.hidden} must be a multiple of heads = {section.heads}, and heads one of "
             f"key_value_heads = {section.key_value_heads}"
         )
+
+
+def decoder(section: ModelSection, tokenizer: PreTrainedTokenizerFast, *, seed: int) -> Qwen3ForCausalLM:
+    """A decoder in Qwen3's form with random float32 weights, embeddings shared with the output."""
+    check_sizes(section)
     set_seed(seed)
     config = Qwen3Config(
         vocab_size=len(tokenizer),
