@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cuda_l1.errors import UsageError
-from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.recipe import Recipe, recipe_from
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
 from cuda_l1.training.sections import SftSection
 
@@ -40,6 +41,73 @@ def test_a_run_is_never_overwritten_or_mixed_with_another(tmp_path: Path) -> Non
     (tmp_path / "full" / "thesis.tex").write_text("x")
     with pytest.raises(UsageError, match="holds something else"):
         RunDirectory.create(recipe(tmp_path / "full"), resume=False)
+
+
+def resumed(path: Path, **sections: Any) -> RunDirectory:
+    """A run that goes on with other values for some sections."""
+    return RunDirectory.create(recipe_from({"run_dir": str(path), **sections}, "test"), resume=True)
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"run": {"keep_checkpoints": 7, "tracking": "none", "samples": 0, "shard_mib": 5}},
+        {"generation": {"server": "http://elsewhere:8000", "vllm_memory": 0.5}},
+        {"evaluation": {"at_once": 3, "within_s": 60.0, "table": "t.sqlite", "reviewer_key_file": "key"}},
+    ],
+)
+def test_what_nothing_follows_from_may_always_be_changed(tmp_path: Path, sections: dict[str, Any]) -> None:
+    made = RunDirectory.create(recipe(tmp_path / "run"), resume=False)
+    for stage in ("start", "sft", "self", "contrastive", "held-out"):
+        (made.path / stage).mkdir()
+    found = resumed(made.path, **sections)
+    assert found.recipe.digest == made.recipe.digest and found.recipe != made.recipe
+    assert RunDirectory.open(made.path).recipe == made.recipe
+    with found.alone():
+        pass
+    assert RunDirectory.open(made.path).recipe == found.recipe, "`train evaluate` reads it there"
+
+
+def test_a_reviewer_may_move_and_not_come_or_go(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    first = RunDirectory.create(
+        recipe_from({"run_dir": str(path), "evaluation": {"reviewer": "http://a/v1"}}, "t"), resume=False
+    )
+    (first.path / "sft").mkdir()
+    assert resumed(path, evaluation={"reviewer": "http://b/v1"}).recipe.digest == first.recipe.digest
+    with pytest.raises(UsageError, match=r"other values \(evaluation\.reviewer somebody, now null\)"):
+        resumed(path)
+
+
+def test_a_stages_own_section_may_be_changed_until_it_is_begun(tmp_path: Path) -> None:
+    run = RunDirectory.create(recipe(tmp_path / "run"), resume=False)
+    own: dict[str, dict[str, Any]] = {
+        "sft": {"steps": 3},
+        "self_supervised": {"rounds": 3},
+        "contrastive": {"batch": 4},
+    }
+    (run.path / "start").mkdir()
+    assert resumed(run.path, **own).recipe.digest != run.recipe.digest
+    with pytest.raises(UsageError, match=r"\(sft\.exemplars 2, now 1\)"):  # the tokenizer is made of such questions
+        resumed(run.path, sft={"exemplars": 1})
+    resumed(run.path, contrastive={"sampler": {"count": 1}})
+    for folder, section in (("sft", "sft"), ("self", "self_supervised"), ("contrastive", "contrastive")):
+        resumed(run.path, **own)
+        (run.path / folder).mkdir()
+        with pytest.raises(UsageError, match=f"begun with other values .{section}"):
+            resumed(run.path, **own)
+        del own[section]
+        if folder == "self":
+            with pytest.raises(UsageError, match=r"contrastive\.sampler\.count"):  # stage 2 draws with it, too
+                resumed(run.path, contrastive={"sampler": {"count": 1}})
+
+
+@pytest.mark.parametrize("sections", [{"model": {"layers": 2}}, {"generation": {"top_p": 0.9}}, {"run": {"seed": 1}}])
+def test_what_all_stages_share_may_not_be_changed(tmp_path: Path, sections: dict[str, Any]) -> None:
+    run = RunDirectory.create(recipe(tmp_path / "run"), resume=False)
+    (run.path / "start").mkdir()
+    with pytest.raises(UsageError, match="begun with other values"):
+        resumed(run.path, **sections)
 
 
 def test_the_latest_whole_checkpoint_counts(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
 from cuda_l1.errors import UsageError
 from cuda_l1.training.sections import (
+    ALWAYS,
+    Changeable,
     ContrastiveSection,
     DataSection,
     EvaluationSection,
@@ -25,21 +27,18 @@ from cuda_l1.training.sections import (
 )
 from cuda_l1.types import Frozen, digest
 
-_PLACES = frozenset({"run_dir"})
-"""Keys that say where, and never what: they are not in the digest."""
-
 
 class Recipe(Frozen):
     """A whole training run; its digest is in every model card."""
 
-    run_dir: str = Field(min_length=1)
+    run_dir: Annotated[str, ALWAYS] = Field(min_length=1)
     """The folder of the run: checkpoints, metrics, samples, and the archive unless `run.archive` names another."""
     model: ModelSection = ModelSection()
     data: DataSection = DataSection()
     prompt: PromptSection = PromptSection()
-    sft: SftSection = SftSection()
-    self_supervised: SelfSupervisedSection = SelfSupervisedSection()
-    contrastive: ContrastiveSection = ContrastiveSection()
+    sft: Annotated[SftSection, Changeable(("sft", "self"))] = SftSection()
+    self_supervised: Annotated[SelfSupervisedSection, Changeable(("self",))] = SelfSupervisedSection()
+    contrastive: Annotated[ContrastiveSection, Changeable(("contrastive",))] = ContrastiveSection()
     generation: GenerationSection = GenerationSection()
     evaluation: EvaluationSection = EvaluationSection()
     run: RunSection = RunSection()
@@ -47,7 +46,37 @@ class Recipe(Frozen):
     @property
     def digest(self) -> str:
         """SHA-256 of all that decides the result, wherever the run lies; 64 hex characters."""
-        return digest(json.dumps(self.model_dump(mode="json", exclude=set(_PLACES)), sort_keys=True))
+        return digest(json.dumps(decisive(self), sort_keys=True))
+
+
+def decisive(recipe: Recipe) -> dict[str, Any]:
+    """The values that the result follows from, by section."""
+    values = recipe.model_dump(mode="json", exclude=_marked(Recipe))
+    values["evaluation"]["reviewer"] = None if recipe.evaluation.reviewer is None else "somebody"
+    return values
+
+
+def changeable_until(name: str) -> frozenset[str]:
+    """The folders of a run before which the decisive key of this dotted name may be given another value; empty: it may
+    not at all."""
+    found: set[str] = set()
+    kind: Any = Recipe
+    for part in name.split("."):
+        field = kind.model_fields[part]
+        found.update(folder for mark in field.metadata if isinstance(mark, Changeable) for folder in mark.until)
+        kind = field.annotation
+    return frozenset(found)
+
+
+def _marked(kind: type[Frozen]) -> dict[str, Any]:
+    """The keys of a section, and of those in it, that may always be changed: as pydantic leaves them out."""
+    found: dict[str, Any] = {}
+    for name, field in kind.model_fields.items():
+        if ALWAYS in field.metadata:
+            found[name] = True
+        elif isinstance(field.annotation, type) and issubclass(field.annotation, Frozen):
+            found[name] = _marked(field.annotation)
+    return {name: inner for name, inner in found.items() if inner}
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:

@@ -1,6 +1,6 @@
 """The directory of a training run.
 
-RUN/recipe.toml               as resolved
+RUN/recipe.toml               as resolved, with the values of the latest command
 RUN/archive.sqlite            every verdict, unless the recipe names another database
 RUN/data/                     the examples of stage 1, where they were collected for the run
 RUN/collected-<digest>/       the log of that collection, by which it goes on
@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from cuda_l1.archive.faults import file_faults
-from cuda_l1.archive.runs import described, differing, resolve
+from cuda_l1.archive.runs import described, differing
 from cuda_l1.errors import UsageError
-from cuda_l1.training.recipe import Recipe, as_toml, load_recipe
+from cuda_l1.training.recipe import Recipe, as_toml, changeable_until, decisive, load_recipe
 
 CHECKPOINT = re.compile(r"checkpoint-(\d+)")
 LOCK = "lock"
@@ -134,8 +134,9 @@ class RunDirectory:
         """The run of a recipe: a new folder, or the one that is there; with `resume` also where one of `stages`, which
         are about to run, was begun.
 
-        Raises UsageError: one of them was begun and `resume` is off; the run was begun with other values, which are
-        named; the folder holds something else; or `resume` is on and there is no run.
+        What follows from nothing, and values of a stage that was not begun, may be others than before. Raises
+        UsageError: one of them was begun and `resume` is off; the run was begun with other values, which are named; the
+        folder holds something else; or `resume` is on and there is no run.
         """
         path = Path(recipe.run_dir)
         file = path / "recipe.toml"
@@ -148,17 +149,19 @@ class RunDirectory:
             raise UsageError(f"{path}: holds something else; name a new folder, --set run_dir=DIR")
         with file_faults(path):
             path.mkdir(parents=True, exist_ok=True)
-            partial.write_text(as_toml(recipe), "utf-8")
-            partial.replace(file)
-        return cls(path, recipe)
+        made = cls(path, recipe)
+        made._write_recipe()
+        return made
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """No other command trains in the folder as long as the block lasts. Raises UsageError where one does."""
+        """No other command trains in the folder as long as the block lasts, and the recipe there is this one. Raises
+        UsageError where one does."""
         with file_faults(self.path):
             file = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR, 0o644)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._write_recipe()
             yield
         except BlockingIOError as error:
             raise UsageError(
@@ -166,6 +169,13 @@ class RunDirectory:
             ) from error
         finally:
             os.close(file)  # which frees it, as the end of the process does
+
+    def _write_recipe(self) -> None:
+        file = self.path / "recipe.toml"
+        partial = file.with_suffix(".partial")
+        with file_faults(file):
+            partial.write_text(as_toml(self.recipe), "utf-8")
+            partial.replace(file)
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -182,10 +192,11 @@ class RunDirectory:
                 f"{path}: {begun[0]} was begun there; give --resume to go on, or --set run_dir=DIR for another run"
             )
         stored = load_recipe(path / "recipe.toml")
-        if stored.digest != recipe.digest:
-            differences = differing(resolve(stored), resolve(recipe))
-            told = described({name: values for name, values in differences.items() if name != "run_dir"})
-            raise UsageError(f"{path}: begun with other values ({told}); give the same ones, or another run_dir")
+        differences = differing(decisive(stored), decisive(recipe))
+        if fixed := {name: both for name, both in differences.items() if not _may_change(path, name)}:
+            raise UsageError(
+                f"{path}: begun with other values ({described(fixed)}); give the same ones, or another run_dir"
+            )
         return cls(path, recipe)
 
 
@@ -200,6 +211,12 @@ def _is_json(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
+def _may_change(path: Path, name: str) -> bool:
+    """Whether nothing in a run's folder follows yet from the key of this name."""
+    folders = changeable_until(name)
+    return bool(folders) and not any((path / folder).exists() for folder in folders)
 
 
 def _is_untouched(path: Path) -> bool:

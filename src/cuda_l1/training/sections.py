@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
 from cuda_l1.config import Limits, Precision, PromptSettings, SamplerSettings
 from cuda_l1.scoring import Scale, Shaping
 from cuda_l1.types import Clock, Frozen
+
+
+class Changeable(NamedTuple):
+    """Marks a key of a recipe that a run may go on with another value of."""
+
+    until: tuple[str, ...] = ()
+    """As long as the run has no folder of these names; empty: always, since nothing that is learned follows from it, so
+    it is not in the digest either."""
+
+
+ALWAYS = Changeable()
 
 
 class ModelSection(Frozen):
@@ -99,7 +110,7 @@ class SftSection(Frozen):
     """Tokens of prompt and reply; longer examples are left out and counted, never cut."""
     packing: bool = True
     """Put several examples into one sequence of `max_length`."""
-    exemplars: int = Field(2, ge=0, le=16)
+    exemplars: Annotated[int, Changeable(("start", "held-out"))] = Field(2, ge=0, le=16)
     """Earlier variants in a prompt, at most: each example is shown with 0 to so many, so that later stages meet no
     form of prompt that the policy has never seen."""
     checkpoint_every: int = Field(200, ge=1)
@@ -165,7 +176,7 @@ class ContrastiveSection(Frozen):
     """A smoothed reward lies within -clip and clip; CUDA-L1's figure."""
     scale: Scale = "group"
     """Whose standard deviation rewards are divided by: of their `group`, of the whole `batch`, or `none`."""
-    sampler: SamplerSettings = SamplerSettings()
+    sampler: Annotated[SamplerSettings, Changeable(("self", "held-out"))] = SamplerSettings()
     """Which earlier variants a prompt shows."""
     min_pass_rate: float = Field(0.5, ge=0, le=1)
     """The share of executable and right replies in the first round below which the stage does not begin: where next to
@@ -187,9 +198,9 @@ class GenerationSection(Frozen):
     engine: Literal["transformers", "vllm-server", "vllm-colocate"] = "transformers"
     """Who writes in stage 3: the model that is trained, a server (`vllm serve`) on other GPUs that is given its
     weights, or vLLM beside it on the same GPU, which sleeps while others compute."""
-    server: str | None = None
+    server: Annotated[str | None, ALWAYS] = None
     """The server's address, e.g. `http://node1:8000`; None: TRL's default, port 8000 here."""
-    vllm_memory: float = Field(0.3, gt=0, lt=1)
+    vllm_memory: Annotated[float, ALWAYS] = Field(0.3, gt=0, lt=1)
     """Share of a GPU's memory for `vllm-colocate`, weights included; TRL's default. A server has a setting of its own.
     """
 
@@ -208,21 +219,22 @@ class EvaluationSection(Frozen):
     """What a reward of 1 is as fast as: the task's reference, or the fastest of its baselines of a class that counts,
     each of which is judged once for every task, as candidates are. One task's rewards are all divided by the same
     figure, so that `smoothed` and `rank`, and `scale = "group"`, learn the same from either."""
-    reviewer: str | None = None
-    """URL of an OpenAI-compatible endpoint that is asked about jumps in speed-up, as `--reviewer`; None: nobody."""
+    reviewer: Annotated[str | None, ALWAYS] = None
+    """URL of an OpenAI-compatible endpoint that is asked about jumps in speed-up, as `--reviewer`; None: nobody. Where
+    it is decides nothing; whether there is one does (`recipe.decisive`)."""
     reviewer_model: str | None = None
     """None: the only one that the endpoint serves."""
-    reviewer_key_file: str | None = None
+    reviewer_key_file: Annotated[str | None, ALWAYS] = None
     """A file whose first line is its key; None: $OPENAI_API_KEY where the URL is at $OPENAI_BASE_URL or OpenAI's, else
     no key."""
-    table: str | None = None
+    table: Annotated[str | None, ALWAYS] = None
     """A file of verdicts that several runs look up and add to, so that none is measured twice; each run still draws
     exemplars from its own archive alone. None: what is new to the run is measured."""
     limits: Limits = Limits()
-    within_s: float = Field(1800.0, gt=0)
+    within_s: Annotated[float, ALWAYS] = Field(1800.0, gt=0)
     """For the verdicts on all replies of a round; what takes longer is the machine's fault, and teaches nothing. As
     long again for all of a round's second opinions."""
-    at_once: int | None = Field(None, ge=1)
+    at_once: Annotated[int | None, ALWAYS] = Field(None, ge=1)
     """Evaluators side by side, each with processes and memory of its own; None: as many as cores and memory allow.
     Fewer where a model lies in the same GPU's memory."""
     cores: int | None = Field(None, ge=1)
@@ -259,13 +271,13 @@ class RunSection(Frozen):
     """Where the policy is trained."""
     threads: int = Field(1, ge=1)
     """Of torch on a CPU: where others compute too, one is often the fastest."""
-    samples: int = Field(2, ge=0)
+    samples: Annotated[int, ALWAYS] = Field(2, ge=0)
     """Replies that are written to `samples.jsonl` at each checkpoint, the most likely ones."""
-    tracking: Literal["tensorboard", "trackio", "wandb", "none"] = "tensorboard"
+    tracking: Annotated[Literal["tensorboard", "trackio", "wandb", "none"], ALWAYS] = "tensorboard"
     """Where curves go beside `metrics.jsonl`."""
-    keep_checkpoints: int = Field(2, ge=1)
+    keep_checkpoints: Annotated[int, ALWAYS] = Field(2, ge=1)
     """The latest so many checkpoints of a stage stay."""
-    shard_mib: int | None = Field(None, ge=1)
+    shard_mib: Annotated[int | None, ALWAYS] = Field(None, ge=1)
     """A policy is written in files of at most so many MiB, save one that holds a single larger tensor; None: in one.
     Step checkpoints, which hold the optimiser's state in one file anyway, are as the trainer writes them."""
     bf16_weights: bool = False
