@@ -85,7 +85,7 @@ def _check_engine(recipe: Recipe) -> None:
     engine = recipe.generation.engine
     if engine == "transformers":
         return
-    if importlib.util.find_spec("vllm") is None:
+    if any(importlib.util.find_spec(name) is None for name in ("vllm", "requests")):
         raise UsageError(
             f"generation.engine = {engine}: vLLM is not installed; run: pip install 'trl[vllm]', or set "
             "generation.engine = transformers"

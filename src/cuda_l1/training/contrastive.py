@@ -31,6 +31,7 @@ from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Grader
 from cuda_l1.training.rounds import Rounds
 from cuda_l1.training.run_directory import CHECKPOINT, RunDirectory
+from cuda_l1.training.server import Server
 from cuda_l1.training.stages import Event, Surroundings
 from cuda_l1.training.task_sets import load_task_sets
 from cuda_l1.types import Task
@@ -112,10 +113,15 @@ def train(
         )
         rounds.resume(_round_of(checkpoint, recipe.contrastive.iterations))
         stage.rewind("metrics", checkpoint)
+    server = None
+    if recipe.generation.engine == "vllm-server":
+        server = Server(recipe.generation.server, lambda text: on_event(Event(NAME, text)))
+        processes.first(server.wait)
     told = Told(stage, on_event, rounds.best if rounds else {}, on_checkpoint=beside)
     trainer = ContrastiveTrainer(
         rounds=rounds,
         processes=processes,
+        server=server,
         lag=recipe.contrastive.lag,
         at_a_time=recipe.generation.batch,
         model=policy.model,

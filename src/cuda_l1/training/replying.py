@@ -21,6 +21,7 @@ from cuda_l1.proposers.policy.policy import any_length, return_memory
 from cuda_l1.proposers.policy.writing import writing_in_parts
 from cuda_l1.training.loading import is_in_parts
 from cuda_l1.training.processes import Processes
+from cuda_l1.training.server import Server
 from cuda_l1.training.step_time import StepTime
 
 Row = dict[str, Any]
@@ -43,15 +44,25 @@ class ReplyingTrainer(GRPOTrainer):
     """GRPO with replies in parts, their rewards from elsewhere, and one end for all processes."""
 
     def __init__(
-        self, *, processes: Processes, at_a_time: int, keeps_chances: bool, args: GRPOConfig, **others: Any
+        self,
+        *,
+        processes: Processes,
+        at_a_time: int,
+        keeps_chances: bool,
+        args: GRPOConfig,
+        server: Server | None = None,
+        **others: Any,
     ) -> None:
         """`at_a_time` is how many replies a process writes together where no server does; `keeps_chances`: replies keep
-        the probabilities that they were written with; `others` are GRPOTrainer's arguments."""
+        the probabilities that they were written with; `server` is the one that writes; `others` are GRPOTrainer's
+        arguments."""
         self._processes, self._at_a_time, self._keeps_chances = processes, at_a_time, keeps_chances
-        self._time = StepTime()
+        self._time, self._server = StepTime(), server
         self._texts: list[tuple[str, bool, int]] = []
         super().__init__(args=args, reward_funcs=[self.collected], **others)
         self.remove_callback(PrinterCallback)
+        if server is not None and processes.is_main:
+            server.client, self.vllm_generation.vllm_client = self.vllm_generation.vllm_client, server
 
     def written(self, rows: Sequence[Row]) -> Replies:
         """The policy's replies to the `prompt` of each row, as it is now."""
@@ -85,13 +96,25 @@ class ReplyingTrainer(GRPOTrainer):
         chances: list[Any] = []
         for start in range(0, len(prompt_ids), at_a_time):
             part = prompt_ids[start : start + at_a_time]
-            with self._writing():
-                written, known = super()._generate_single_turn(
-                    part, images, multimodal_fields, num_generations, **others
-                )
+            is_written = False
+            while not is_written:
+                with self._writing():
+                    written, known = super()._generate_single_turn(
+                        part, images, multimodal_fields, num_generations, **others
+                    )
+                is_written = self._is_written()
             replies += written
             chances += known or []
         return replies, chances or None
+
+    def _is_written(self) -> bool:
+        """Whether no server has failed over what was just asked for; one that is back has the weights that it began
+        with."""
+        server = self._server
+        if server is None or not self._processes.share(lambda: server.is_back(self.accelerator.device)):
+            return True
+        self._last_loaded_step = -1
+        return False
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
