@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from cuda_l1.training.sections import EvaluationSection, SelfSupervisedSection
 from cuda_l1.training.self_supervised import Asked, best_of, by_level, is_flat, lessons
 from cuda_l1.training.stages import Event, Surroundings
 from cuda_l1.training.task_sets import TaskSets
+from cuda_l1.training.tracking import track
 from cuda_l1.types import Candidate, Prompt, Task
 from small_policy import save_policy
 
@@ -106,6 +109,7 @@ def test_the_share_of_right_replies_rises_and_nothing_is_learned_from_validation
     with Archive.open(tmp_path / "run" / "archive.sqlite") as archive:
         judged = [record.candidate.id for record in archive.records()]
     assert len(judged) == len(set(judged)) == len(evaluator.paid), "a verdict was paid for twice"
+    assert list((tmp_path / "run" / "self" / "runs").glob("events*")), "TensorBoard has no rates to show"
     learnt = {row["task"] for row in rows(tmp_path / "run", "samples") if row["split"] == "train"}
     assert VALIDATION.id not in learnt and len(learnt) == 3
 
@@ -119,6 +123,19 @@ def test_every_round_is_validated_with_the_questions_of_the_first(tmp_path: Path
     assert not any(asked["0 validation"]), "what it wrote itself would be a hint"
     replies = [row["name"] for row in rows(tmp_path / "run", "replies") if "validation" in row["name"]]
     assert replies == [f"{number} validation" for number in range(3) for _ in range(8)]
+
+
+def test_a_tracker_hears_of_the_rates_of_each_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = RunDirectory(tmp_path, recipe_of(tmp_path))
+    track(run, "self", 3, {"validation_pass_rate": 0.25, "train_pass_rate_level_1": 1.0, "split": "train"})
+    (file,) = (tmp_path / "self" / "runs").glob("events.out.tfevents*")
+    assert b"self/validation_pass_rate" in file.read_bytes() and b"level_1" in file.read_bytes()
+    said: list[dict[str, float]] = []
+    fake = SimpleNamespace(init=lambda **given: said.append(given), log=said.append, finish=lambda: None)
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    monkeypatch.setattr("cuda_l1.training.tracking.trackers", lambda recipe: ["wandb"])
+    track(run, "self", 3, {"rate": 0.5})
+    assert said[1] == {"self/rate": 0.5}
 
 
 def test_an_interrupted_run_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:

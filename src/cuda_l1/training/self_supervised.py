@@ -38,6 +38,7 @@ from cuda_l1.training.sections import SelfSupervisedSection, SftSection
 from cuda_l1.training.stages import Event, Surroundings
 from cuda_l1.training.step_time import StepTime, evaluator_seconds
 from cuda_l1.training.task_sets import TaskSets, load_task_sets
+from cuda_l1.training.tracking import track
 from cuda_l1.training.watching import Watching
 from cuda_l1.types import Prompt, Task
 
@@ -190,6 +191,7 @@ class SelfSupervised:
             for split, part in asked.items():
                 self._log(number, split, part)
             self.stage.append("metrics", row)
+            track(self.run, NAME, number, row)
         said = ", ".join(f"{split} {value:.0%}" for split, value in rates.items())
         best = best_rewards([each for part in asked.values() for each in part.replies], scored)
         self.on_event(Event(NAME, f"round {number}: right replies: {said}", {**row, "best": best}))
