@@ -86,7 +86,12 @@ def test_from_nothing_to_a_checkpoint_and_not_twice(run: Run, recipe: Path, tmp_
     [
         (["--set", "sft.stepz=3"], 2, "[sft] has no key `stepz`; did you mean `steps`?"),
         (["--set", "data.tasks=[]"], 2, "the recipe names no data"),
-        (["--set", "data.tasks=['builtin']"], 2, "every task of builtin is left out, since others evaluate on it"),
+        (
+            ["--set", "data.tasks=['builtin']"],
+            2,
+            "no task of builtin is left: 40 belong to evaluation suites, 0 are held",
+        ),
+        (["--set", "data.tasks=['synth:0:30#held-out/*']"], 2, "suites, 3 are held out; name other tasks"),
         (["--set", "data.tasks=['nothing.py']"], 2, "nothing.py"),
         (["--set", "data.techniques=['fuson']"], 2, "fuson"),
         (["--set", "run.device=cuda"], 3, "run.device cuda: this machine shows no NVIDIA GPU"),

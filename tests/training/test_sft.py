@@ -280,6 +280,18 @@ def test_the_same_seed_makes_the_same_policy_which_writes_any_text(tmp_path: Pat
     assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
 
 
+def test_rows_are_in_the_splits_of_their_tasks_and_none_is_held_out(tmp_path: Path, recipe: Make) -> None:
+    found = [row(1), row(2, split="validation"), row(3, split="held-out")]
+    more = write_rows(tmp_path / "more", [each._replace(split="train") for each in found])
+    chosen = recipe(tmp_path / "run", data={"examples": [str(more)]})
+    rows = rows_of(chosen, RunDirectory.create(chosen, resume=False))
+    assert [(each.candidate_id, each.split) for each in rows] == [("c1", "train"), ("c2", "validation")]
+    none = write_rows(tmp_path / "none", found[2:])
+    chosen = recipe(tmp_path / "other", data={"examples": [str(none)]})
+    with pytest.raises(UsageError, match="all 1 right variants are of held-out tasks"):
+        rows_of(chosen, RunDirectory.create(chosen, resume=False))
+
+
 def test_rows_of_all_data_sets_count_once(tmp_path: Path, recipe: Make, data: Path) -> None:
     more = write_rows(tmp_path / "more", [row(5), row(9)])
     chosen = recipe(tmp_path / "run", data={"examples": [str(data), str(more)]})

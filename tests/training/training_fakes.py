@@ -9,7 +9,10 @@ import pytest
 
 from cuda_l1.training.examples import Row
 
-REFERENCE = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+FRAME = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return {}\n"
+REFERENCE = FRAME.format("x + 1")
+REFERENCES = {"train": REFERENCE, "validation": FRAME.format("x.sin() + 1"), "held-out": FRAME.format("x.tanh() + 1")}
+"""By the split that their graphs are in."""
 
 
 def row(number: int, *, task: str = "t", speedup: float = 1.0, device: str = "Test CPU", split: str = "train") -> Row:
@@ -20,8 +23,8 @@ def row(number: int, *, task: str = "t", speedup: float = 1.0, device: str = "Te
         task_id="synth/0/1@abc",
         task_sha=task,
         suite="synth",
-        reference=REFERENCE,
-        variant=f"{REFERENCE}\n\n{code}",
+        reference=REFERENCES[split],
+        variant=f"{REFERENCES[split]}\n\n{code}",
         candidate_id=f"c{number}",
         by="techniques",
         techniques=["in_place"],

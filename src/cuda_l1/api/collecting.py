@@ -49,7 +49,7 @@ class Choice(NamedTuple):
     source: Source
     task: Task
     overlaps: str | None
-    """The evaluation task that it is, where that was allowed."""
+    """The evaluation task that it is, or that the generator holds it out, where that was allowed."""
 
 
 class Outcome(NamedTuple):
@@ -84,20 +84,48 @@ def read_source(spec: str, *, device: str) -> Source:
     return Source(spec, short_name(spec), unique, given, provenance, read.licence, read.problems)
 
 
-def choose(sources: list[Source], known: EvaluationTasks, *, allow_overlap: bool) -> tuple[list[Choice], list[str]]:
-    """(each task once, those left out since others evaluate on them, a line each)."""
+class LeftOut(NamedTuple):
+    """Tasks that are not collected from, a line each."""
+
+    overlapping: list[str]
+    """Others evaluate on them."""
+    held_out: list[str]
+    """They are there to evaluate with."""
+
+    @property
+    def lines(self) -> list[str]:
+        """Of all of them."""
+        return [*self.overlapping, *self.held_out]
+
+    @property
+    def reason(self) -> str:
+        """How many there are of each kind, in words."""
+        return f"{len(self.overlapping)} belong to evaluation suites, {len(self.held_out)} are held out"
+
+
+def choose(
+    sources: list[Source], known: EvaluationTasks, *, allow_overlap: bool, to_train: bool = False
+) -> tuple[list[Choice], LeftOut]:
+    """(each task once, those left out).
+
+    Synthetic tasks are held out by the generator, unless `allow_overlap` says that what others evaluate on may be had.
+    A run that is to train holds out tasks of every suite, and no setting lets it have one: it is evaluated on them.
+    """
     chosen: dict[str, Choice] = {}
-    excluded: dict[str, str] = {}
+    overlapping: dict[str, str] = {}
+    held_out: dict[str, str] = {}
     for source in sources:
         for task in source.tasks:
-            found = known.found(task)
-            if found and not allow_overlap:
-                excluded.setdefault(task.sha, f"{task.suite}/{task.name} is {found}")
-            elif is_held_out(task) and not allow_overlap:
-                excluded.setdefault(task.sha, f"{task.suite}/{task.name} is held out by the generator")
+            overlap = known.found(task)
+            is_held_out = overlap is None and (to_train or task.suite == "synth") and split_of_task(task) == "held-out"
+            found = "held out by the generator" if is_held_out else overlap
+            if is_held_out and (to_train or not allow_overlap):
+                held_out.setdefault(task.sha, f"{task.suite}/{task.name} is {found}")
+            elif overlap and not allow_overlap:
+                overlapping.setdefault(task.sha, f"{task.suite}/{task.name} is {found}")
             else:
                 chosen.setdefault(task.sha, Choice(source, task, found))
-    return list(chosen.values()), list(excluded.values())
+    return list(chosen.values()), LeftOut(list(overlapping.values()), list(held_out.values()))
 
 
 class Collection:
@@ -221,11 +249,6 @@ def _proposed(candidate: Candidate) -> dict[str, Any]:
 def training_split(task: Task) -> Split:
     """The split of a task's computation, the generator's for all suites: what it holds out is never trained on."""
     return "train" if split_of_task(task) == "train" else "validation"
-
-
-def is_held_out(task: Task) -> bool:
-    """Whether it is a synthetic task that is there to evaluate with."""
-    return task.suite == "synth" and split_of_task(task) == "held-out"
 
 
 def examples_of(choice: Choice, outcome: Outcome) -> list[Example]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cuda_l1 import scoring
@@ -21,10 +21,11 @@ from cuda_l1.export.dataset import CardFacts, write_dataset
 from cuda_l1.tasks.contamination import EvaluationTasks
 from cuda_l1.tasks.evaluation_suites import evaluation_tasks
 from cuda_l1.training.data import DataFacts, read_facts, write_facts
-from cuda_l1.training.examples import read_rows
+from cuda_l1.training.examples import Row, read_rows
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.training.stages import Event
+from cuda_l1.training.task_sets import splits_of
 from cuda_l1.types import digest
 
 NAME = "data"
@@ -33,20 +34,26 @@ NAME = "data"
 def prepare(run: RunDirectory, archive: Archive, on_event: Callable[[Event], None]) -> None:
     """Collects right variants of the recipe's tasks into the archive and `RUN/data`; `RUN/data.json` says of what.
 
-    What was collected before an interruption is not paid for again. Raises UsageError: nothing is named, or it overlaps
-    an evaluation suite; InfrastructureError, ArchiveError.
+    Nothing is collected of what the run holds out. What was collected before an interruption is not paid for again.
+    Raises UsageError: nothing is named, or all of it overlaps an evaluation suite or is held out; InfrastructureError,
+    ArchiveError.
     """
     recipe = run.recipe
     if not recipe.data.tasks and not recipe.data.examples:
         raise UsageError('the recipe names no data; give [data] tasks = ["synth:0:200"], or examples = ["FOLDER"]')
     known, compared = evaluation_tasks(recipe.data.against, recipe.evaluation.kind)
-    overlapping = _overlapping_rows(recipe, known)
+    examples = {row.task_sha: row for folder in recipe.data.examples for row in read_rows(Path(folder))}
+    overlapping = _overlapping_rows(recipe, examples, known)
+    split_of = splits_of(recipe)
+    held_out = sum(split_of(row.task) == "held-out" for row in examples.values())
+    if held_out:
+        on_event(Event(NAME, f"{held_out} of {len(examples)} tasks of the data sets are left out: they are held out"))
     sources = [read_source(spec, device=recipe.evaluation.kind) for spec in recipe.data.tasks]
-    chosen, excluded = choose(sources, known, allow_overlap=recipe.data.allow_overlap)
+    chosen, left_out = choose(sources, known, allow_overlap=recipe.data.allow_overlap, to_train=True)
     if sources and not chosen:
+        advice = ", or set data.allow_overlap = true" if left_out.overlapping else ""
         raise UsageError(
-            f"every task of {', '.join(recipe.data.tasks)} is left out, since others evaluate on it; name other tasks, "
-            f"or set data.allow_overlap = true"
+            f"no task of {', '.join(recipe.data.tasks)} is left: {left_out.reason}; name other tasks{advice}"
         )
     overlapping += [
         f"{choice.task.suite}/{choice.task.name}: {choice.overlaps}" for choice in chosen if choice.overlaps
@@ -58,27 +65,22 @@ def prepare(run: RunDirectory, archive: Archive, on_event: Callable[[Event], Non
         DataFacts(
             sources=(*(source.name for source in sources), *(Path(folder).name for folder in recipe.data.examples)),
             tasks=len(chosen),
-            left_out=len(excluded),
+            left_out=len(left_out.lines) + held_out,
             compared=tuple(compared),
             overlapping=tuple(overlapping),
         ),
     )
 
 
-def _overlapping_rows(recipe: Recipe, known: EvaluationTasks) -> list[str]:
+def _overlapping_rows(recipe: Recipe, examples: Mapping[str, Row], known: EvaluationTasks) -> list[str]:
     """References of the recipe's data sets that others evaluate on. Raises UsageError where that is not allowed."""
-    found: dict[str, str] = {}
-    for folder in recipe.data.examples:
-        for sha, row in {row.task_sha: row for row in read_rows(Path(folder))}.items():
-            if (words := known.found(row.task)) is not None:
-                found[sha] = f"{row.task_id}: {words}"
+    found = [f"{row.task_id}: {words}" for row in examples.values() if (words := known.found(row.task)) is not None]
     if found and not recipe.data.allow_overlap:
-        first = next(iter(found.values()))
         raise UsageError(
-            f"the data holds {len(found)} tasks that others evaluate on ({first}); take them out, or set "
+            f"the data holds {len(found)} tasks that others evaluate on ({found[0]}); take them out, or set "
             f"data.allow_overlap = true, which every model card will say"
         )
-    return list(found.values())
+    return found
 
 
 def _collect(run: RunDirectory, chosen: Sequence[Choice], archive: Archive, on_event: Callable[[Event], None]) -> None:

@@ -93,11 +93,11 @@ def collect(
     for source in sources:
         _tell_source(source)
     known, compared = evaluation_tasks(against or (), place)
-    chosen, excluded = choose(sources, known, allow_overlap=allow_overlap)
-    for line in excluded:
+    chosen, left_out = choose(sources, known, allow_overlap=allow_overlap)
+    for line in left_out.lines:
         Output.say(f"left out: {line}")
     if not chosen:
-        raise UsageError("every task is one of an evaluation suite; name others, or give --allow-overlap")
+        raise UsageError(f"no task is left: {left_out.reason}; name others, or give --allow-overlap")
     settings = CollectSettings(
         tasks=digest(*(choice.task.sha for choice in chosen)),
         device=place,
@@ -116,7 +116,7 @@ def collect(
         attempts=attempts,
         keep=keep,
         tasks=sum(len(source.tasks) for source in sources),
-        excluded=excluded,
+        excluded=left_out.lines,
         skipped=skipped,
         unread=sum(len(source.problems) for source in sources),
         compared=compared,
@@ -129,7 +129,7 @@ def collect(
         rows=len(examples),
         splits=sizes,
         tasks=len(chosen),
-        excluded=len(excluded),
+        excluded=len(left_out.lines),
         skipped=len(skipped),
         models=[use.model_dump(mode="json") for use in uses],
     )

@@ -89,7 +89,7 @@ class Example(Frozen):
     provenance: str
     """File, row and repository in a public set; else the suite."""
     overlaps: str | None
-    """The evaluation task that this one is, where that was allowed."""
+    """The evaluation task that this one is, or that the generator holds it out, where that was allowed."""
 
 
 class CardFacts(Frozen):

@@ -11,6 +11,7 @@ from cuda_l1.errors import UsageError
 from cuda_l1.training.examples import Row, read_rows
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.task_sets import splits_of
 from cuda_l1.types import Frozen
 
 
@@ -22,7 +23,7 @@ class DataFacts(Frozen):
     tasks: int
     """That may be trained on."""
     left_out: int
-    """Tasks of evaluation suites, and those that the generator holds out."""
+    """Tasks of evaluation suites, and those that are held out."""
     compared: tuple[str, ...]
     """The evaluation suites that all tasks and rows were compared with."""
     overlapping: tuple[str, ...] = ()
@@ -45,7 +46,8 @@ def read_facts(run: RunDirectory) -> DataFacts | None:
 
 
 def rows_of(recipe: Recipe, run: RunDirectory) -> list[Row]:
-    """The rows of the recipe's data sets and of what was collected for the run, each variant once.
+    """The rows of the recipe's data sets and of what was collected for the run, each variant once, in the splits that
+    their tasks have in the run: none is of a task that it holds out, whatever the data set says.
 
     Raises UsageError where there is none.
     """
@@ -55,7 +57,12 @@ def rows_of(recipe: Recipe, run: RunDirectory) -> list[Row]:
     rows = list({row.candidate_id: row for folder in folders for row in read_rows(folder)}.values())
     if not rows:
         raise UsageError("there is no right variant to learn from; name tasks or examples in [data]")
-    return rows
+    split_of = splits_of(recipe)
+    found = [row._replace(split=split_of(row.task)) for row in rows]
+    kept = [row for row in found if row.split != "held-out"]
+    if not kept:
+        raise UsageError(f"all {len(rows)} right variants are of held-out tasks; name more tasks or examples in [data]")
+    return kept
 
 
 def split(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:

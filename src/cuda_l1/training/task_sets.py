@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cuda_l1.errors import UsageError
 from cuda_l1.tasks import load_tasks
 from cuda_l1.tasks.evaluation_suites import evaluation_tasks
 from cuda_l1.tasks.synth import Split, split_of_task
+from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.sections import DataSection
 from cuda_l1.types import Task
 
@@ -45,6 +46,14 @@ def load_task_sets(data: DataSection, device: str) -> TaskSets:
         tuple(_of("held-out", mine)),
         tuple(f"{task.id}: {overlaps[task.sha]}" for task in overlapping),
     )
+
+
+def splits_of(recipe: Recipe) -> Callable[[Task], Split]:
+    """The split of a task in the recipe's run, also of one that it does not name. Raises TaskError."""
+    if not recipe.data.allow_overlap:
+        return split_of_task
+    known, _ = evaluation_tasks(recipe.data.against, recipe.evaluation.kind)
+    return lambda task: "train" if known.found(task) else split_of_task(task)
 
 
 def _of(split: Split, tasks: Sequence[Task]) -> list[Task]:

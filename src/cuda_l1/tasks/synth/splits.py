@@ -8,6 +8,7 @@ A task whose graph cannot be read is in `validation` or `train` by its text.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Literal
 
 from cuda_l1.tasks.dataflow import Node, Unreadable, canonical, read_graph
@@ -41,10 +42,15 @@ def split_of(outputs: Any) -> Split:
 
 def split_of_task(task: Task) -> Split:
     """The split of a task of any suite."""
+    return _split_of_text(task.source)
+
+
+@lru_cache(maxsize=4096)
+def _split_of_text(source: str) -> Split:
     try:
-        return split_of(read_graph(task.source))
+        return split_of(read_graph(source))
     except Unreadable:
-        return "validation" if int(graph_hash(task)[-8:], 16) / 2**32 < _VALIDATION else "train"
+        return "validation" if int(graph_hash(source)[-8:], 16) / 2**32 < _VALIDATION else "train"
 
 
 def is_held_out(pair: tuple[str, str]) -> bool:

@@ -1,0 +1,87 @@
+"""What is collected for a run: its training and validation tasks, and never one that it is evaluated on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from training_fakes import row, write_rows
+
+from cuda_l1.api import training_data
+from cuda_l1.api.collecting import Choice, choose, read_source
+from cuda_l1.archive import Archive
+from cuda_l1.tasks.evaluation_suites import evaluation_tasks
+from cuda_l1.tasks.synth import split_of_task
+from cuda_l1.training.data import read_facts
+from cuda_l1.training.recipe import Recipe, recipe_from
+from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.task_sets import load_task_sets
+from cuda_l1.types import Task
+
+OWN = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return {}\n"
+FUNCTIONS = ("relu", "tanh", "sigmoid", "sin", "cos", "exp", "abs", "erf")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    """Files of a user's own, some of which a run holds out."""
+    (tmp_path / "own").mkdir()
+    for outer in FUNCTIONS:
+        for inner in FUNCTIONS:
+            text = OWN.format(f"torch.{outer}(torch.{inner}(x))")
+            (tmp_path / "own" / f"{outer}_{inner}.py").write_text(
+                f"{text}\n\ndef get_inputs():\n    return [torch.randn(4)]\n\n\ndef get_init_inputs():\n    return []\n"
+            )
+    return str(tmp_path / "own")
+
+
+def prepared(recipe: Recipe, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> tuple[RunDirectory, list[Task]]:
+    """A run with its data, and the tasks that were collected from."""
+    collected: list[Task] = []
+
+    def collect(run: RunDirectory, chosen: Sequence[Choice], *rest: Any) -> None:
+        collected.extend(choice.task for choice in chosen)
+
+    monkeypatch.setattr(training_data, "_collect", collect)
+    run = RunDirectory.create(recipe, resume=False)
+    training_data.prepare(run, archive, lambda event: None)
+    return run, collected
+
+
+@pytest.mark.parametrize("allow_overlap", [False, True])
+@pytest.mark.parametrize("suite", ["own", "synth:0:60"])
+def test_no_suites_held_out_tasks_are_collected(
+    tmp_path: Path, archive: Archive, folder: str, suite: str, allow_overlap: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = {"tasks": [folder if suite == "own" else suite], "allow_overlap": allow_overlap}
+    recipe = recipe_from({"run_dir": str(tmp_path / "run"), "data": data, "evaluation": {"device": "cpu"}}, "a test")
+    sets = load_task_sets(recipe.data, "cpu")
+    run, collected = prepared(recipe, archive, monkeypatch)
+    assert sets.held_out and sets.validation
+    assert {task.sha for task in collected} == {task.sha for task in (*sets.train, *sets.validation)}
+    facts = read_facts(run)
+    assert facts is not None and facts.left_out == len(sets.held_out) + (0 if allow_overlap else len(sets.overlapping))
+
+
+def test_held_out_tasks_of_a_data_set_are_counted_as_left_out(
+    tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [row(1), row(2, task="v", split="validation"), row(3, task="h", split="held-out")]
+    examples = [str(write_rows(tmp_path / "rows", rows))]
+    recipe = recipe_from({"run_dir": str(tmp_path / "run"), "data": {"examples": examples}}, "a test")
+    run, _ = prepared(recipe, archive, monkeypatch)
+    facts = read_facts(run)
+    assert facts is not None and (facts.tasks, facts.left_out) == (0, 1)
+
+
+def test_collect_without_training_leaves_out_what_the_generator_holds_out_alone(folder: str) -> None:
+    known, _ = evaluation_tasks((), "cpu")
+    own, synth = read_source(folder, device="cpu"), read_source("synth:0:60", device="cpu")
+    chosen, left_out = choose([own, synth], known, allow_overlap=False)
+    assert {choice.task.suite for choice in chosen if split_of_task(choice.task) == "held-out"} == {"file"}
+    assert left_out.held_out and all("is held out by the generator" in line for line in left_out.held_out)
+    chosen, left_out = choose([synth], known, allow_overlap=True)
+    named = {choice.task.sha for choice in chosen if choice.overlaps == "held out by the generator"}
+    assert named == {task.sha for task in synth.tasks if split_of_task(task) == "held-out"} and not left_out.lines
