@@ -169,7 +169,7 @@ class Ablation:
 
     @cached_property
     def _tasks(self) -> TaskSets:
-        return load_task_sets(self.base.data, resolved(self.base).evaluation.kind)
+        return load_task_sets(self.base, resolved(self.base).evaluation.kind)
 
     @property
     def held_out(self) -> list[Task]:

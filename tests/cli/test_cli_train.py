@@ -93,6 +93,12 @@ def test_from_nothing_to_a_checkpoint_and_not_twice(run: Run, recipe: Path, tmp_
         ),
         (["--set", "data.tasks=['synth:0:30#held-out/*']"], 2, "suites, 3 are held out; name other tasks"),
         (["--set", "data.tasks=['nothing.py']"], 2, "nothing.py"),
+        (["--set", "evaluation.held_out_suites=['nothing.py']"], 2, "nothing.py"),
+        (
+            ["--set", "evaluation.held_out_suites=['builtin']", "--set", "data.allow_overlap=true"],
+            2,
+            "leave one of them",
+        ),
         (["--set", "data.techniques=['fuson']"], 2, "fuson"),
         (["--set", "run.device=cuda"], 3, "run.device cuda: this machine shows no NVIDIA GPU"),
         (["--set", "evaluation.device=cuda:6,cuda:7"], 3, "evaluation.device cuda:6: this machine shows no NVIDIA GPU"),

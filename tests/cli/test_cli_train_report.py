@@ -17,8 +17,9 @@ from cuda_l1.training.run_directory import RunDirectory, StageDirectory
 Run = Callable[..., Result]
 HELD_OUT = {
     "policy": "self/final", "policy_sha": "ab", "tasks": 4, "replies": 8, "pass_rate": 0.5, "tasks_solved": 0.75,
-    "tasks_faster": 0.25, "speedup_best_of_task": 1.31,
+    "tasks_faster": 0.25, "speedup_best_of_task": 1.31, "left_out": 0,
 }  # fmt: skip
+FIGURES = {name: HELD_OUT[name] for name in list(HELD_OUT)[2:]}
 
 
 @pytest.fixture
@@ -74,6 +75,19 @@ def test_held_out_figures_stand_below_once_there_are_some(run: Run, trained: Run
     shown = run("train", "report", trained.path)
     assert "held-out, self/final: right 50% of 8 replies, tasks solved 75% of 4, faster 25%" in shown.stdout
     assert lines(run("train", "report", trained.path, "--json"))[-1]["held_out"] == HELD_OUT
+
+
+def test_kinds_of_held_out_tasks_and_further_suites_have_lines_of_their_own(run: Run, trained: RunDirectory) -> None:
+    (trained.path / "held-out").mkdir()
+    kinds = {"unseen_pairs": {**FIGURES, "pass_rate": 0.25}, "unseen_graphs": {**FIGURES, "pass_rate": 1.0}}
+    suites = {"builtin": {**FIGURES, "left_out": 36}, "long": {"tasks": 0, "replies": 0, "left_out": 2}}
+    (trained.path / "held-out" / "result.json").write_text(json.dumps({**HELD_OUT, **kinds, "suites": suites}))
+    shown = " ".join(run("train", "report", trained.path).stdout.split())
+    assert "pairs of operators that training never shows together: right 25% of 8 replies, tasks solved 75%" in shown
+    assert "other graphs that training never shows: right 100% of 8 replies" in shown
+    assert "builtin: right 50% of 8 replies, tasks solved 75% of 4, faster 25%, best of a task 1.31x" in shown
+    assert "geometric mean); 36 tasks left out, since their questions do not fit into the policy's context" in shown
+    assert "long: 2 tasks left out" in shown
 
 
 @pytest.mark.parametrize(

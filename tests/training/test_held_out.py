@@ -11,26 +11,31 @@ from judge_fakes import TASKS, FakeEvaluator
 
 from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
-from cuda_l1.training.held_out import evaluate_held_out, parts, read_result, summarised
+from cuda_l1.tasks import load_tasks
+from cuda_l1.tasks.synth import has_unseen_pair
+from cuda_l1.training.held_out import by_kind, evaluate_held_out, parts, read_result, summarised
 from cuda_l1.training.judging import Judging
 from cuda_l1.training.model_card import add_held_out
 from cuda_l1.training.recipe import recipe_from
 from cuda_l1.training.replies import Scored, Written
 from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.training.sections import EvaluationSection
-from cuda_l1.types import Prompt
+from cuda_l1.types import Prompt, Task
 from small_policy import save_policy
 
 pytest.importorskip("transformers", reason="needs transformers")
 REPLIES = ["```python\nclass ModelNew: speed=1.5\n```\n", "```python\nclass ModelNew: wrong=1\n```\n"]
 
 
-def evaluated(run: RunDirectory, policy: Path, evaluator: FakeEvaluator, tasks: Any = TASKS) -> dict[str, Any]:
+def evaluated(
+    run: RunDirectory, policy: Path, evaluator: FakeEvaluator, tasks: Any = TASKS, suites: Any = None
+) -> dict[str, Any]:
     with Archive.open(run.path / "archive.sqlite") as archive:
         judge = Judging([evaluator], archive=archive, run="r", within_s=60)
         return evaluate_held_out(
-            run.recipe, run, tasks, policy=policy, archive=archive, judge=judge, on_event=lambda event: None
-        )
+            run.recipe, run, tasks, suites=suites, policy=policy, archive=archive, judge=judge,
+            on_event=lambda event: None,
+        )  # fmt: skip
 
 
 @pytest.fixture
@@ -99,6 +104,47 @@ def test_later_parts_show_what_the_policy_wrote_in_earlier_ones(run: RunDirector
     assert not any(row["shown"] for row in rows[:8]), "nothing is known of a held-out task at first"
     assert any(row["shown"] for row in rows[8:])
     assert {row["outcome"] for row in rows if row["right"]} == {"ACCEPTED"}
+
+
+def test_further_suites_are_asked_about_too_and_stand_apart(run: RunDirectory) -> None:
+    policy = save_policy(run.path / "self" / "final", replies=REPLIES)
+    long = TASKS[1].model_copy(update={"name": "long", "source": "class Model:\n" + "    one = 1\n" * 20_000})
+    evaluator = FakeEvaluator()
+    found = evaluated(
+        run, policy, evaluator, TASKS[:1], {"builtin": TASKS[1:], "long": [long], "both": [TASKS[2], long]}
+    )
+    assert (found["tasks"], found["replies"], found["left_out"]) == (1, 12, 0)
+    assert {name: (each["tasks"], each["replies"], each["left_out"]) for name, each in found["suites"].items()} == {
+        "builtin": (2, 24, 0), "long": (0, 0, 1), "both": (1, 12, 1),
+    }  # fmt: skip
+    assert found["suites"]["builtin"]["pass_rate"] > 0
+    folder = run.stage("held-out")
+    assert {row["task"] for row in folder.rows("samples")} == {TASKS[0].sha}
+    assert {(row["suite"], row["task"]) for row in folder.rows("suite_samples")} == {
+        ("builtin", TASKS[1].sha), ("builtin", TASKS[2].sha), ("both", TASKS[2].sha),
+    }  # fmt: skip
+
+
+def test_no_question_that_fits_is_one_line(run: RunDirectory) -> None:
+    long = TASKS[1].model_copy(update={"source": "class Model:\n" + "    one = 1\n" * 20_000})
+    with pytest.raises(UsageError, match="no question about a held-out task fits"):
+        evaluated(run, save_policy(run.path / "sft" / "final", replies=REPLIES), FakeEvaluator(), [long])
+
+
+def test_pairs_that_training_never_shows_are_told_apart_from_other_unseen_graphs() -> None:
+    tasks = load_tasks("synth:0:120#held-out/*")
+    unseen = [task for task in tasks if has_unseen_pair(task)]
+    assert 0 < len(unseen) < len(tasks)
+    file = Task(suite="file", name="mine", source=unseen[0].source + "\n")
+    prompt = Prompt(system="", user="", template="t")
+    replies = [Written(task, prompt, "text", True, 1) for task in (*tasks, file)]
+    scored = [Scored(4.0, True) if task in unseen else Scored(0.0) for task in (*tasks, file)]
+    found = by_kind(replies, scored)
+    assert {kind: (each["tasks"], each["pass_rate"]) for kind, each in found.items()} == {
+        "unseen_pairs": (len(unseen), 1.0), "unseen_graphs": (len(tasks) - len(unseen), 0.0),
+    }  # fmt: skip
+    assert found["unseen_pairs"]["speedup_best_of_task"] == pytest.approx(4.0)
+    assert by_kind(replies[-1:], scored[-1:]) == {}
 
 
 def test_more_parts_than_replies_is_one_line() -> None:

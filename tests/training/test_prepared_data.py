@@ -57,7 +57,7 @@ def test_no_suites_held_out_tasks_are_collected(
 ) -> None:
     data = {"tasks": [folder if suite == "own" else suite], "allow_overlap": allow_overlap}
     recipe = recipe_from({"run_dir": str(tmp_path / "run"), "data": data, "evaluation": {"device": "cpu"}}, "a test")
-    sets = load_task_sets(recipe.data, "cpu")
+    sets = load_task_sets(recipe, "cpu")
     run, collected = prepared(recipe, archive, monkeypatch)
     assert sets.held_out and sets.validation
     assert {task.sha for task in collected} == {task.sha for task in (*sets.train, *sets.validation)}

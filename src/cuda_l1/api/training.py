@@ -78,7 +78,8 @@ def _silent(event: Event) -> None:
 def resolved(recipe: Recipe) -> Recipe:
     """The recipe with the devices of this machine in place of `auto`.
 
-    Raises InfrastructureError: no such device; UsageError: what is named is none, or it has no such clock.
+    Raises InfrastructureError: no such device; UsageError: what is named is none, or it has no such clock, or suites to
+    evaluate with may be trained on.
     """
     device = resolve_device(recipe.run.device, name="run.device").partition(":")[0]
     places = [resolve_device(each, name="evaluation.device") for each in recipe.evaluation.places]
@@ -86,6 +87,10 @@ def resolved(recipe: Recipe) -> Recipe:
         raise UsageError(f"evaluation.device {recipe.evaluation.device}: several are named as cuda:6,cuda:7")
     if recipe.evaluation.cores is not None and places[0] != "cpu":
         raise UsageError(f"evaluation.cores {recipe.evaluation.cores}: {places[0]} has no lanes of cores; leave it out")
+    if recipe.evaluation.held_out_suites and recipe.data.allow_overlap:
+        raise UsageError(
+            "evaluation.held_out_suites: data.allow_overlap = true could train on them; leave one of them out"
+        )
     check_clock(recipe.evaluation.clock, places[0], name="evaluation.clock")
     lanes_for(recipe.evaluation, recipe.run.threads)
     return recipe.model_copy(

@@ -41,7 +41,7 @@ def prepare(run: RunDirectory, archive: Archive, on_event: Callable[[Event], Non
     recipe = run.recipe
     if not recipe.data.tasks and not recipe.data.examples:
         raise UsageError('the recipe names no data; give [data] tasks = ["synth:0:200"], or examples = ["FOLDER"]')
-    known, compared = evaluation_tasks(recipe.data.against, recipe.evaluation.kind)
+    known, compared = evaluation_tasks(recipe.against, recipe.evaluation.kind)
     examples = {row.task_sha: row for folder in recipe.data.examples for row in read_rows(Path(folder))}
     overlapping = _overlapping_rows(recipe, examples, known)
     split_of = splits_of(recipe)

@@ -11,6 +11,7 @@ from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.proposers.policy.policy import require_transformers
+from cuda_l1.tasks import load_tasks
 from cuda_l1.training.held_out import NAME, evaluate_held_out, read_result
 from cuda_l1.training.judging import Judging
 from cuda_l1.training.model_card import add_held_out
@@ -40,13 +41,16 @@ def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, 
         evaluators_of(recipe.evaluation, threads=recipe.run.threads) as evaluators,
     ):
         judge = Judging.of(run, NAME, evaluators, archive=archive, table=table, on_event=on_event)
-        tasks = load_task_sets(recipe.data, evaluators[0].environment.device).held_out
+        device = evaluators[0].environment.device
+        tasks = load_task_sets(recipe, device).held_out
+        suites = {spec: load_tasks(spec, device=device) for spec in recipe.evaluation.held_out_suites}
         opinions = Opinions.of(
             recipe.evaluation, archive, reviewer_of(recipe.evaluation), lambda text: on_event(Event(NAME, text))
         )
         found = evaluate_held_out(
-            recipe, run, tasks, policy=policy, archive=archive, judge=judge, opinions=opinions, on_event=on_event
-        )
+            recipe, run, tasks, suites=suites, policy=policy, archive=archive, judge=judge, opinions=opinions,
+            on_event=on_event,
+        )  # fmt: skip
     add_held_out(policy, found)
     return found
 

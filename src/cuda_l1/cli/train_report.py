@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
     from cuda_l1.report.learning import Panel
 
+KINDS = {
+    "unseen_pairs": "pairs of operators that training never shows together",
+    "unseen_graphs": "other graphs that training never shows",
+}
+"""Of synthetic held-out tasks."""
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The run_dir of its recipe.")]
 
 
@@ -51,7 +56,7 @@ def train_report(
         output.show(_split_line(stage, split))
     held_out = read_result(found)
     if held_out:
-        output.show(_held_out_line(held_out))
+        output.show(*_held_out_lines(held_out))
     page = write_page(run.name, stages, html or run / "report")
     output.show(f"written: {page}")
     output.summary(path=str(page), stages=list(stages), held_out=held_out, step_time=splits)
@@ -72,18 +77,32 @@ def train_evaluate(run: RunFolder, json: o.Json = False) -> None:
         Output.say(f"{event.stage}: {event.text}")
 
     found = evaluate_run(run, on_event=on_event)
-    output.show(_held_out_line(found))
+    output.show(*_held_out_lines(found))
     output.summary(**found)
 
 
-def _held_out_line(found: dict[str, Any]) -> str:
+def _held_out_lines(found: dict[str, Any]) -> list[str]:
+    named = {f"held-out, {found['policy']}": found}
+    for kind, name in KINDS.items():
+        if kind in found:
+            named[f"held-out, {name}"] = found[kind]
+    named |= found.get("suites", {})
+    return [f"{name}: {_figures(figures)}" for name, figures in named.items()]
+
+
+def _figures(found: dict[str, Any]) -> str:
+    left_out = found.get("left_out", 0)
+    said = f"{left_out} tasks left out, since their questions do not fit into the policy's context" if left_out else ""
+    if not found["tasks"]:
+        return said
     shown = {
         "right": f"{found['pass_rate']:.0%} of {found['replies']} replies",
         "tasks solved": f"{found['tasks_solved']:.0%} of {found['tasks']}",
         "faster": f"{found['tasks_faster']:.0%}",
         "best of a task": f"{found['speedup_best_of_task']:.2f}x (screen, geometric mean)",
     }
-    return f"held-out, {found['policy']}: " + ", ".join(f"{name} {text}" for name, text in shown.items())
+    text = ", ".join(f"{name} {text}" for name, text in shown.items())
+    return f"{text}; {said}" if said else text
 
 
 def _split_line(stage: str, split: dict[str, float]) -> str:

@@ -25,4 +25,4 @@ def evaluation_tasks(against: Sequence[str], device: str) -> tuple[EvaluationTas
     for spec in against:
         known.add(load_tasks(spec, device=device))
         names.append(short_name(spec))
-    return known, names
+    return known, list(dict.fromkeys(names))

@@ -49,7 +49,7 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
     divide each other, a loss, gradients or weights that are no numbers. InfrastructureError: the machine failed for
     every candidate of a round, the disk is full.
     """
-    tasks = load_task_sets(recipe.data, recipe.evaluation.kind).train
+    tasks = load_task_sets(recipe, recipe.evaluation.kind).train
 
     def beside(folder: Path, figures: dict[str, float]) -> None:
         describe(folder, run, NAME, start=start, figures=figures)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuda_l1.archive import Archive
 from cuda_l1.archive.faults import file_faults
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.proposers.policy.policy import Policy
+from cuda_l1.tasks.synth import has_unseen_pair
 from cuda_l1.training.judging import Judge
 from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.recipe import Recipe
@@ -27,7 +28,10 @@ from cuda_l1.types import Task
 
 NAME = "held-out"
 RESULT = "result.json"
-SAMPLES = "samples"
+SAMPLES, SUITE_SAMPLES = "samples", "suite_samples"
+"""The logs of what came of each reply, to held-out tasks and to those of further suites."""
+_OF_A_KIND = ("tasks", "replies", "pass_rate", "tasks_solved", "tasks_faster", "speedup_best_of_task")
+"""What is said of a kind of held-out tasks."""
 
 
 def evaluate_held_out(
@@ -35,16 +39,19 @@ def evaluate_held_out(
     run: RunDirectory,
     tasks: Sequence[Task],
     *,
+    suites: Mapping[str, Sequence[Task]] | None = None,
     policy: Path,
     archive: Archive,
     judge: Judge,
     opinions: Opinions | None = None,
     on_event: Callable[[Event], None],
 ) -> dict[str, Any]:
-    """The figures of the policy in a folder on the tasks of the split `held-out`, stored in `RUN/held-out/result.json`.
+    """The figures of the policy in a folder on the tasks of the split `held-out`, stored in `RUN/held-out/result.json`,
+    and apart from them those on `suites`, by what they are called in the recipe.
 
     A run is evaluated once: stored figures are returned as they are. Goes on where it was interrupted. Raises
-    UsageError: no such task, or another policy was evaluated; InfrastructureError: the machine failed for all.
+    UsageError: no such task, none whose question fits into the policy's context, or another policy was evaluated;
+    InfrastructureError: the machine failed for all.
     """
     folder = StageDirectory(run.path / NAME)
     sha = read_checkpoint(policy).sha
@@ -55,33 +62,60 @@ def evaluate_held_out(
                 "tasks that are asked again and again decide something in the end"
             )
         return stored
-    chosen = sorted(tasks, key=lambda task: task.sha)[: recipe.evaluation.held_out_tasks]
-    if not chosen:
+    if not tasks:
         raise UsageError("none of the recipe's tasks is held out; give it more tasks")
     writer: Callable[[], Policy] = cache(lambda: policy_of(policy, recipe))
     sampler = Sampler(
         recipe, folder, archive, judge.place, lambda text, **figures: on_event(Event(NAME, text, figures))
     )
     grade = Grader(judge, recipe.evaluation, recipe.prompt.kind, policy.name, opinions)
-    replies: list[Written] = []
-    scored: list[Scored] = []
-    for name, first, samples in parts(recipe.evaluation):
-        questions = sampler.questions(name, chosen, samples, writer, first=first)
-        asked = sampler.replies(name, questions, writer)
-        replies, scored = replies + asked, scored + grade(asked)
-    check_machine(scored, "the held-out tasks")
-    _log(folder, replies, scored)
+
+    def asked(name: str, tasks: Sequence[Task]) -> Answered:
+        chosen = sorted({task.sha: task for task in tasks}.values(), key=lambda task: task.sha)
+        chosen = chosen[: recipe.evaluation.held_out_tasks]
+        replies: list[Written] = []
+        scored: list[Scored] = []
+        for part, first, samples in parts(recipe.evaluation, name):
+            questions = sampler.questions(part, chosen, samples, writer, first=first)
+            found = sampler.replies(part, questions, writer)
+            replies, scored = replies + found, scored + grade(found)
+        check_machine(scored, f"{name} tasks")
+        return Answered(len(chosen), replies, scored)
+
+    held_out = asked(NAME, tasks)
+    if not held_out.replies:
+        raise UsageError("no question about a held-out task fits into the policy's context")
+    others = {suite: asked(f"{NAME} {suite}", found) for suite, found in (suites or {}).items()}
+    _log(folder, SAMPLES, {"": held_out})
+    _log(folder, SUITE_SAMPLES, others)
     result = {
         "policy": str(policy.relative_to(run.path)),
         "policy_sha": sha,
         "denominator": recipe.evaluation.denominator,
-        **summarised(replies, scored),
+        **held_out.summary,
+        **by_kind(held_out.replies, held_out.scored),
+        **({"suites": {suite: found.summary for suite, found in others.items()}} if others else {}),
     }
     _write(folder.path / RESULT, result)
     return result
 
 
-def parts(evaluation: EvaluationSection) -> list[tuple[str, int, int]]:
+class Answered(NamedTuple):
+    """What came of the questions about some tasks."""
+
+    wanted: int
+    """How many tasks."""
+    replies: list[Written]
+    scored: list[Scored]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """As `summarised`; `left_out` are tasks whose question did not fit into the policy's context."""
+        found = summarised(self.replies, self.scored) if self.replies else {"tasks": 0, "replies": 0}
+        return {**found, "left_out": self.wanted - found["tasks"]}
+
+
+def parts(evaluation: EvaluationSection, name: str = NAME) -> list[tuple[str, int, int]]:
     """(name, number of the first reply to each task, replies to each) of the parts that are asked for one after the
     other. Raises UsageError where there are more parts than replies."""
     samples, rounds = evaluation.held_out_samples, evaluation.held_out_rounds
@@ -91,20 +125,22 @@ def parts(evaluation: EvaluationSection) -> list[tuple[str, int, int]]:
             "would be empty; ask for more replies, or in fewer parts"
         )
     if rounds == 1:
-        return [(NAME, 0, samples)]
+        return [(name, 0, samples)]
     ends = [samples * number // rounds for number in range(rounds + 1)]
-    return [(f"{NAME} {number}", ends[number], ends[number + 1] - ends[number]) for number in range(rounds)]
+    return [(f"{name} {number}", ends[number], ends[number + 1] - ends[number]) for number in range(rounds)]
 
 
-def _log(folder: StageDirectory, replies: Sequence[Written], scored: Sequence[Scored]) -> None:
-    """What came of each reply, in `samples.jsonl`, anew where an interruption came between it and the result."""
-    path = folder.path / f"{SAMPLES}.jsonl"
+def _log(folder: StageDirectory, name: str, answered: Mapping[str, Answered]) -> None:
+    """What came of each reply, by suite, anew where an interruption came between it and the result."""
+    path = folder.path / f"{name}.jsonl"
     with file_faults(path):
         path.unlink(missing_ok=True)
-    for reply, one in zip(replies, scored, strict=True):
-        asked = {"task": reply.task.sha, "shown": len(reply.prompt.exemplars), "reply": reply.text}
-        came = {"outcome": one.outcome, "candidate": one.candidate_id, "right": one.is_right, "reward": one.reward}
-        folder.append(SAMPLES, {**asked, **came})
+    for suite, found in answered.items():
+        of = {"suite": suite} if suite else {}
+        for reply, one in zip(found.replies, found.scored, strict=True):
+            asked = {"task": reply.task.sha, "shown": len(reply.prompt.exemplars), "reply": reply.text}
+            came = {"outcome": one.outcome, "candidate": one.candidate_id, "right": one.is_right, "reward": one.reward}
+            folder.append(name, {**of, **asked, **came})
 
 
 def summarised(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, Any]:
@@ -128,6 +164,19 @@ def summarised(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str
         "tasks_faster": sum(value > 1.01 for value in best.values()) / len(best),
         "speedup_best_of_task": math.exp(math.fsum(map(math.log, floored)) / len(floored)),
     }
+
+
+def by_kind(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, dict[str, Any]]:
+    """Figures of synthetic tasks alone: `unseen_pairs` of those with a pair of operators that training never shows
+    together, `unseen_graphs` of the others. A kind without a task is not in it."""
+    tasks = {reply.task.sha: reply.task for reply in replies if reply.task.suite == "synth"}
+    kinds = {sha: "unseen_pairs" if has_unseen_pair(task) else "unseen_graphs" for sha, task in tasks.items()}
+    found: dict[str, dict[str, Any]] = {}
+    for kind in sorted(set(kinds.values())):
+        pairs = [pair for pair in zip(replies, scored, strict=True) if kinds.get(pair[0].task.sha) == kind]
+        summary = summarised([reply for reply, _ in pairs], [one for _, one in pairs])
+        found[kind] = {name: summary[name] for name in _OF_A_KIND}
+    return found
 
 
 def read_result(run: RunDirectory) -> dict[str, Any] | None:

@@ -44,6 +44,11 @@ class Recipe(Frozen):
     run: RunSection = RunSection()
 
     @property
+    def against(self) -> tuple[str, ...]:
+        """Suites beside the built-in one and KernelBench that are kept away from training."""
+        return (*self.data.against, *self.evaluation.held_out_suites)
+
+    @property
     def digest(self) -> str:
         """SHA-256 of all that decides the result, wherever the run lies; 64 hex characters."""
         return digest(json.dumps(decisive(self), sort_keys=True))

@@ -243,6 +243,9 @@ class EvaluationSection(Frozen):
     share all cores, and time one after the other."""
     held_out_tasks: int = Field(64, ge=1)
     """Tasks that decided nothing, for the one evaluation of a finished run, at most."""
+    held_out_suites: tuple[str, ...] = ()
+    """Suites that the one evaluation asks about, too, as many tasks of each at most: `builtin`, for example, or what
+    `bench` takes. They are kept away from training like `data.against`, and their figures stand apart."""
     held_out_samples: int = Field(8, ge=1)
     """Replies to each of them."""
     held_out_rounds: int = Field(1, ge=1)

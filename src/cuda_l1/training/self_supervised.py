@@ -62,7 +62,7 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
             judge = Judging.of(run, NAME, evaluators, archive=archive, table=surroundings.table, on_event=on_event)
             say = partial(_said, on_event)
             opinions = Opinions.of(recipe.evaluation, archive, surroundings.reviewer, say)
-        sets = load_task_sets(recipe.data, recipe.evaluation.kind)
+        sets = load_task_sets(recipe, recipe.evaluation.kind)
         return SelfSupervised(recipe, run, sets, archive, judge, on_event, opinions, processes).train(start)
 
 

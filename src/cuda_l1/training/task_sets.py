@@ -10,7 +10,6 @@ from cuda_l1.tasks import load_tasks
 from cuda_l1.tasks.evaluation_suites import evaluation_tasks
 from cuda_l1.tasks.synth import Split, split_of_task
 from cuda_l1.training.recipe import Recipe
-from cuda_l1.training.sections import DataSection
 from cuda_l1.types import Task
 
 
@@ -26,14 +25,15 @@ class TaskSets(NamedTuple):
     """`task: why` of tasks of evaluation suites, which are left out unless the recipe allows them."""
 
 
-def load_task_sets(data: DataSection, device: str) -> TaskSets:
+def load_task_sets(recipe: Recipe, device: str) -> TaskSets:
     """The recipe's tasks, each once; `device` (`cpu`, `cuda`) decides the sizes of synthetic ones.
 
     A task of an evaluation suite is in no split, or with `allow_overlap` in `train`. Raises TaskError, and UsageError
     where nothing is left to train on.
     """
+    data = recipe.data
     tasks = list({task.sha: task for spec in data.tasks for task in load_tasks(spec, device=device)}.values())
-    known, _ = evaluation_tasks(data.against, device)
+    known, _ = evaluation_tasks(recipe.against, device)
     overlaps = {task.sha: found for task in tasks if (found := known.found(task)) is not None}
     mine = [task for task in tasks if task.sha not in overlaps]
     overlapping = [task for task in tasks if task.sha in overlaps]
@@ -52,7 +52,7 @@ def splits_of(recipe: Recipe) -> Callable[[Task], Split]:
     """The split of a task in the recipe's run, also of one that it does not name. Raises TaskError."""
     if not recipe.data.allow_overlap:
         return split_of_task
-    known, _ = evaluation_tasks(recipe.data.against, recipe.evaluation.kind)
+    known, _ = evaluation_tasks(recipe.against, recipe.evaluation.kind)
     return lambda task: "train" if known.found(task) else split_of_task(task)
 
 

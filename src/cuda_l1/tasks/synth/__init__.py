@@ -2,7 +2,7 @@
 
 from cuda_l1.tasks.synth.generate import SyntheticTask, known_graphs, synthetic_tasks
 from cuda_l1.tasks.synth.sizes import SMALL, Scale, for_memory
-from cuda_l1.tasks.synth.splits import SPLITS, Split, split_of, split_of_task
+from cuda_l1.tasks.synth.splits import SPLITS, Split, has_unseen_pair, split_of, split_of_task
 
 __all__ = [
     "SMALL",
@@ -11,6 +11,7 @@ __all__ = [
     "Split",
     "SyntheticTask",
     "for_memory",
+    "has_unseen_pair",
     "known_graphs",
     "split_of",
     "split_of_task",

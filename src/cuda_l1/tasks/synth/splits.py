@@ -32,7 +32,7 @@ _PLUMBING = frozenset(
 
 def split_of(outputs: Any) -> Split:
     """The split of a graph, as `dataflow.read_graph` returns it."""
-    if any(is_held_out(pair) for pair in operator_pairs(outputs)):
+    if _shows_held_out_pair(outputs):
         return "held-out"
     place = _fraction("split", canonical(outputs, with_numbers=False))
     if place < _HELD_OUT:
@@ -51,6 +51,19 @@ def _split_of_text(source: str) -> Split:
         return split_of(read_graph(source))
     except Unreadable:
         return "validation" if int(graph_hash(source)[-8:], 16) / 2**32 < _VALIDATION else "train"
+
+
+def has_unseen_pair(task: Task) -> bool:
+    """Whether a task shows two operators together that no training or validation task does; False for one whose graph
+    cannot be read."""
+    try:
+        return _shows_held_out_pair(read_graph(task.source))
+    except Unreadable:
+        return False
+
+
+def _shows_held_out_pair(outputs: Any) -> bool:
+    return any(is_held_out(pair) for pair in operator_pairs(outputs))
 
 
 def is_held_out(pair: tuple[str, str]) -> bool:
