@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cuda_l1.archive import Archive, RunDirectory
+from cuda_l1.archive.faults import file_faults
 from cuda_l1.config import SearchSettings
 from cuda_l1.errors import ArchiveError, InfrastructureError
 from cuda_l1.types import HackCase, Record, Reply, Task
@@ -145,6 +147,11 @@ def test_a_file_in_the_way_of_the_folder_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ArchiveError, match="check the path and its permissions"):
         Archive.open(tmp_path / "file" / "archive.sqlite")
+
+
+def test_a_disk_that_fills_while_folders_are_copied_is_a_full_disk(tmp_path: Path) -> None:
+    with pytest.raises(InfrastructureError, match="the disk is full; free some space"), file_faults(tmp_path):
+        raise shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'")])
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import math
+import resource
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -257,7 +259,12 @@ def test_a_full_disk_names_the_last_good_checkpoint(tmp_path: Path) -> None:
     stage = StageDirectory(tmp_path)
     (tmp_path / "checkpoint-3").mkdir()
     (tmp_path / "checkpoint-3" / "trainer_state.json").write_text("{}")
-    for error in (OSError(errno.ENOSPC, "No space left on device"), RuntimeError("[enforce fail] failed writing file")):
+    for error in (
+        OSError(errno.ENOSPC, "No space left on device"),
+        RuntimeError("[enforce fail] failed writing file"),  # torch
+        Exception("File too large (os error 27)"),  # tokenizers
+        shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'")]),
+    ):
         with (
             pytest.raises(InfrastructureError, match=r"disk is full.*--resume from checkpoint-3"),
             saving_faults(stage),
@@ -265,6 +272,30 @@ def test_a_full_disk_names_the_last_good_checkpoint(tmp_path: Path) -> None:
             raise error
     with pytest.raises(ZeroDivisionError), saving_faults(stage):
         raise ZeroDivisionError
+
+
+def test_a_disk_that_is_full_at_the_end_is_one_line_and_the_last_checkpoint_ends_the_run(
+    tmp_path: Path, recipe: Make
+) -> None:
+    from cuda_l1.training.loading import save_policy
+
+    def fill(*given: Any, **more: Any) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, hard))  # the weights have more bytes
+        try:
+            save_policy(*given, **more)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    chosen = recipe(tmp_path / "run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cuda_l1.training.sft.save_policy", fill)
+        with pytest.raises(InfrastructureError, match=r"final: the disk is full \(.*File too large") as caught:
+            fine_tune(chosen)
+    assert "--resume" in str(caught.value) and "\n" not in str(caught.value)
+    stage = RunDirectory.open(tmp_path / "run").stage("sft")
+    assert stage.checkpoint() == stage.path / "checkpoint-6" and not list(stage.path.glob("final*"))
+    assert fine_tune(chosen, resume=True).stage("sft").is_done
 
 
 def test_the_same_seed_makes_the_same_policy_which_writes_any_text(tmp_path: Path, recipe: Make) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,11 +42,18 @@ def file_faults(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if disk_is_full(error):
             raise InfrastructureError(
-                f"{path}: {error.strerror}; free some space and run the same command again, nothing written is lost"
+                f"{path}: {error.strerror or 'the disk is full'}; free some space and run the same command again, "
+                "nothing written is lost"
             ) from error
         raise ArchiveError(f"{path}: {error.strerror or error}; check the path and its permissions") from error
+
+
+def disk_is_full(error: OSError) -> bool:
+    """Whether it says so; `shutil` has an error of its own for many files, which quotes those of each."""
+    is_quoted = isinstance(error, shutil.Error) and any(os.strerror(number) in str(error) for number in _FULL)
+    return error.errno in _FULL or is_quoted
 
 
 def translate(error: BaseException, where: str) -> CudaL1Error:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from safetensors import SafetensorError
-
-from cuda_l1.archive.faults import one_line
-from cuda_l1.errors import InfrastructureError, UsageError
+from cuda_l1.archive.faults import disk_is_full, one_line
+from cuda_l1.errors import CudaL1Error, InfrastructureError, UsageError
 from cuda_l1.training.processes import Processes
 from cuda_l1.training.run_directory import StageDirectory
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_WRITERS = ("No space left", "failed writing file", "Disk quota exceeded", "unexpected pos")
-"""How safetensors and torch say that a disk is full: as texts of errors of their own."""
+_WRITERS = ("No space left", "File too large", "Disk quota exceeded", "failed writing file", "unexpected pos")
+"""How safetensors, tokenizers and torch say that a disk is full: as texts of errors of their own."""
+
+
+def is_full(error: Exception) -> bool:
+    """Whether what was raised while weights were written says that the disk is full."""
+    if isinstance(error, OSError):
+        return disk_is_full(error)
+    return any(said in str(error) for said in _WRITERS)
 
 
 @contextmanager
@@ -25,9 +28,8 @@ def saving_faults(stage: StageDirectory) -> Iterator[None]:
     """Raises InfrastructureError for a full disk, which names the last good checkpoint; other errors stay."""
     try:
         yield
-    except (OSError, RuntimeError, SafetensorError) as error:
-        full = isinstance(error, OSError) and error.errno in _FULL
-        if not full and not any(said in str(error) for said in _WRITERS):
+    except Exception as error:
+        if isinstance(error, CudaL1Error) or not is_full(error):
             raise
         kept = stage.checkpoint()
         left = shutil.disk_usage(stage.path).free >> 20

@@ -18,8 +18,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
 from cuda_l1.archive.faults import file_faults, one_line
-from cuda_l1.errors import UsageError
+from cuda_l1.errors import CudaL1Error, InfrastructureError, UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
+from cuda_l1.training.checkpoints import is_full
 from cuda_l1.training.recipe import Recipe
 
 LARGE = 1_000_000_000
@@ -112,7 +113,8 @@ def save_policy(
     in which files and precision. Servers that heed `generation_config.json` sample as `[generation]` says.
 
     The model is not to be trained on afterwards. `weights` are its own, where it holds a part of them
-    (`whole_weights`); `beside` writes what else belongs into the folder that it is given.
+    (`whole_weights`); `beside` writes what else belongs into the folder that it is given. Raises InfrastructureError
+    for a full disk.
     """
     merged = model.merge_and_unload() if isinstance(model, PeftModel) else model
     if recipe.run.bf16_weights and weights is not None:
@@ -122,12 +124,21 @@ def save_policy(
     asked = recipe.generation
     merged.generation_config.update(do_sample=True, temperature=asked.temperature, top_p=asked.top_p, top_k=0)
     partial = folder.with_name(f"{folder.name}.partial")
-    with file_faults(folder):
-        shutil.rmtree(partial, ignore_errors=True)
-        merged.save_pretrained(partial, state_dict=weights, max_shard_size=_shard_bytes(recipe.run.shard_mib))
-        tokenizer.save_pretrained(partial)
-        beside(partial)
-        partial.replace(folder)
+    try:
+        with file_faults(folder):
+            shutil.rmtree(partial, ignore_errors=True)
+            merged.save_pretrained(partial, state_dict=weights, max_shard_size=_shard_bytes(recipe.run.shard_mib))
+            tokenizer.save_pretrained(partial)
+            beside(partial)
+            partial.replace(folder)
+    except Exception as error:
+        shutil.rmtree(partial, ignore_errors=True)  # a part of a policy, on a disk that may be full
+        if isinstance(error, CudaL1Error) or not is_full(error):
+            raise
+        raise InfrastructureError(
+            f"{folder}: the disk is full ({one_line(error)}); free some space and go on with --resume, what was "
+            "written before is kept"
+        ) from error
 
 
 def is_in_parts(model: Any) -> bool:
