@@ -308,6 +308,11 @@ class PromptFormat(Frozen):
     sampler: SamplerSettings = SamplerSettings()
     max_new_tokens: int | None = Field(None, ge=1)
     """The longest reply that it has learnt from."""
+    temperature: float | None = Field(None, ge=0, allow_inf_nan=False)
+    top_p: float | None = Field(None, gt=0, le=1)
+    """How it was sampled while it learned."""
+    tokenizer: str | None = None
+    """Digest of the tokens that its weights are of; None: not known."""
 
 
 class GenerationSettings(Frozen):

@@ -241,6 +241,38 @@ def test_a_mistake_is_one_line(tmp_path: Path, recipe: Make, sections: dict[str,
 
 
 def test_a_tokenizer_of_another_model_is_refused(tmp_path: Path, recipe: Make) -> None:
+    from cuda_l1.training.loading import load_policy
+    from cuda_l1.training.policy_model import train_tokenizer
+
+    chosen = recipe(tmp_path / "run")
+    final = fine_tune(chosen).stage("sft").final
+    tokenizer = (final / "tokenizer.json").read_text()
+    (final / "tokenizer.json").write_text(json.dumps(json.loads(tokenizer), indent=7))
+    load_policy(final, chosen, longest=64)  # the same tokens
+    for vocabulary in (400, 300):  # as many, and fewer
+        train_tokenizer(["another text, and other words"] * 9, vocabulary, 1024).save_pretrained(final)
+        with pytest.raises(UsageError, match=r"final: its tokenizer is not the one that it was trained with"):
+            load_policy(final, chosen, longest=64)
+    (final / "prompt_format.json").unlink()
+    with pytest.raises(UsageError, match=r"has \d+ tokens and the model \d+: they do not belong together"):
+        load_policy(final, chosen, longest=64)
+
+
+def test_weights_that_are_missing_are_not_made_up(tmp_path: Path, recipe: Make) -> None:
+    from safetensors.torch import save_file
+
+    from cuda_l1.api.training import _start
+    from cuda_l1.training.loading import load_policy
+
+    chosen = recipe(tmp_path / "run", model={"layers": 2})
+    start = _start("sft", RunDirectory.create(chosen, resume=False))
+    left = {name: each for name, each in weights(start).items() if "layers.1." not in name}
+    save_file(left, start / "model.safetensors", {"format": "pt"})
+    with pytest.raises(UsageError, match=r"not those of its configuration; model\.layers\.1\..* is missing"):
+        load_policy(start, chosen, longest=64)
+
+
+def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(tmp_path: Path, recipe: Make) -> None:
     from cuda_l1.api.training import _start
     from cuda_l1.training.loading import load_policy
     from cuda_l1.training.policy_model import train_tokenizer
@@ -249,7 +281,7 @@ def test_a_tokenizer_of_another_model_is_refused(tmp_path: Path, recipe: Make) -
     start = _start("sft", RunDirectory.create(chosen, resume=False))
     words = [f"{a}{b}{c}" for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx"]
     train_tokenizer(words, 900, 1024).save_pretrained(start)
-    with pytest.raises(UsageError, match=r"its tokenizer has \d+ tokens and its model \d+; they are not a pair"):
+    with pytest.raises(UsageError, match=r"has \d+ tokens and the model \d+: they do not belong together"):
         load_policy(start, chosen, longest=512)
 
 

@@ -20,6 +20,7 @@ from transformers.utils import logging
 from cuda_l1.archive.faults import file_faults, one_line
 from cuda_l1.errors import CudaL1Error, InfrastructureError, UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
+from cuda_l1.proposers.policy.policy import mismatched
 from cuda_l1.training.checkpoints import is_full
 from cuda_l1.training.recipe import Recipe
 
@@ -48,8 +49,8 @@ class Loaded(NamedTuple):
 def load_policy(folder: Path, recipe: Recipe, *, longest: int) -> Loaded:
     """The policy of a checkpoint folder, in float32; with adapters on a GPU in bfloat16, since it stays as it is.
 
-    `longest`: tokens of a sequence that it is to be trained on. Raises UsageError: it is no such folder, its tokenizer
-    is that of another model, or its context is shorter than `longest`.
+    `longest`: tokens of a sequence that it is to be trained on. Raises UsageError: it is no such folder, weights are
+    missing, its tokenizer is that of another model, or its context is shorter than `longest`.
     """
     checkpoint = read_checkpoint(folder)
     if checkpoint.context_tokens is not None and longest > checkpoint.context_tokens:
@@ -63,14 +64,16 @@ def load_policy(folder: Path, recipe: Recipe, *, longest: int) -> Loaded:
     dtype = torch.bfloat16 if adapters and recipe.run.on_gpu else torch.float32
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
+        load: Any = AutoModelForCausalLM.from_pretrained  # its type knows nothing of `info`
+        model, info = load(folder, dtype=dtype, local_files_only=True, output_loading_info=True)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise UsageError(f"checkpoint {folder}: cannot be loaded: {one_line(error)}") from error
-    known: int = model.get_input_embeddings().weight.shape[0]
-    if len(tokenizer) > known:
+    if missing := sorted(info["missing_keys"]):
         raise UsageError(
-            f"checkpoint {folder}: its tokenizer has {len(tokenizer)} tokens and its model {known}; they are not a pair"
+            f"checkpoint {folder}: its weights are not those of its configuration; {missing[0]} is missing"
         )
+    if mismatch := mismatched(model, tokenizer):
+        raise UsageError(f"checkpoint {folder}: {mismatch}")
     return Loaded(model, tokenizer, _adapters(recipe), sum(each.numel() for each in model.parameters()))
 
 

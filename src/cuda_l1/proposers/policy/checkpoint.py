@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from cuda_l1.config import PromptFormat
 from cuda_l1.errors import UsageError
+from cuda_l1.types import digest
 
 FORMAT_FILE = "prompt_format.json"
 ADAPTER = "adapter_config.json"
@@ -40,8 +41,8 @@ class Checkpoint(NamedTuple):
 def read_checkpoint(folder: str | Path) -> Checkpoint:
     """What `save_pretrained` of a model and of its tokenizer wrote; nothing is loaded.
 
-    Raises UsageError: no such folder, no causal language model, no weights in safetensors, no tokenizer, no chat
-    template, or a damaged file.
+    Raises UsageError: no such folder, no causal language model, no weights in safetensors, no tokenizer, or another one
+    than it was trained with, no chat template, or a damaged file.
     """
     path = Path(folder).expanduser().resolve()
     if not path.is_dir():
@@ -54,7 +55,10 @@ def read_checkpoint(folder: str | Path) -> Checkpoint:
         raise UsageError(f"checkpoint {path}: holds no tokenizer (tokenizer.json); save it into the same folder")
     if not _has_chat_template(path):
         raise UsageError(f"checkpoint {path}: its tokenizer has no chat template (chat_template.jinja)")
-    return Checkpoint(path, _digest(path), _context(config), read_format(path))
+    asked = read_format(path)
+    if asked.tokenizer is not None and asked.tokenizer != tokens_sha(path):
+        raise UsageError(f"checkpoint {path}: its tokenizer is not the one that it was trained with ({FORMAT_FILE})")
+    return Checkpoint(path, _digest(path), _context(config), asked)
 
 
 def read_format(path: Path) -> PromptFormat:
@@ -75,8 +79,19 @@ def read_format(path: Path) -> PromptFormat:
 
 
 def write_format(path: Path, asked: PromptFormat) -> None:
-    """Says beside the weights how they are to be asked. Raises OSError."""
+    """Says beside the weights how they are to be asked, and of which tokens they are. Raises OSError."""
+    asked = asked.model_copy(update={"tokenizer": tokens_sha(path)})
     (path / FORMAT_FILE).write_text(asked.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def tokens_sha(path: Path) -> str | None:
+    """Digest of the tokens of a folder's tokenizer and of how a text becomes them, whatever wrote the file; None where
+    there is no `tokenizer.json`. Raises UsageError for one that cannot be read."""
+    if not (path / TOKENIZERS[0]).is_file():
+        return None
+    found = _json(path / TOKENIZERS[0])
+    parts = ("normalizer", "pre_tokenizer", "model", "added_tokens")
+    return digest(json.dumps([found.get(part) for part in parts], sort_keys=True))
 
 
 def _model_config(path: Path) -> dict[str, Any]:
