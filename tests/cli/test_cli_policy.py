@@ -149,18 +149,24 @@ def test_how_it_was_trained_to_be_asked_is_how_it_is_asked(
     own = Path(shutil.copytree(checkpoint, tmp_path / "own"))
     (own / "mine.j2").write_text("faster: {{ task }}")
     prompt = PromptSettings(kind="one-shot", template="mine.j2", device_facts=False)
-    write_format(own, PromptFormat(prompt=prompt, max_new_tokens=99))
+    write_format(own, PromptFormat(prompt=prompt, max_new_tokens=99, temperature=0.7, top_p=0.9))
     asked: list[Prompt] = []
     lengths: list[int] = []
+    drawn: list[tuple[float, float]] = []
 
     def generate(self: Policy, prompts: Sequence[Prompt], seeds: Sequence[int], **more: Any) -> list[Written | None]:
         asked.extend(prompts)
         lengths.append(self.max_new_tokens)
+        drawn.append((self.settings.temperature, self.settings.top_p))
         return [Written("hm", "stop", 1, 1) for _ in prompts]
 
     monkeypatch.setattr(Policy, "generate", generate)
     run("optimize", reference, "--device", "cpu", "--proposer", f"policy:{own}")
     assert {prompt.template.split("@")[0] for prompt in asked} == {"mine"} and set(lengths) == {99}
+    assert set(drawn) == {(0.7, 0.9)}
+    drawn.clear()
+    run("optimize", reference, "--device", "cpu", "--proposer", f"policy:{own}", "--generation", "temperature=0.1")
+    assert set(drawn) == {(0.1, 0.9)}
 
 
 def writes(*heads: str, ending: str = "stop") -> Callable[..., list[Written | None]]:

@@ -51,7 +51,7 @@ def same(one: Path, other: Path) -> bool:
 
 def test_it_learns_and_leaves_checkpoints_metrics_samples_and_a_card(tmp_path: Path, recipe: Make) -> None:
     said: list[Event] = []
-    run = fine_tune(recipe(tmp_path / "run"), said.append)
+    run = fine_tune(recipe(tmp_path / "run", generation={"temperature": 0.8}), said.append)
     stage = run.stage("sft")
     losses = [each["loss"] for each in stage.rows("metrics") if "loss" in each]
     assert len(losses) == 6 and losses[-1] < losses[0] - 0.5
@@ -61,7 +61,8 @@ def test_it_learns_and_leaves_checkpoints_metrics_samples_and_a_card(tmp_path: P
     for folder in (stage.final, stage.path / "checkpoint-3"):
         card = (folder / "README.md").read_text()
         assert run.recipe.digest in card and "random weights" in card
-        assert json.loads((folder / "prompt_format.json").read_text())["prompt"]["kind"] == "compact"
+        form = json.loads((folder / "prompt_format.json").read_text())
+        assert (form["prompt"]["kind"], form["temperature"], form["top_p"]) == ("compact", 0.8, 1.0)
     assert "validation loss" in (stage.final / "README.md").read_text()
     assert list(stage.path.glob("runs/*/events.out.tfevents*")), "TensorBoard has nothing to show"
     assert any(event.figures.get("too_long") == 0 for event in said)

@@ -50,6 +50,7 @@ def parse_policy(options: PolicyOptions, proposers: Sequence[str]) -> PolicySett
         raise UsageError("--proposer policy: name one checkpoint, policy:FOLDER")
     checkpoint = read_checkpoint(named[0])
     form = checkpoint.format
+    sampled = form.model_dump(include={"temperature", "top_p"}, exclude_none=True)
     return PolicySettings(
         checkpoint=str(checkpoint.path),
         sha=checkpoint.sha,
@@ -62,16 +63,10 @@ def parse_policy(options: PolicyOptions, proposers: Sequence[str]) -> PolicySett
             options.generation or "",
             GenerationSettings,
             None,
-            given={"seed": options.seed},
+            given={"seed": options.seed, **sampled},
             hidden=["seed"],
         ),
     )
-
-
-def _generation(options: PolicyOptions) -> GenerationSettings:
-    given = {"seed": options.seed}
-    text = options.generation or ""
-    return parse_inline("--generation", text, GenerationSettings, None, given=given, hidden=["seed"])
 
 
 def check_policy(policy: PolicySettings, settings: SearchSettings) -> None:

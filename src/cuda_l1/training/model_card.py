@@ -33,6 +33,8 @@ def describe(folder: Path, run: RunDirectory, stage: str, *, start: Path, figure
         prompt=recipe.prompt.settings,
         sampler=recipe.contrastive.sampler,
         max_new_tokens=recipe.generation.max_new_tokens,
+        temperature=recipe.generation.temperature,
+        top_p=recipe.generation.top_p,
     )
     write_format(folder, asked)
     _write_card(folder, run, stage, start=start, figures=figures)
