@@ -62,6 +62,22 @@ def test_restoring_copies_into_the_tensors_that_are_there():
     assert model.weight._version == untouched  # equal values are not written again: caches stay valid
 
 
+def test_tensors_made_in_inference_mode_are_restored_and_stay_what_they_are():
+    model = Everywhere(nested=False)
+    with torch.inference_mode():
+        model.hidden, model.weight = torch.zeros(3), nn.Parameter(torch.zeros(3))
+    saved = state.snapshot(model)
+    with torch.inference_mode():
+        model.hidden.add_(1)
+    held = model.hidden
+    state.restore(model, saved)
+    state.load_reference_state(model, {"w": torch.ones(3)}, state.Partners({"w": "weight"}))
+    assert model.hidden is held and not held.any() and held.is_inference() and model.weight.all()
+    del model.hidden
+    state.restore(model, saved)
+    assert not model.hidden.is_inference()
+
+
 @pytest.mark.parametrize("name", ["hidden", "history", "inner.hidden"])
 def test_an_attribute_of_another_shape_is_set_anew(name):
     model = Everywhere()

@@ -141,6 +141,27 @@ def test_other_strides_and_parameters_as_outputs_are_right(evaluator):
     assert result.accepted
 
 
+HONEST = {
+    "inference-mode": ("with torch.inference_mode():\n    " + RIGHT, ""),
+    "packed-in-inference-mode": (
+        """stamp = self.linear.weight._version
+if stamp != self.stamp:
+    with torch.inference_mode():
+        self.packed, self.stamp = self.linear.weight.t().contiguous(), stamp
+return torch.addmm(self.linear.bias, x, self.packed).relu_()""",
+        "self.stamp = -1",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", HONEST)
+def test_honest_ways_to_keep_and_to_return_tensors(evaluator, kind):
+    forward, init = HONEST[kind]
+    result = judged(evaluator, model_new(forward, init))
+    assert result.accepted and not checks(result, "suspect") - {"clock-mismatch"}, (result.detail, result.findings)
+    assert {"weights", "timed"} <= {t.kind for t in result.correctness.trials}
+
+
 FIRST = "torch.relu(self.linear(x))"
 WRONG = {
     "zeros": ("return torch.zeros_like(x)", ""),

@@ -42,6 +42,7 @@ _copy = torch.Tensor.copy_
 _clone = torch.Tensor.clone
 _fill = torch.Tensor.fill_
 _no_grad = torch.no_grad
+_inference_mode = torch.inference_mode
 _exit = os._exit
 _format_exception = traceback.format_exception
 
@@ -59,7 +60,7 @@ def _keeps(output: torch.Tensor) -> bool:
     flat = torch.as_strided(output, (extent(output),), (1,), output.storage_offset())[::step][:_PAGES]
     wanted = torch.arange(flat.numel(), device=flat.device)
     wanted = (wanted if flat.element_size() > 2 else wanted.remainder(127)).to(flat.dtype)
-    _copy(flat, wanted)
+    state.write(flat, wanted)
     return state.same(_clone(flat), wanted)
 
 
@@ -297,7 +298,7 @@ class Runner:
         before = {name: value for name, value in state.snapshot(self._model).items() if name in stands}
         keeps = True
         if (place := message["scribble"]) is not None and place < len(outputs):
-            with _no_grad():
+            with _inference_mode():  # the output may have been made in it
                 keeps = _keeps(outputs[place])
                 _fill(outputs[place], math.nan if outputs[place].is_floating_point() else 1)
         for slot, tensor in zip(message["slots"], outputs, strict=False):

@@ -14,6 +14,7 @@ import torch
 _copy = torch.Tensor.copy_
 _equal = torch.equal
 _no_grad = torch.no_grad
+_inference_mode = torch.inference_mode
 State = dict[str, torch.Tensor]
 
 
@@ -75,9 +76,16 @@ def restore(model: torch.nn.Module, saved: Mapping[str, torch.Tensor]) -> None:
             tensor = live.get(name)
             if tensor is not None and _same_kind(tensor, value):
                 if not same(tensor, value):
-                    _copy(tensor, value)
+                    write(tensor, value)
             else:
                 _assign(model, name, value.clone())
+
+
+def write(tensor: torch.Tensor, value: torch.Tensor) -> None:
+    """Copy values into a tensor, which may have been made in inference mode: only there it can be written. The version
+    counters of others move there too."""
+    with _inference_mode():
+        _copy(tensor, value)
 
 
 def _same_kind(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -207,4 +215,4 @@ def load_reference_state(model: torch.nn.Module, values: Mapping[str, torch.Tens
         for name, value in values.items():
             partner = mapping.partner.get(name)
             if partner is not None:
-                _copy(live[partner], value.t() if name in mapping.transposed else value)
+                write(live[partner], value.t() if name in mapping.transposed else value)
