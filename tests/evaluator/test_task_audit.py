@@ -167,6 +167,33 @@ def test_a_reference_that_does_not_work_is_refused(look, forward, message):
         look(task(forward))
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        task("return F.binary_cross_entropy(x, (x > 0.5).to(x.dtype))", "[torch.rand(64, 256)]"),
+        task("assert (x > 0).all()\n            return x.sqrt()", "[torch.rand(16, 32) + 0.1]"),
+        task("assert x.dtype is torch.float32 or ((x == 0) | (x == 1)).all()\n            return x.cumsum(0)",
+             "[torch.randint(0, 2, (16, 32)).float()]"),
+        task("return torch.linalg.cholesky(self.spd) @ x", "[torch.randn(32, 8)]",
+             "self.spd = nn.Parameter(0.9 * torch.ones(32, 32) + 0.1 * torch.eye(32))"),
+    ],
+    ids=["probabilities", "positive", "choices", "weights"],
+)  # fmt: skip
+def test_a_reference_may_refuse_what_its_task_does_not_draw(tmp_path, body):
+    reference = reference_of(tmp_path, body)
+    assert audit(reference).flags == []
+    answer = reference.call(reference.draw(), reference.timed_weights)
+    assert torch.isfinite(answer.tensors[0]).all()
+
+
+def test_where_numbers_end_at_one_jumps_are_looked_for_below_it(look):
+    body = task(
+        "assert (x <= 1).all()\n            return (x * 64).round()",
+        "[torch.cat([torch.ones(1, 256), torch.rand(200, 256)])]",
+    )
+    assert look(body).jumpy
+
+
 def test_other_weights_are_drawn_from_the_public_ones_whatever_ran_before(tmp_path):
     body = task("return self.norm(x)", init="self.norm = nn.BatchNorm1d(32)")
     reference = reference_of(tmp_path, body)

@@ -427,6 +427,23 @@ def test_rounding_forgives_isolated_jumps_and_nothing_else(judged):
     assert judged(QUANTISE, "torch.round(x / scale) * scale", "x.clone()").outcome is Outcome.WRONG_VALUES
 
 
+LIKELIHOOD = """
+    class Model(nn.Module):
+        def forward(self, x, mean, scale):
+            return torch.distributions.Normal(mean, scale).log_prob(x).sum(-1)
+
+    def get_inputs():
+        return [torch.randn(64, 32), torch.randn(64, 32), torch.rand(64, 32) + 0.5]
+"""
+
+
+def test_inputs_that_the_reference_refuses_are_put_to_nobody(judged):
+    own = "torch.distributions.Normal(mean, scale).log_prob(x)"
+    honest = judged(LIKELIHOOD, own, "-0.5 * (((x - mean) / scale) ** 2 + (6.283185307179586 * scale * scale).log())")
+    assert honest.accepted and honest.precision_class == "fp32", honest.detail
+    assert judged(LIKELIHOOD, own, f"0.8 * {own}").outcome is Outcome.WRONG_VALUES
+
+
 OVERLAPPING = """
     class Model(nn.Module):
         def forward(self, x, mask, table):

@@ -169,8 +169,9 @@ def _learn_from_nudges(
     wide = oracle.cast(inputs, torch.float64)
     truth = _thinned(reference.truth(wide, reference.public), only)
     for size in _NUDGES:
-        nudged = map_leaves(wide, lambda t, size=size: _nudged(t, size))
-        moved = _thinned(reference.truth(nudged, reference.public), only)
+        if (answer := _truth_of_nudged(reference, wide, size)) is None:
+            continue
+        moved = _thinned(answer, only)
         reference.lifted = [i for i, (t, a) in enumerate(zip(moved, first.tensors, strict=True)) if _finer(t, a)]
         pairs = zip(moved, truth, strict=True)
         if any(oracle.find_jumps(m, t, floor=20 * size).count for m, t in pairs):
@@ -183,8 +184,24 @@ def _finer(truth: torch.Tensor, answer: torch.Tensor) -> bool:
     return truth.is_floating_point() and answer.is_floating_point() and bool((truth.to(answer.dtype) != truth).any())
 
 
+def _truth_of_nudged(reference: Reference, wide: trials.Inputs, size: float) -> Answer | None:
+    """Towards zero only where the reference refuses the other ones: probabilities end at 1. None where it refuses
+    both."""
+    for nudge in (_nudged, _nudged_inwards):
+        try:
+            nudged = map_leaves(wide, lambda t, nudge=nudge: nudge(t, size) if t.is_floating_point() else t)
+            return reference.truth(nudged, reference.public)
+        except BadTask:
+            continue
+    return None
+
+
 def _nudged(tensor: torch.Tensor, size: float) -> torch.Tensor:
-    return tensor * (1 + size * torch.randn_like(tensor)) if tensor.is_floating_point() else tensor
+    return tensor * (1 + size * torch.randn_like(tensor))
+
+
+def _nudged_inwards(tensor: torch.Tensor, size: float) -> torch.Tensor:
+    return tensor * (1 - size * torch.randn_like(tensor).abs())
 
 
 def _cases(reference: Reference, jumpy: bool, only: Sequence[oracle.Places] | None) -> tuple[list[Case], str]:
@@ -199,7 +216,9 @@ def _cases(reference: Reference, jumpy: bool, only: Sequence[oracle.Places] | No
         if plan.factor != 1.0 and not touched:
             continue
         held = weights if plan.other_weights else reference.public
-        case = Case(reference, plan, inputs, held, trials.secret_seed(), jumpy, only=only)
+        case = Case.where_stood(reference, plan, inputs, held, jumpy, only=only)
+        if case is None:
+            continue
         if plan.factor == 1.0 or case.sound:
             classes.append(_eager_class(reference, case))
             cases.append(case)
@@ -319,5 +338,11 @@ def _sensitive(cases: list[Case]) -> bool:
 
 
 def _weights_matter(reference: Reference, case: Case) -> bool:
-    other = reference.truth(case.inputs, reference.other_weights(), case.seed)
+    weights = reference.other_weights()
+    if weights is reference.public:  # it refuses others
+        return True
+    try:
+        other = reference.truth(case.inputs, weights, case.seed)
+    except BadTask:
+        return True
     return any(e > 1e-4 for e in case.errors(other).worst)

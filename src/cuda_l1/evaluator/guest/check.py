@@ -16,7 +16,7 @@ from .classes import Case, Errors, least_exact
 from .evidence import Evidence, Wrong
 from .form import Form, without_unpartnered
 from .held import compare_held
-from .reference import Answer, BadTask, Reference
+from .reference import Answer, Reference
 from .session import RunnerFailure, Session
 from .tensors import VECTOR_BYTES, leaves
 
@@ -118,10 +118,8 @@ class Checker:
         if plan.factor != 1.0 and not touched:
             return None
         weights = other if plan.other_weights else self.reference.public
-        case = Case(self.reference, plan, inputs, weights, trials.secret_seed(), self.facts.jumpy, self._ordinary)
-        if plan.factor != 1.0 and not case.sound:
-            return None
-        return case
+        case = Case.where_stood(self.reference, plan, inputs, weights, self.facts.jumpy, self._ordinary)
+        return case if case and (plan.factor == 1.0 or case.sound) else None
 
     def _touched(self, plan: trials.Plan) -> Case | None:
         if self._last is None:
@@ -131,17 +129,14 @@ class Checker:
         inputs, found = trials.touched(last, drawn) if plain else trials.with_outliers(last, drawn, plan.factor)
         if not found:
             return None
-        case = Case(self.reference, plan, inputs, self._last.weights, trials.secret_seed(), self.facts.jumpy)
-        return case if plain or case.sound else None
+        case = Case.where_stood(self.reference, plan, inputs, self._last.weights, self.facts.jumpy)
+        return case if case and (plain or case.sound) else None
 
     def _formed(self, plan: trials.Plan, other: state.State) -> Case | None:
         """The first form of a trial that the reference stands: it may refuse what no draw shows it."""
         for inputs, weights in self._forms(plan, other):
-            try:
-                case = Case(self.reference, plan, inputs, weights, trials.secret_seed(), self.facts.jumpy)
-            except BadTask:
-                continue
-            if case.sound:
+            case = Case.where_stood(self.reference, plan, inputs, weights, self.facts.jumpy)
+            if case and case.sound:
                 return case
             del case  # its truths need not lie beside those of the next
         return None

@@ -207,6 +207,26 @@ class Case:
         self.truth = self.noise = Answer("", [])
         self.jumps, self.unjudged, self._thin_truth, self._own = [], [], [], {}
 
+    @classmethod
+    def where_stood(
+        cls,
+        reference: Reference,
+        plan: Plan,
+        inputs: Inputs,
+        weights: Mapping[str, torch.Tensor],
+        jumpy: bool,
+        ordinary: Sequence[float] = (),
+        only: Sequence[oracle.Places] | None = None,
+    ) -> Case | None:
+        """The trial under a secret seed; None where the reference refuses what the harness has changed. Raises BadTask
+        where it refuses what its own task draws."""
+        try:
+            return cls(reference, plan, inputs, weights, secret_seed(), jumpy, ordinary, only)
+        except BadTask:
+            if plan.is_drawn:
+                raise
+            return None
+
     @property
     def noise_errors(self) -> list[float]:
         """The largest error of the reference itself, per tensor, all TF32 off."""

@@ -14,7 +14,7 @@ from .driving import Supply
 from .form import Form
 from .reference import Reference
 from .session import RunnerFailure, Session
-from .trials import Plan, secret_seed, stress
+from .trials import Plan, stress
 
 FLIPPED, WIDENED = (-1.0, -4.0), (4.0,)
 CACHING_ROUNDS, CACHING_S = 24, 2.0
@@ -99,8 +99,8 @@ def _stands(reference: Reference, inputs: Any, factor: float) -> bool:
     if factor not in reference.stands:
         changed, touched = stress(inputs, factor)
         plan = Plan("timed", factor=factor)
-        sound = touched and Case(reference, plan, changed, reference.public, secret_seed(), False).sound
-        reference.stands[factor] = sound
+        case = Case.where_stood(reference, plan, changed, reference.public, False) if touched else None
+        reference.stands[factor] = case is not None and case.sound
     return reference.stands[factor]
 
 

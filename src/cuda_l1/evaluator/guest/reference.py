@@ -161,14 +161,19 @@ class Reference:
         return drawn
 
     def other_weights(self) -> state.State:
-        """Other values for the same state, drawn anew from the public ones.
+        """Other values for the same state, drawn anew from the public ones; these where the reference refuses others.
 
         State that a call changes is as a call leaves it: from zeros alone nobody sees whether it is used.
         """
         state.restore(self.model, self.public)
         other = trials.other_state(self.model)
+        inputs = self.draw()
+        try:
+            answer = self.call(inputs, other)
+        except BadTask:
+            return self.public
         if self.changed_state:
-            left = self.call(self.draw(), other).tensors[-len(self.changed_state) :]
+            left = answer.tensors[-len(self.changed_state) :]
             other.update(
                 (name, value)
                 for name, value in zip(self.changed_state, left, strict=True)
@@ -283,13 +288,14 @@ class Reference:
             if self.device != "cpu" and is_short_of_memory(error):
                 raise torch.OutOfMemoryError(first_line(error)) from error
             raise BadTask(f"Model.forward raised {first_line(error)}") from error
-        self._require_shapes(leaves(result))
-        flat = leaves(args)
-        live = state.collect(model) if self.changed_state else {}
-        tensors = [*leaves(result), *(flat[i] for i in self.changed_args), *(live[n] for n in self.changed_state)]
-        answer = Answer(structure_of(result), [t.detach().clone() for t in tensors])
-        state.reinstate(model, before, self.changed_state)
-        return answer
+        else:
+            self._require_shapes(leaves(result))
+            flat = leaves(args)
+            live = state.collect(model) if self.changed_state else {}
+            tensors = [*leaves(result), *(flat[i] for i in self.changed_args), *(live[n] for n in self.changed_state)]
+            return Answer(structure_of(result), [t.detach().clone() for t in tensors])
+        finally:
+            state.reinstate(model, before, self.changed_state)
 
     def _require_shapes(self, outputs: list[torch.Tensor]) -> None:
         """Raises BadTask where outputs have other shapes than those of the first call: nothing could be compared."""

@@ -16,7 +16,7 @@ from .form import without_unpartnered
 from .random_tasks import wrong_at_random
 from .reference import Reference
 from .session import Session
-from .trials import Plan, secret_seed
+from .trials import Plan
 
 VERIFY_AT_LEAST, VERIFY_S = 3, 2.0
 """Of the outputs kept from timed calls at least so many are compared, and more within this time."""
@@ -84,8 +84,8 @@ def _compare(
         if compared >= VERIFY_AT_LEAST and time.monotonic() - begin > VERIFY_S:
             break
         weights = {**session.weights, **call.state}
-        case = Case(reference, Plan("timed", factor=factor), call.inputs, weights, secret_seed(), facts.jumpy)
-        if factor != 1.0 and not case.sound:  # the reference stood other inputs times this
+        case = Case.where_stood(reference, Plan("timed", factor=factor), call.inputs, weights, facts.jumpy)
+        if case is None or (factor != 1.0 and not case.sound):  # the reference stood other inputs times this
             continue
         compared += 1
         answer = dataclasses.replace(case.noise, tensors=call.tensors)

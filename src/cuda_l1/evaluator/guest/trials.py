@@ -38,6 +38,11 @@ class Plan:
     in_forms: bool = False
     """Made in several forms, of which the first that the reference stands counts."""
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether inputs and weights are the task's own: a reference may refuse others."""
+        return self.factor == 1.0 and not (self.few or self.other_weights or self.in_forms)
+
 
 def standard_plans(*, aligned: bool = False) -> tuple[Plan, ...]:
     """The trials of every verdict, in order: later ones change what the first forward could have cached. `aligned`: the
