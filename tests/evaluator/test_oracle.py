@@ -205,6 +205,40 @@ def test_truth_is_float64_throughout():
     assert torch.get_default_dtype() is torch.float32
 
 
+class Closures(torch.nn.Module):
+    """Reaches its parts by what `copy.deepcopy` takes for constants."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.unlisted = torch.nn.Linear(4, 4), [torch.nn.Linear(4, 4)]
+        self.register_buffer("table", torch.randn(4))
+        linear, table, unlisted, free, calls = self.linear, self.table, self.unlisted, torch.nn.Linear(4, 4), [0]
+
+        def several(x, n=3, *, scale=self.linear.bias):
+            calls[0] += 1
+            return several(linear(x) + table, n - 1) if n else free(x) * scale
+
+        self.several, self.steps = several, [lambda x: self.several(x), lambda x: unlisted[0](x)]
+
+    def forward(self, x):
+        for step in self.steps:
+            x = step(x)
+        return x
+
+
+def test_truth_follows_the_functions_that_a_model_holds():
+    model, x = Closures(), torch.randn(2, 4)
+    before = model(x).detach()
+    twin = oracle.cast_model(model, torch.float64)
+    assert oracle.max_error(before, oracle.run_float64(twin, [x.double()])) < 1e-5
+    assert torch.equal(model(x), before) and model.linear.weight.dtype is torch.float32
+    with torch.no_grad():
+        for tensor in (*twin.linear.parameters(), twin.table):
+            tensor.zero_()
+    due = twin.unlisted[0](torch.zeros(2, 4, dtype=torch.float64))
+    assert torch.equal(oracle.run_float64(twin, [x.double()]), due), "other weights do not reach it"
+
+
 def test_casting_copies_and_keeps_the_nesting():
     value = {"a": (torch.ones(2), torch.arange(2)), "b": [torch.ones(1, dtype=torch.complex64), 3]}
     wide = oracle.cast(value, torch.float64)

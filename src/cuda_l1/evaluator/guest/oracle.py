@@ -9,13 +9,15 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from types import CellType, FunctionType
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
+from . import state
 from .tensors import leaves, map_leaves
 
 _LOWER = {
@@ -123,8 +125,22 @@ def _at_width(tensor: torch.Tensor, dtype: torch.dtype) -> torch.dtype:
 
 
 def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
-    """A deep copy with every floating (and complex) parameter, buffer and plain tensor attribute as wide as `dtype`."""
-    twin = copy.deepcopy(model)
+    """A deep copy with every floating (and complex) parameter, buffer and plain tensor attribute as wide as `dtype`;
+    functions among its attributes reach the copy where they reached the model."""
+    memo: dict[int, Any] = {}
+    twin = copy.deepcopy(model, memo)
+    narrow = state.collect(twin)
+    _widen(twin, dtype)
+    wide = state.collect(twin)
+    reached = _Reached(dtype, memo, {id(tensor): wide[name] for name, tensor in narrow.items()}, set(twin.modules()))
+    for module in twin.modules():
+        for key, value in list(vars(module).items()):
+            if isinstance(value, FunctionType) or (not key.startswith("_") and isinstance(value, list | tuple | dict)):
+                setattr(module, key, reached.of(value))
+    return twin
+
+
+def _widen(twin: torch.nn.Module, dtype: torch.dtype) -> None:
     twin._apply(lambda t: t.to(_at_width(t, dtype)))  # type: ignore[no-untyped-call]
     for module in twin.modules():
         for key, value in list(vars(module).items()):
@@ -132,7 +148,59 @@ def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
                 not key.startswith("_") and isinstance(value, list | tuple | dict) and leaves(value)
             ):
                 setattr(module, key, cast(value, dtype))
-    return twin
+
+
+class _Reached:
+    """What functions of a model reach by closures and defaults, and lists hold that are no `ModuleList`, as its copy
+    has them: `copy.deepcopy` takes a function for a constant, and `_apply` sees registered modules only."""
+
+    def __init__(
+        self,
+        dtype: torch.dtype,
+        copies: dict[int, Any],
+        wider: dict[int, torch.Tensor],
+        done: set[torch.nn.Module],
+    ) -> None:
+        self._dtype, self._copies, self._wider, self._done = dtype, copies, wider, done
+        self._own = {id(value) for value in copies.values()}
+        self._functions: dict[FunctionType, FunctionType] = {}
+
+    def of(self, value: Any) -> Any:
+        """The copy's counterpart of a value; what holds neither tensors nor modules is itself."""
+        if isinstance(value, torch.nn.Module):
+            return self._module(value)
+        if isinstance(value, torch.Tensor):
+            copied = self._copies.get(id(value), value)
+            return self._wider[id(copied)] if id(copied) in self._wider else value.to(_at_width(value, self._dtype))
+        if isinstance(value, FunctionType):
+            return self._function(value)
+        if type(value) not in (list, tuple, dict):
+            return value
+        held = value if type(value) is dict else dict(enumerate(value))
+        items = {key: self.of(item) for key, item in held.items()}
+        if all(items[key] is item for key, item in held.items()):
+            return value
+        return items if type(value) is dict else type(value)(items.values())
+
+    def _module(self, module: torch.nn.Module) -> torch.nn.Module:
+        own = module if id(module) in self._own else copy.deepcopy(module, self._copies)
+        if own not in self._done:
+            _widen(own, self._dtype)
+            self._done.update(own.modules())
+        return own
+
+    def _function(self, function: FunctionType) -> FunctionType:
+        if function not in self._functions:
+            cells = function.__closure__ or ()
+            own = tuple(CellType() for _ in cells)
+            made = FunctionType(function.__code__, function.__globals__, function.__name__, None, own or None)
+            self._functions[function] = self._functions[made] = made  # before what it reaches: that may be itself
+            made.__defaults__, made.__kwdefaults__ = self.of(function.__defaults__), self.of(function.__kwdefaults__)
+            made.__dict__.update(function.__dict__)
+            for cell, new in zip(cells, own, strict=True):
+                with suppress(ValueError):  # it is empty
+                    new.cell_contents = self.of(cell.cell_contents)
+        return self._functions[function]
 
 
 def run_lifted(model: torch.nn.Module, args: Sequence[Any], dtype: torch.dtype) -> Any:
