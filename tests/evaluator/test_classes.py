@@ -278,6 +278,24 @@ def test_stressed_trials_count_only_where_truth_is_finite(tmp_path):
     assert case_of(tmp_path, body).sound and not case_of(tmp_path, body, factor=-1.0).sound
 
 
+@pytest.mark.parametrize(
+    ("forward", "inputs", "factor", "counts"),
+    [
+        ("x.topk(4)", "torch.relu(torch.randn(32, 64))", -1.0, False),
+        ("x.topk(4)", "torch.relu(torch.randn(32, 64))", 2.0, True),
+        ("x.topk(4)", "torch.randn(32, 64)", -1.0, True),
+        ("x.topk(4).values", "torch.relu(torch.randn(32, 64))", -1.0, True),
+        ("(x.argmax(-1), x > 0)", "torch.randn(32, 64)", -1.0, True),
+    ],
+)
+def test_a_trial_in_which_ties_decide_about_integers_does_not_count(tmp_path, forward, inputs, factor, counts):
+    body = f"class Model(nn.Module):\n    forward = lambda self, x: {forward}\n\nget_inputs = lambda: [{inputs}]"
+    reference = reference_of(tmp_path, body)
+    plan = trials.Plan("negated", factor=factor)
+    case = Case.where_stood(reference, plan, trials.stress(reference.draw(), factor)[0], reference.public, jumpy=False)
+    assert case is not None and case.sound is counts
+
+
 # ── no part of a tensor covers another ────────────────────────────────────────────────────────────
 
 NOISY = """

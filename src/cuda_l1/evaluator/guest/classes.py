@@ -42,6 +42,8 @@ OWN = {torch.bfloat16: "bf16", torch.float16: "fp16"}
 RELAXED_FLOOR, RELAXED_CEILING = 2e-2, 1e-1
 ROUNDING = 8
 MORE_JUMPS = 3
+TOLD_APART = 1e-12
+"""Of a tensor's root mean square: what tells equal elements apart and changes no others."""
 _NO_DRAW = (BadTask, torch.OutOfMemoryError)
 """A reference may refuse shares that no longer sum to one, and a large task leaves no room for other inputs."""
 REACH = 32
@@ -126,6 +128,17 @@ def _neighbour(tensor: torch.Tensor) -> torch.Tensor:
     stays = (tensor == tensor.round()) | ~torch.isfinite(tensor)
     towards = torch.where(torch.rand_like(tensor) < 0.5, math.inf, -math.inf)
     return torch.where(stays, tensor, torch.nextafter(tensor, towards))
+
+
+def _is_integer(tensor: torch.Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool)
+
+
+def _told_apart(tensor: torch.Tensor) -> torch.Tensor:
+    """float64 elements moved by far less than float32 tells apart."""
+    if tensor.dtype is not torch.float64 or tensor.numel() == 0:
+        return tensor
+    return tensor + TOLD_APART * oracle.rms_of(tensor) * torch.rand_like(tensor)
 
 
 def _raised(own: list[float], found: list[list[float]], pick: Callable[[list[float]], float]) -> list[float]:
@@ -242,10 +255,26 @@ class Case:
 
     @property
     def sound(self) -> bool:
-        """Whether this trial counts: truth is finite somewhere and the reference itself passes."""
+        """Whether this trial counts: truth is finite somewhere, the reference itself passes, and no tie decides."""
         finite = all(oracle.all_finite(t) for t in self.truth.tensors if t.is_floating_point())
         judged = all(mask is None for mask in self.unjudged)
-        return finite and judged and self.reference_error <= 1e-2
+        return finite and judged and self.reference_error <= 1e-2 and self._is_determined()
+
+    def _is_determined(self) -> bool:
+        """Whether integers of the answer stay when equal inputs are told apart: which of several comes first is
+        nobody's promise, and inputs of the judge's making hold ties that no draw does (rectified ones times -1)."""
+        places = [i for i, t in enumerate(self.truth.tensors) if _is_integer(t)]
+        if not places or not self.plan.may_tie:
+            return True
+        for _ in range(2):
+            inputs = map_leaves(oracle.cast(self.inputs, torch.float64), _told_apart)
+            try:
+                other = self._kept(self.reference.truth(inputs, self.weights, self.seed)).tensors
+            except BadTask:
+                continue
+            if any(int((other[i] != self.truth.tensors[i]).sum()) > MORE_JUMPS for i in places):
+                return False
+        return True
 
     def bounds(self, name: str) -> list[float]:
         """Per tensor, the largest error that class `name` allows an element."""

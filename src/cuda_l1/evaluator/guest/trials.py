@@ -39,6 +39,11 @@ class Plan:
     """Made in several forms, of which the first that the reference stands counts."""
 
     @property
+    def may_tie(self) -> bool:
+        """Whether elements that are asked for may be equal where they are not so in a draw."""
+        return self.in_forms or self.factor < 0
+
+    @property
     def is_drawn(self) -> bool:
         """Whether inputs and weights are the task's own: a reference may refuse others."""
         return self.factor == 1.0 and not (self.few or self.other_weights or self.in_forms)
