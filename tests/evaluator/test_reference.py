@@ -187,6 +187,15 @@ def test_the_nesting_of_outputs_as_text():
     assert structure_of([x, 1]) != structure_of([x, 2])
 
 
+def test_a_dict_is_an_answer_in_the_order_of_its_keys(tmp_path):
+    reference = reference_of(tmp_path, model("return {2: x + 2, 'b': [x, {'d': -x, 'c': x * 2}], 1: x + 1}"))
+    inputs = reference.draw()
+    answer, x = reference.call(inputs, reference.public), inputs[0]
+    assert answer.structure == "{1:T,2:T,b:[T,{c:T,d:T}]}"
+    for got, due in zip(answer.tensors, (x + 1, x + 2, x, x * 2, -x), strict=True):
+        assert torch.equal(got, due)
+
+
 def test_a_runner_that_dies_in_eval_mode_leaves_the_reference_as_it_was(tmp_path):
     reference = reference_of(tmp_path, model("return self.drop(x)", "self.drop = nn.Dropout(0.5)"))
     before = reference.mode, reference.changed_args, reference.changed_state

@@ -264,7 +264,7 @@ def test_a_foreign_answer_is_read_without_its_own_methods():
     assert tensors.settled(_lazy(dict, *methods, "items", "values", "keys")(x=a)) == {"x": a}
     ordered = _lazy(OrderedDict, "__iter__", "items", "values", "keys", "__getitem__")(x=a, y=b)
     ordered.move_to_end("x")
-    assert [*tensors.settled(ordered)] == ["y", "x"]
+    assert [*tensors.settled(ordered)] == [*tensors.settled({"y": b, "x": a})] == ["x", "y"]
     assert tensors.settled([Point(a, {"k": (b, None, 3)})]) == [(a, {"k": (b, None, 3)})]
 
 

@@ -399,8 +399,9 @@ SELECTION = """
         ("places,", "places.flip(-1),", Outcome.WRONG_VALUES),
         ("places,", "places.int(),", Outcome.WRONG_DTYPE),
         ("[x.argmax(-1)]", "x.argmax(-1)", Outcome.WRONG_SHAPE),
+        ('return {"values": values,', 'return {"mask": None, "values": values,', Outcome.ACCEPTED),
     ],
-    ids=["honest", "mask", "float-mask", "places", "int32", "nesting"],
+    ids=["honest", "mask", "float-mask", "places", "int32", "nesting", "other-order"],
 )
 def test_a_dict_of_numbers_indices_and_masks(judged, old, new, outcome):
     result = judged(

@@ -16,7 +16,17 @@ import torch
 
 from . import oracle, state, trials
 from .load import construct, load_module, read_safetensors, seed_everything
-from .tensors import Unsupported, layout, leaves, map_leaves, overlaps, require_supported, start_together, touch
+from .tensors import (
+    Unsupported,
+    layout,
+    leaves,
+    map_leaves,
+    overlaps,
+    require_supported,
+    settled,
+    start_together,
+    touch,
+)
 
 
 class BadTask(Exception):
@@ -281,7 +291,7 @@ class Reference:
         seed_everything(trials.secret_seed() if seed is None else seed)
         try:
             with torch.device(args_device(args, self.device)):
-                result = run(model, args)
+                result = settled(run(model, args))
         except torch.OutOfMemoryError:
             raise
         except (Exception, SystemExit) as error:

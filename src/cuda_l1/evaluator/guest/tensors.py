@@ -5,7 +5,6 @@ A tensor is described by dtype, shape, stride, and where its bytes lie; everythi
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from random import SystemRandom
 from typing import Any
 
@@ -132,9 +131,15 @@ def map_leaves(value: Any, function: Any) -> Any:
 _INERT = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, slice)
 
 
+def _place_of_key(pair: tuple[Any, Any]) -> tuple[str, str]:
+    key = pair[0]
+    return type(key).__name__, repr(key) if type(key) in _INERT else ""
+
+
 def settled(value: Any, depth: int = 0) -> Any:
     """A foreign nested value in plain tuples, lists and dicts, as their own storage holds it: no method of a subclass
-    is called, so that nothing can be put off until somebody looks. What is neither that nor a tensor becomes a text."""
+    is called, so that nothing can be put off until somebody looks. Dicts are in the order of their keys: equal ones may
+    have been filled in any. What is neither that nor a tensor becomes a text."""
     kind = type(value)
     if kind is torch.Tensor or kind is torch.nn.Parameter or kind in _INERT:
         return value
@@ -144,10 +149,9 @@ def settled(value: Any, depth: int = 0) -> Any:
         return tuple([settled(v, depth + 1) for v in tuple.__iter__(value)])
     if issubclass(kind, list):
         return [settled(v, depth + 1) for v in list.__iter__(value)]
-    if issubclass(kind, OrderedDict):  # dict's own order is another one after move_to_end
-        return {settled(k, depth + 1): settled(v, depth + 1) for k, v in OrderedDict.items(value)}
     if issubclass(kind, dict):
-        return {settled(k, depth + 1): settled(v, depth + 1) for k, v in dict.items(value)}
+        pairs = [(settled(k, depth + 1), settled(v, depth + 1)) for k, v in dict.items(value)]
+        return dict(sorted(pairs, key=_place_of_key) if len(pairs) > 1 else pairs)
     if issubclass(kind, torch.Tensor):
         return value
     return f"<{kind.__module__}.{kind.__qualname__}>"
