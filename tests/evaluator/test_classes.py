@@ -342,6 +342,26 @@ def test_small_slices_are_not_lost_beside_large_ones(tmp_path, shape):
     assert class_of(case, drowned) == "relaxed" and class_of(case, drowned, relaxed=False) is None
 
 
+COLUMN = """
+    class Model(nn.Module):
+        def forward(self, x):
+            return torch.sigmoid(x)
+
+    def get_inputs():
+        return [8 * torch.randn(4096, 1)]
+"""
+
+
+def test_the_rows_of_a_column_are_elements_and_many_of_them_a_slice(tmp_path):
+    case = case_of(tmp_path, COLUMN)
+    (x,) = case.inputs
+    assert class_of(case, torch.tanh(x / 2) / 2 + 0.5) == "fp32"
+    small = case_of(tmp_path, COLUMN.replace("torch.sigmoid(x)", "torch.cat([x[:2048], x[2048:] * 1e-9])"))
+    drowned = small.noise.tensors[0].clone()
+    drowned[3000:3064] = 0
+    assert class_of(small, drowned) == "relaxed"
+
+
 def test_what_overflows_in_the_answers_dtype_must_overflow(tmp_path):
     body = """
     class Model(nn.Module):

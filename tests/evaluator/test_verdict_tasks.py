@@ -428,6 +428,22 @@ def test_rounding_forgives_isolated_jumps_and_nothing_else(judged):
     assert judged(QUANTISE, "torch.round(x / scale) * scale", "x.clone()").outcome is Outcome.WRONG_VALUES
 
 
+DROWNED = """
+    class Model(nn.Module):
+        def forward(self, x):
+            return torch.cat([1e10 * x.abs().sum(1, keepdim=True), torch.softmax(x, 1)], 1)
+
+    def get_inputs():
+        return [torch.randn(64, 31)]
+"""
+
+
+def test_what_is_wrong_in_small_parts_only_is_said_to_be_so(judged):
+    result = judged(DROWNED, "torch.softmax(x, 1)", "0 * x")
+    (found,) = [f.evidence for f in result.findings if f.check == "precision"]
+    assert result.precision_class == "relaxed" and "slices that are small" in found and "looks like" not in found
+
+
 LIKELIHOOD = """
     class Model(nn.Module):
         def forward(self, x, mean, scale):
