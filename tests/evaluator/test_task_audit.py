@@ -194,6 +194,19 @@ def test_where_numbers_end_at_one_jumps_are_looked_for_below_it(look):
     assert look(body).jumpy
 
 
+def test_a_count_of_calls_is_neither_randomness_nor_a_state_that_anyone_could_share(look):
+    counts = "self.step += 1; return "
+    with pytest.raises(BadTask, match=r"depend on `step`, .* keep it in a buffer"):
+        look(task(f"{counts}torch.sigmoid(x / self.step)", init="self.step = 0"))
+    with pytest.raises(BadTask, match="keep it in a buffer"):
+        look(task(f"{counts}F.dropout(x, 0.5) / self.step", init="self.step = 0"))
+    assert look(task(f"{counts}torch.sigmoid(x)", init="self.step = 0")).flags == []
+    assert look(task(f"{counts}F.dropout(x, 0.5)", init="self.step = 0")).random
+    assert look(task(f"{counts}x / self.step", init="self.register_buffer('step', torch.zeros(()))")).flags == [
+        "stateful"
+    ]
+
+
 def test_other_weights_are_drawn_from_the_public_ones_whatever_ran_before(tmp_path):
     body = task("return self.norm(x)", init="self.norm = nn.BatchNorm1d(32)")
     reference = reference_of(tmp_path, body)

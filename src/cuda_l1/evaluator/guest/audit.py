@@ -65,10 +65,13 @@ def _keeps_dropout_state(model: torch.nn.Module) -> bool:
 
 def _audit_mode(reference: Reference) -> Facts:
     inputs = reference.draw()
+    numbers = state.numbers(reference.model)
     reference.learn_changes(inputs)
     first = reference.call(inputs, reference.public, "shipped", seed=1)
     _require_answer(first)
     random = _differs(first, reference.call(inputs, reference.public, "shipped", seed=2))
+    if random:
+        _require_no_count(reference, inputs, numbers)
     seeded = random and not _differs(first, reference.call(inputs, reference.public, "shipped", seed=1))
     if seeded and reference.device != "cpu" and _keeps_dropout_state(reference.model):
         seeded = False
@@ -129,6 +132,27 @@ def _require_answer(answer: Answer) -> None:
     for index, tensor in enumerate(answer.tensors):
         if (tensor.is_floating_point() or tensor.is_complex()) and bool(torch.isnan(tensor).any()):
             raise BadTask(f"the reference's own output {index} holds NaN: nothing can be compared with it")
+
+
+def _require_no_count(
+    reference: Reference, inputs: trials.Inputs, before: dict[tuple[torch.nn.Module, str], int | float]
+) -> None:
+    """Raises BadTask where answers differ by a Python number that calls change, such as a count of them: it is no
+    state that the candidate could be given, and no seed that it could share."""
+    changed = [place for place, value in state.numbers(reference.model).items() if before.get(place, value) != value]
+    if not changed:
+        return
+
+    def call(*, anew: bool) -> Answer:
+        for module, name in changed if anew else ():
+            setattr(module, name, before[module, name])
+        return reference.call(inputs, reference.public, "shipped", seed=1)
+
+    first = call(anew=True)
+    if _differs(first, call(anew=False)) and not _differs(first, call(anew=True)):
+        names = ", ".join(f"`{name}`" for _, name in changed[:3])
+        text = f"answers depend on {names}, a Python number that every call changes, so that no two calls are alike"
+        raise BadTask(f"{text}: keep it in a buffer (`register_buffer`)")
 
 
 def _spec(tensor: torch.Tensor) -> dict[str, Any]:

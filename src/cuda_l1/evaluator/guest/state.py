@@ -152,6 +152,11 @@ def reinstate(model: torch.nn.Module, before: Mapping[str, Any], changed: Iterab
             owner.__dict__.pop(key, None)
 
 
+def numbers(model: torch.nn.Module) -> dict[tuple[torch.nn.Module, str], int | float]:
+    """Plain attributes that are Python numbers, truth values left out, by module and name."""
+    return {(m, key): v for m in model.modules() for key, v in vars(m).items() if type(v) in (int, float)}
+
+
 def same(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Equal in shape, dtype and values (NaN equals itself, infinities only themselves)."""
     if a.shape != b.shape or a.dtype != b.dtype:
