@@ -428,6 +428,31 @@ def test_rounding_forgives_isolated_jumps_and_nothing_else(judged):
     assert judged(QUANTISE, "torch.round(x / scale) * scale", "x.clone()").outcome is Outcome.WRONG_VALUES
 
 
+FLOAT = """
+    class Model(nn.Module):
+        def forward(self, x):
+            return float(x.pow(2).mean()), torch.tanh(x), x.shape[0]
+
+    def get_inputs():
+        return [torch.randn(64, 32)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("new", "outcome"),
+    [
+        ("float(torch.dot(x.view(-1), x.view(-1))) / x.numel(), torch.tanh(x), 64", Outcome.ACCEPTED),
+        ("1.0, torch.tanh(x), 64", Outcome.WRONG_VALUES),
+        ("x.pow(2).mean(), torch.tanh(x), 64", Outcome.WRONG_SHAPE),
+        ("float(x.pow(2).mean()), torch.tanh(x), 64.0", Outcome.WRONG_SHAPE),
+    ],
+)
+def test_a_python_float_is_as_exact_as_a_tensor_and_an_integer_is_equal(judged, new, outcome):
+    result = judged(FLOAT, "float(x.pow(2).mean()), torch.tanh(x), x.shape[0]", new)
+    assert result.outcome is outcome, result.detail
+    assert outcome is not Outcome.ACCEPTED or (result.precision_class == "fp32" and not checks(result, "suspect"))
+
+
 DROWNED = """
     class Model(nn.Module):
         def forward(self, x):

@@ -21,6 +21,7 @@ from .tensors import (
     layout,
     leaves,
     map_leaves,
+    number_on,
     overlaps,
     require_supported,
     settled,
@@ -289,9 +290,10 @@ class Reference:
         if not may_change:
             args = map_leaves(args, lambda t: t.clone(memory_format=torch.preserve_format))
         seed_everything(trials.secret_seed() if seed is None else seed)
+        place, wide = args_device(args, self.device), torch.float64 if run is oracle.run_float64 else torch.float32
         try:
-            with torch.device(args_device(args, self.device)):
-                result = settled(run(model, args))
+            with torch.device(place):
+                result = settled(run(model, args), number=number_on(place, wide))
         except torch.OutOfMemoryError:
             raise
         except (Exception, SystemExit) as error:

@@ -27,6 +27,7 @@ from .tensors import (
     extent,
     leaves,
     map_leaves,
+    number_on,
     overlaps,
     plain_tensor_problem,
     settled,
@@ -85,6 +86,7 @@ class Runner:
         vector_math.call_once()
         torch.set_num_threads(message["threads"])
         self._device = message["device"]
+        self._number = number_on(self._device)
         if self._device != "cpu":
             from .cuda_timing import CudaHarness
 
@@ -198,7 +200,7 @@ class Runner:
     def _forward(self) -> Any:
         """What every clock is held to: the call, and the way to each tensor that it returns."""
         with _no_grad():
-            return settled(self._model(*self._args))
+            return settled(self._model(*self._args), number=self._number)
 
     def _delivered(self, result: Any, message: dict[str, Any]) -> list[Any]:
         """Outputs, changed arguments and changed state, in the order of their slots; None for state without partner."""

@@ -5,6 +5,7 @@ A tensor is described by dtype, shape, stride, and where its bytes lie; everythi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import SystemRandom
 from typing import Any
 
@@ -14,6 +15,7 @@ from .buffers import ALIGNMENT, Buffer
 
 # Taken before any candidate is loaded: a patched `torch.Tensor.copy_` must not reach the harness.
 _copy = torch.Tensor.copy_
+_tensor = torch.tensor
 _as_strided = torch.as_strided
 _DTYPES = {
     str(d).removeprefix("torch."): d
@@ -131,26 +133,34 @@ def map_leaves(value: Any, function: Any) -> Any:
 _INERT = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, slice)
 
 
+def number_on(device: str, dtype: torch.dtype = torch.float32) -> Callable[[float], torch.Tensor]:
+    """What makes a tensor without dimensions of a Python float."""
+    return lambda value: _tensor(value, dtype=dtype, device=device)
+
+
 def _place_of_key(pair: tuple[Any, Any]) -> tuple[str, str]:
     key = pair[0]
     return type(key).__name__, repr(key) if type(key) in _INERT else ""
 
 
-def settled(value: Any, depth: int = 0) -> Any:
+def settled(value: Any, depth: int = 0, number: Callable[[float], torch.Tensor] | None = None) -> Any:
     """A foreign nested value in plain tuples, lists and dicts, as their own storage holds it: no method of a subclass
     is called, so that nothing can be put off until somebody looks. Dicts are in the order of their keys: equal ones may
-    have been filled in any. What is neither that nor a tensor becomes a text."""
+    have been filled in any. `number`: makes tensors of Python floats, which are rounded as tensors are. What is neither
+    that nor a tensor becomes a text."""
     kind = type(value)
+    if kind is float and number is not None:
+        return {"float": number(value)}
     if kind is torch.Tensor or kind is torch.nn.Parameter or kind in _INERT:
         return value
     if depth > MAX_DEPTH:
         raise Unsupported("nested too deeply")
     if issubclass(kind, tuple):
-        return tuple([settled(v, depth + 1) for v in tuple.__iter__(value)])
+        return tuple([settled(v, depth + 1, number) for v in tuple.__iter__(value)])
     if issubclass(kind, list):
-        return [settled(v, depth + 1) for v in list.__iter__(value)]
+        return [settled(v, depth + 1, number) for v in list.__iter__(value)]
     if issubclass(kind, dict):
-        pairs = [(settled(k, depth + 1), settled(v, depth + 1)) for k, v in dict.items(value)]
+        pairs = [(settled(k, depth + 1), settled(v, depth + 1, number)) for k, v in dict.items(value)]
         return dict(sorted(pairs, key=_place_of_key) if len(pairs) > 1 else pairs)
     if issubclass(kind, torch.Tensor):
         return value
