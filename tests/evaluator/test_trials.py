@@ -333,3 +333,24 @@ def test_plans_vary_everything_that_a_candidate_could_have_kept():
     assert [p.offset for p in trials.standard_plans(aligned=True) if p.offset] == [16]
     exponents = {p.factor for _ in range(60) for p in trials.standard_plans() if p.kind == "scaled"}
     assert len(exponents) > 2  # not known in advance
+
+
+@pytest.mark.parametrize(
+    ("draw", "holds"),
+    [
+        (lambda: torch.rand(40).sort().values, lambda t: bool((t.diff() >= 0).all())),
+        (lambda: torch.rand(40, 6).sort(0).values.t(), lambda t: bool((t.diff() >= 0).all())),
+        (lambda: (a := torch.randn(3, 12, 12)) + a.mT, lambda t: torch.equal(t, t.mT)),
+    ],
+    ids=["boundaries", "strided", "symmetric"],
+)
+def test_what_is_in_order_or_symmetric_stays_so(draw, holds):
+    drawn = [draw()]
+    for (made,), found in (
+        *(trials.stress(drawn, factor) for factor in (-1.0, 8.0)),
+        trials.touched(drawn, [draw()]),
+        trials.with_outliers(drawn, [draw()], 64.0),
+        trials.mixed(drawn, (-1.0, 0.0)),
+        *([trials.emptied(drawn, True, True)] if drawn[0].dim() > 1 else []),
+    ):
+        assert found and holds(made) and made.stride() == drawn[0].stride() and not torch.equal(made, drawn[0])

@@ -205,7 +205,7 @@ def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
     for number, factor in enumerate(factors):
         other = flat * factor + 0.0  # no negative zero
         flat = torch.where(lot == number, other * 1j if tensor.is_complex() else other, flat)
-    return torch.as_strided(flat, tensor.shape, tensor.stride())
+    return _as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
 
 
 ROW_PARTS = ((True, True), (True, False), (False, True))
@@ -230,7 +230,10 @@ def _without_rows(tensor: torch.Tensor) -> torch.Tensor:
     rows = torch.randint(MIXED_SHARE, tensor.shape[:-1], device=tensor.device, dtype=torch.uint8) == 0
     rows.view(-1)[torch.randint(rows.numel(), (1,))] = True
     nothing = tensor.min() if tensor.is_floating_point() and is_mask(tensor) else 0
-    return tensor.clone(memory_format=torch.preserve_format).masked_fill_(rows.unsqueeze(-1), nothing)
+    shut = rows.unsqueeze(-1)
+    if _is_symmetric(tensor) and not is_mask(tensor):
+        shut = shut | shut.mT
+    return tensor.clone(memory_format=torch.preserve_format).masked_fill_(shut, nothing)
 
 
 def with_other_constants(inputs: Inputs, count: int) -> tuple[Inputs, bool]:
@@ -301,13 +304,35 @@ def _with_some_of(tensor: torch.Tensor, other: torch.Tensor, factor: float) -> t
     flat = torch.as_strided(tensor, size, (1,), tensor.storage_offset()).clone()
     places = torch.randint(size[0], (TOUCHED,), device=tensor.device)
     flat[places] = torch.as_strided(other, size, (1,), other.storage_offset())[places] * factor
-    return torch.as_strided(flat, tensor.shape, tensor.stride())
+    return _as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
 
 
 def _scaled(tensor: torch.Tensor, factor: float) -> torch.Tensor:
     """`tensor * factor` laid out as it was, so that an expanded tensor takes no more room than before."""
     flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
-    return torch.as_strided(flat * factor, tensor.shape, tensor.stride())
+    return _as_agreed(torch.as_strided(flat * factor, tensor.shape, tensor.stride()), tensor)
+
+
+LEAST_SORTED = 8
+"""A row of so many numbers is not in order by chance."""
+
+
+def _as_agreed(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    """`made`, in order along its last dimension or symmetric where `drawn` is exactly so: boundaries and symmetric
+    matrices are what a kernel may rely on. In place; `made` is a tensor of the judge's own."""
+    if drawn.dim() < 1 or drawn.is_complex() or drawn.numel() != extent(drawn):
+        return made
+    if drawn.shape[-1] >= LEAST_SORTED and bool((drawn[..., 1:] >= drawn[..., :-1]).all()):
+        if bool((drawn[..., -1] > drawn[..., 0]).all()):
+            made.copy_(made.sort(dim=-1).values)
+    elif _is_symmetric(drawn):
+        either = torch.where(made != drawn, made, made.mT)  # of two that stand for each other one may be changed
+        made.copy_(either.tril() + either.tril(-1).mT)
+    return made
+
+
+def _is_symmetric(tensor: torch.Tensor) -> bool:
+    return tensor.dim() > 1 and tensor.shape[-1] == tensor.shape[-2] > 2 and torch.equal(tensor, tensor.mT)
 
 
 def other_state(model: torch.nn.Module) -> state.State:
