@@ -66,5 +66,6 @@ def end_of(guest: Guest) -> str:
         guest.wait(_DIED_WAIT_S)
     lines = guest.log_tail(600).strip().splitlines()
     end = guest.exit
-    how = "still running" if end is None else f"reason {end.reason}, signal {end.signal}, code {end.code}"
+    told = {} if end is None else {"reason": end.reason, "signal": end.signal, "code": end.code}
+    how = ", ".join(f"{name} {value}" for name, value in told.items() if value is not None) or "still running"
     return f"{how}; {lines[-1][:200] if lines else 'it printed nothing'}"

@@ -108,7 +108,7 @@ class MachineFaults:
             alone = self.parent.screen(task, eager_candidate(task), SCREEN, progress)
         except InfrastructureError as error:
             self.parent.restart()
-            raise TaskError(f"{task.id}: with the reference alone: {error}") from error
+            raise TaskError(f"{task.id}: the evaluator fails on it with the reference alone, too: {error}") from error
         if alone.outcome not in (Outcome.ACCEPTED, Outcome.REJECTED):  # what its clocks say on a busy machine is moot
             raise TaskError(f"{task.id}: the reference alone is {alone.outcome}: {alone.detail}")
 
