@@ -37,7 +37,7 @@ def test_runners_that_no_judge_has_seen_serve_the_next_task(bench: Bench) -> Non
     for task in (TASK, OTHER):
         bench.open(task, Limits())
         runner = bench.runner_for(eager_candidate(task), Limits())
-        assert runner.pid in begun and bench.ask(runner, "observe", 30.0) == {"patched": []}
+        assert runner.pid in begun and bench.ask(runner, "observe", 30.0) == {"patched": [], "missing": ""}
     assert spare_pids(bench) == [] and list(bench._runners) == [runner.name], "the first one ended with its judge"
 
 

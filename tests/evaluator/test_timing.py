@@ -114,7 +114,7 @@ class FakeBench:
             self.prepares.append((fields["fresh_sets"], fields["look_for_caching"]))
             return {"us": us, "reused": False, "peak_bytes": None, "empty_us": 1.0, "supply_us": 50.0}
         if op == "observe":
-            return {"patched": []}
+            return {"patched": [], "missing": ""}
         if op == "witness":
             assert any(each.guest.pid == int(fields["of"]) for each in self.alive if each is not runner)
             return {"unlike": "another answer" if self.drawn_ahead else None}

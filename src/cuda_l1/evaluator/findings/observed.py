@@ -7,13 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cuda_l1.evaluator.bench import Bench, Runner
+from cuda_l1.evaluator.failures import one_line
 from cuda_l1.evaluator.guests import Guest
 from cuda_l1.types import Finding
 
 
 def observed(bench: Bench, runner: Runner) -> list[Finding]:
     """What the candidate changed so far, loaded and called. Raises Failure when the runner is gone."""
-    patched = bench.ask(runner, "observe", 60.0, quiet=True)["patched"]
+    told = bench.ask(runner, "observe", 60.0, quiet=True)
+    return [*_patched(told["patched"]), *_missing(told["missing"])]
+
+
+def _missing(tried: str) -> list[Finding]:
+    if not tried:
+        return []
+    text = f"{tried} gave it no library of its own, and it answers all the same: its own kernel was never loaded"
+    return [Finding(check="silent-fallback", severity="suspect", evidence=one_line(text))]
+
+
+def _patched(patched: Sequence[str]) -> list[Finding]:
     if not patched:
         return []
     names = ", ".join(patched[:5]) + (f" and {len(patched) - 5} more" if len(patched) > 5 else "")

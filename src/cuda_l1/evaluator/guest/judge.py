@@ -165,10 +165,11 @@ class Judge:
         return None
 
     def observe(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """What a runner says that its candidate changed around itself: names, not believed to be all."""
-        told = self._sessions[message["name"]].ask("observe", 30.0, "looking at what was changed").get("patched")
-        names = told if isinstance(told, list) else ["a malformed list"]
-        return {"patched": [str(name)[:100] for name in names[:20]]}
+        """What a runner says that its candidate changed around itself: names, not believed to be all; and what it tried
+        for a library of its own that is not there."""
+        told = self._sessions[message["name"]].ask("observe", 30.0, "looking at what was changed")
+        names = told["patched"] if isinstance(told.get("patched"), list) else ["a malformed list"]
+        return {"patched": [str(name)[:100] for name in names[:20]], "missing": str(told.get("missing"))[:200]}
 
     # ── timing ────────────────────────────────────────────────────────────────────────────────────
 

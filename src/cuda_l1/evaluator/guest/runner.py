@@ -22,6 +22,7 @@ from .buffers import Buffer
 from .channel import Channel, ChannelClosed
 from .glimpse import place_of
 from .load import Seeds, construct, load_module
+from .own_libraries import OwnLibraries
 from .reference import is_short_of_memory, structure_of
 from .tensors import (
     extent,
@@ -107,6 +108,7 @@ class Runner:
 
     def load(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Execute the candidate's file and construct `ModelNew` under the public seed."""
+        self._libraries = OwnLibraries()
         module = load_module(message["path"], "candidate")
         if not hasattr(module, "ModelNew"):
             raise MissingModelNew("the candidate defines no `ModelNew`")
@@ -372,8 +374,8 @@ class Runner:
         return {}
 
     def observe(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """What the candidate changed in modules that others rely on."""
-        return {"patched": self._watched.changed()[:20]}
+        """What the candidate changed in modules that others rely on, and what gave it no library of its own."""
+        return {"patched": self._watched.changed()[:20], "missing": self._libraries.missing()}
 
     def profile(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Streams on which one untimed call works, and what it consists of."""

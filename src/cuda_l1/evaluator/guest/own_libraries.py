@@ -1,0 +1,87 @@
+"""Whether a candidate that set out to build or load a library of its own came to have one.
+
+What it sets out to do is told by the interpreter's audit events, which come before the deed; what came of it, by what
+is mapped into its process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+_INSTALLED = {sys.prefix, sys.base_prefix, str(Path(torch.__file__).resolve().parents[1])}
+_NOT_OWN = ("/usr/", "/lib", "/opt/", *(f"{folder}/" for folder in _INSTALLED))
+_COMPILERS_OF_TORCH = ("/torch/_inductor/", "/triton/")
+"""Part of the paths of code that compiles for a candidate, and tries out what compilers can do."""
+_FRAMES = 200
+
+
+class OwnLibraries:
+    """What is tried from now on; made before a candidate is loaded, once in a process: audit hooks stay."""
+
+    def __init__(self) -> None:
+        self._before = _mapped()
+        self._tried = ""
+        sys.addaudithook(self._note)
+
+    def missing(self) -> str:
+        """What was tried last, where the process holds no library of its own; "" where nothing was, or where another
+        process may hold it."""
+        if not self._tried or self._before is None or _has_children():
+            return ""
+        now = _mapped()
+        return self._tried if now is not None and now <= self._before else ""
+
+    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event not in ("ctypes.dlopen", "subprocess.Popen", "os.system"):
+            return
+        with contextlib.suppress(Exception):  # an exception of a hook would be the candidate's
+            if (tried := _deed(event, arguments)) and not _for_torch(sys._getframe(1)):
+                self._tried = tried
+
+
+def _deed(event: str, arguments: tuple[Any, ...]) -> str:
+    """What an event is the beginning of; "" for what makes or loads no library of a candidate's own.
+
+    A name without a folder is looked up among the system's libraries.
+    """
+    if event == "ctypes.dlopen":
+        name = os.fsdecode(arguments[0] or "")
+        return f"loading {name}" if "/" in name and not name.startswith(_NOT_OWN) else ""
+    command = arguments[0] if event == "os.system" else arguments[1]
+    words = [command] if isinstance(command, str | bytes) else list(command)
+    line = " ".join(map(os.fsdecode, words))
+    return f"running `{line[:80]}`" if "-shared" in line or Path(line.split()[0]).name == "ninja" else ""
+
+
+def _for_torch(frame: FrameType | None) -> bool:
+    for _ in range(_FRAMES):
+        if frame is None:
+            return False
+        if any(part in frame.f_code.co_filename for part in _COMPILERS_OF_TORCH):
+            return True
+        frame = frame.f_back
+    return True
+
+
+def _mapped() -> set[str] | None:
+    """Files outside of the installation whose code is mapped; None where that cannot be read."""
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return None
+    entries = [line.split(maxsplit=5) for line in lines]
+    return {e[5] for e in entries if len(e) == 6 and "x" in e[1] and e[5][0] == "/" and not e[5].startswith(_NOT_OWN)}
+
+
+def _has_children() -> bool:
+    try:
+        return any(path.read_text().strip() for path in Path("/proc/self/task").glob("*/children"))
+    except OSError:
+        return True

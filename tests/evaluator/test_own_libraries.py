@@ -1,0 +1,72 @@
+"""A candidate whose own kernel was never loaded is told from one whose kernel was, whatever its text looks like."""
+
+from __future__ import annotations
+
+import pytest
+from evaluator_support import LINEAR, QUICK, candidate_of, task_of
+
+from cuda_l1.evaluator.guest.own_libraries import _deed
+
+TASK = task_of(LINEAR)
+BUILD = """
+import ctypes, os, subprocess
+
+def build(code):
+    command = ["cc", "-shared", "-fPIC", "-o", "k.so", "-xc", "-"]
+    return subprocess.run(command, input=code.encode(), capture_output=True).returncode == 0
+
+def load(name):
+    try:
+        return ctypes.CDLL(name)
+    except OSError:
+        return None
+
+def first(*names):
+    return next((found for found in map(load, names) if found), None)
+
+{before}
+
+class ModelNew(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+
+    def forward(self, x):
+        return torch.relu_(self.linear(x))
+"""
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("before", "missing"),
+    [
+        ("kernel = first('./fused.so')", "loading ./fused.so"),
+        ("kernel = build('no C') and load('./k.so')", "running `cc -shared"),
+        ("kernel = os.system('echo no C | cc -shared -o k.so -xc - 2>/dev/null')", "running `echo no C | cc -shared"),
+        ("kernel = first('./prebuilt.so') or build('int one(void) { return 1; }') and load('./k.so')", ""),
+        ("allocator = first('libjemalloc.so.9', '/usr/lib/libjemalloc.so.9')", ""),
+        ("version = subprocess.run(['cc', '--version'], capture_output=True)", ""),
+    ],
+    ids=["no-file", "no-build", "no-shell-build", "built-then", "optional-library-of-the-system", "asks-the-compiler"],
+)
+def test_what_was_tried_and_never_loaded_is_named(evaluator, before: str, missing: str) -> None:
+    found = evaluator.evaluate(TASK, candidate_of(TASK, BUILD.format(before=before)), protocol=QUICK)
+    assert found.accepted, found.detail
+    said = [f.evidence for f in found.suspects() if f.check == "silent-fallback" and not f.static]
+    assert [text.startswith(missing) for text in said] == ([True] if missing else []), said
+
+
+@pytest.mark.parametrize(
+    ("event", "arguments", "said"),
+    [
+        ("ctypes.dlopen", (b"/tmp/k.so",), "loading /tmp/k.so"),
+        ("ctypes.dlopen", (None,), ""),
+        ("ctypes.dlopen", ("libm.so.6",), ""),
+        ("subprocess.Popen", ("ninja", ["/venv/bin/ninja", "-v"], None, None), "running `/venv/bin/ninja -v`"),
+        ("subprocess.Popen", ("sh", "gcc -shared k.c", None, None), "running `gcc -shared k.c`"),
+        ("subprocess.Popen", ("nvcc", ["nvcc", "-cubin", "k.cu"], None, None), ""),  # a module of the driver's
+        ("os.system", (b"nproc",), ""),
+    ],
+)
+def test_what_makes_or_loads_a_library_of_its_own(event: str, arguments: tuple[object, ...], said: str) -> None:
+    assert _deed(event, arguments) == said
