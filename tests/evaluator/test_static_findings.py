@@ -158,6 +158,25 @@ def test_kernels_that_are_missing_or_never_used(source: str, expected: set[str])
     assert {f.check for f in static_findings(source) if f.severity == "suspect"} == expected
 
 
+HANDED_ON = DEAD.replace("torch.relu(x)", "KERNELS['relu'](x)")
+OPERATOR = DEAD.replace("torch.relu(x)", "torch.ops.mine.relu(x)")
+
+
+@pytest.mark.parametrize(
+    ("source", "dead"),
+    [
+        (HANDED_ON.replace("\n\nclass", "\nKERNELS = {}\nKERNELS['relu'] = kernel\n\nclass"), False),
+        (HANDED_ON.replace("\n\nclass", "\nregister('relu', kernel)\n\nclass"), False),
+        (OPERATOR, False),
+        (OPERATOR.replace("mine", "aten"), True),
+        (DEAD.replace("\n\nclass", "\nkernel.argtypes = [ctypes.c_void_p]\n\nclass"), True),
+    ],
+    ids=["in-a-dict", "registered", "operator", "operator-of-torch", "types-alone"],
+)
+def test_a_kernel_that_is_handed_on_is_not_dead(source: str, dead: bool) -> None:
+    assert ("dead-kernel" in suspects(source)) == dead
+
+
 FALLBACK = """
 class ModelNew(torch.nn.Module):
     def forward(self, x):

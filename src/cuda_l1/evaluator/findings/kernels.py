@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 _BUILDERS = {"load_inline", "CDLL", "LoadLibrary", "RawKernel", "RawModule", "_compile_kernel"}
 _Found = tuple[str, str, int, str]
@@ -19,21 +20,46 @@ def kernel_findings(tree: ast.AST, own: ast.AST) -> Iterator[_Found]:
 
 def _dead_kernels(tree: ast.AST, written: ast.AST) -> Iterator[_Found]:
     """A text in which kernels are built or written and no function uses the name of any of them."""
-    kernels = {node.name: node for node in ast.walk(written) if isinstance(node, ast.FunctionDef) and _is_jitted(node)}
-    lines = {name: node.lineno for name, node in kernels.items()}
-    assignments = [node for node in ast.walk(written) if isinstance(node, ast.Assign)]
+    lines = _kernels(written)
     # In order: `kernel = library.function` follows `library = CDLL(...)`, and `start = Launcher(kernel)` the kernel.
-    for node in assignments:
-        if _builds(node.value) or lines.keys() & _loaded(node.value):
-            lines.update(dict.fromkeys(_targets(node), node.lineno))
-    own = {id(inner) for node in kernels.values() for inner in ast.walk(node)}
+    for node in ast.walk(written):
+        if isinstance(node, ast.Assign) and (_builds(node.value) or lines.keys() & _loaded(node.value)):
+            lines.update(dict.fromkeys([*_targets(node), *_containers(node)], node.lineno))
+    own = {id(inner) for node in ast.walk(written) if _is_jitted(node) for inner in ast.walk(node)}
     used: set[str] = set()
-    for function in ast.walk(tree):
-        if isinstance(function, _Function) and id(function) not in own:
-            used |= _loaded(function)
-    if lines and not lines.keys() & used:
+    for node in ast.walk(tree):
+        # A kernel that is handed to a function, `register("relu", library.relu)`, may be called by any other name.
+        if isinstance(node, _Function | ast.Expr) and id(node) not in own:
+            used |= _loaded(node)
+    if lines and not lines.keys() & used and not any(_is_registered_operator(node) for node in ast.walk(tree)):
         name, line = next(iter(lines.items()))
         yield "dead-kernel", "suspect", line, f"the kernel `{name}` is used by no function"
+
+
+def _kernels(tree: ast.AST) -> dict[str, int]:
+    """Names of what is written or built as a kernel -> line."""
+    lines = {node.name: node.lineno for node in ast.walk(tree) if _is_jitted(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and _builds(node.value):
+            lines.update(dict.fromkeys(_targets(node), node.lineno))
+    return lines
+
+
+def _containers(node: ast.Assign) -> Iterator[str]:
+    """`KERNELS` of `KERNELS["relu"] = kernel`."""
+    for target in node.targets:
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            yield target.value.id
+
+
+def _is_registered_operator(node: ast.AST) -> bool:
+    """`torch.ops.mine`, which code in a library may define under any name."""
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr not in ("aten", "prims", "load_library")
+        and isinstance(node.value, ast.Attribute)
+        and ast.unparse(node.value) == "torch.ops"
+    )
 
 
 def _missing_kernels(tree: ast.AST, own: ast.AST) -> Iterator[_Found]:
@@ -94,8 +120,10 @@ def _targets(node: ast.Assign) -> Iterator[str]:
             yield target.attr
 
 
-def _is_jitted(node: ast.FunctionDef) -> bool:
-    return any("jit" in ast.unparse(decorator).split("(")[0].split(".") for decorator in node.decorator_list)
+def _is_jitted(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef) and any(
+        "jit" in ast.unparse(decorator).split("(")[0].split(".") for decorator in node.decorator_list
+    )
 
 
 def _builds(value: ast.expr) -> bool:
