@@ -177,6 +177,69 @@ def test_a_kernel_that_is_handed_on_is_not_dead(source: str, dead: bool) -> None
     assert ("dead-kernel" in suspects(source)) == dead
 
 
+SWALLOWED = """
+import contextlib, ctypes, os, torch
+kernel = ctypes.CDLL("./k.so").relu
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        {guard}
+            return kernel(x)
+        {after}
+        return torch.relu(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "after", "fallback"),
+    [
+        ("try:", "except Exception:\n            pass", True),
+        ("with contextlib.suppress(Exception):", "", True),
+        ("if os.path.exists('./k.so'):", "", True),
+        ("try:", "except Exception:\n            raise", False),
+        ("if x.numel() > 1000:", "", False),
+        ("with torch.no_grad():", "", False),
+    ],
+)
+def test_a_kernel_that_may_fail_in_silence_before_torch_answers(guard: str, after: str, fallback: bool) -> None:
+    assert set(suspects(SWALLOWED.format(guard=guard, after=after))) == ({"silent-fallback"} if fallback else set())
+
+
+LOOKED_FOR = """
+try:
+    {tried}
+    there = True
+except {caught}:
+    there = False
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        if there:
+            return F.relu(x)
+        try:
+            return self.buffers_by_size[x.numel()]
+        except KeyError:
+            return torch.empty_like(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("tried", "caught", "fallback"),
+    [
+        ("from torch.nn.attention import sdpa_kernel", "ImportError", False),
+        ("threads = int(os.environ['OMP_NUM_THREADS'])", "(KeyError, ValueError)", False),
+        ("cores = len(os.sched_getaffinity(0))", "AttributeError", False),
+        ("table = tables.pop()", "IndexError", False),
+        ("import triton.language as tl", "ImportError", True),
+        ("kernel = build()", "Exception", True),
+    ],
+)
+def test_what_is_looked_for_is_no_kernel_that_failed(tried: str, caught: str, fallback: bool) -> None:
+    found = suspects(text(LOOKED_FOR.format(tried=tried, caught=caught)))
+    assert set(found) == ({"silent-fallback"} if fallback else set())
+
+
 FALLBACK = """
 class ModelNew(torch.nn.Module):
     def forward(self, x):

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import builtins
+import sys
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeGuard
 
 _BUILDERS = {"load_inline", "CDLL", "LoadLibrary", "RawKernel", "RawModule", "_compile_kernel"}
+_ASK_FOR_A_FILE = {"exists", "isfile", "is_file"}
+_NO_KERNELS = (vars(builtins).keys() | sys.stdlib_module_names) - {
+    *("ctypes", "subprocess", "importlib", "super", "exec", "eval", "__import__"),
+}
+"""Of calls that begin with these, none builds or runs a kernel."""
+_WRITTEN_WITH = {"cupy", "cutlass", "numba", "pycuda", "tilelang", "triton"}
+"""Packages without which a text's own kernel is missing."""
+_LOOKUPS = {"KeyError", "IndexError"}
+"""What no kernel raises."""
 _Found = tuple[str, str, int, str]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -63,15 +74,71 @@ def _is_registered_operator(node: ast.AST) -> bool:
 
 
 def _missing_kernels(tree: ast.AST, own: ast.AST) -> Iterator[_Found]:
-    """A name that is left empty when an exception is swallowed, and a function that answers by torch when it is."""
+    """A name that is left empty when an exception is swallowed, a kernel whose exceptions are, or a library that may
+    not be there; and a function that answers by torch when it is so."""
+    kernels = _kernels(own)
     guarded = {name for node in ast.walk(tree) for name in _left_empty(node)}
     for function in ast.walk(own):
-        if not isinstance(function, ast.FunctionDef) or not any(_answers(node) for node in ast.walk(function)):
+        if not isinstance(function, ast.FunctionDef):
             continue
-        for node in ast.walk(function):
+        answers = [node for node in ast.walk(function) if _answers(node)]
+        for node in ast.walk(function) if answers else ():
             if isinstance(node, ast.If | ast.IfExp) and (names := guarded & set(_looked_for(node.test))):
                 text = f"`{min(names)}` may be missing, and `{function.name}` then answers without it"
                 yield "silent-fallback", "suspect", node.lineno, text
+            elif isinstance(node, ast.stmt) and any(_is_answer_of(kernels, n) for n in _below(_left_in_silence(node))):
+                within = {id(inner) for inner in ast.walk(node)}
+                if any(id(answer) not in within for answer in answers):
+                    text = f"where the kernel fails or is missing, `{function.name}` answers without it"
+                    yield "silent-fallback", "suspect", node.lineno, text
+
+
+def _is_answer_of(kernels: Collection[str], node: ast.AST) -> bool:
+    """A return of what a kernel gave."""
+    if not isinstance(node, ast.Return) or node.value is None:
+        return False
+    return _builds(node.value) or not _loaded(node.value).isdisjoint(kernels)
+
+
+def _left_in_silence(node: ast.stmt) -> Sequence[ast.stmt]:
+    """The body of a statement after which it goes on when a kernel fails in it, or where its file is missing."""
+    match node:
+        case ast.With(items=items, body=body) if any(_name(item.context_expr) == "suppress" for item in items):
+            return body
+        case ast.Try(body=body, handlers=handlers) if any(_goes_on(h) and may_hide_a_kernel(node, h) for h in handlers):
+            return body
+        case ast.If(test=ast.Call() as test, body=body, orelse=[]) if _name(test) in _ASK_FOR_A_FILE:
+            return body
+    return ()
+
+
+def _goes_on(handler: ast.ExceptHandler) -> bool:
+    return not any(isinstance(inner, ast.Raise | ast.Return) for inner in ast.walk(handler))
+
+
+def _below(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    for statement in body:
+        yield from ast.walk(statement)
+
+
+def may_hide_a_kernel(node: ast.Try, handler: ast.ExceptHandler) -> bool:
+    """Whether a handler may be there for a kernel that fails: not where a key, a processor or a package that holds
+    kernels of others' is looked for."""
+    if handler.type is not None and {n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name)} <= _LOOKUPS:
+        return False
+    body = list(_below(node.body))
+    imported = {alias.name for inner in body if isinstance(inner, ast.Import) for alias in inner.names}
+    imported |= {inner.module or "" for inner in body if isinstance(inner, ast.ImportFrom)}
+    if _WRITTEN_WITH & {name.split(".")[0] for name in imported}:
+        return True
+    return any(isinstance(inner, ast.Call) and _root(inner.func) not in _NO_KERNELS for inner in body)
+
+
+def _root(node: ast.expr) -> str:
+    """`os` of `os.sched_getaffinity`; "" for what begins with no name."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _looked_for(test: ast.expr) -> Iterator[str]:
@@ -93,7 +160,8 @@ def _left_empty(node: ast.AST) -> Iterator[str]:
         yield from _assigned(node.body)
     elif isinstance(node, ast.Try):
         for handler in node.handlers:
-            if not any(isinstance(inner, ast.Raise) for inner in ast.walk(handler)):
+            raises = any(isinstance(inner, ast.Raise) for inner in ast.walk(handler))
+            if not raises and may_hide_a_kernel(node, handler):
                 yield from _assigned([*node.body, *handler.body])
 
 

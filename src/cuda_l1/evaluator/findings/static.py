@@ -11,7 +11,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from cuda_l1.evaluator.findings.kernels import kernel_findings
+from cuda_l1.evaluator.findings.kernels import kernel_findings, may_hide_a_kernel
 from cuda_l1.tasks.own_modules import LOADER, whole_tree
 from cuda_l1.types import Finding
 
@@ -141,7 +141,7 @@ _FALLBACKS = ("super().forward", "Model.forward", "reference", "fallback")
 def _fallback(node: ast.Try) -> Iterator[tuple[str, str, int, str]]:
     """A handler that computes the result in another way, or remembers that it must, hides a kernel that failed."""
     for handler in node.handlers:
-        for inner in ast.walk(handler):
+        for inner in ast.walk(handler) if may_hide_a_kernel(node, handler) else ():
             if isinstance(inner, ast.Return | ast.Assign) and (_computes(inner) or _remembers(inner)):
                 text = ast.unparse(inner).splitlines()[0][:120]
                 yield "silent-fallback", "suspect", handler.lineno, f"an exception is answered by `{text}`"
