@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from evaluator_support import LINEAR, QUICK, candidate_of, task_of
 
-from cuda_l1.evaluator.guest.own_libraries import _deed
+from cuda_l1.evaluator.guest import own_libraries
+from cuda_l1.evaluator.guest.own_libraries import OwnLibraries, deed
 
 TASK = task_of(LINEAR)
 BUILD = """
@@ -69,4 +70,16 @@ def test_what_was_tried_and_never_loaded_is_named(evaluator, before: str, missin
     ],
 )
 def test_what_makes_or_loads_a_library_of_its_own(event: str, arguments: tuple[object, ...], said: str) -> None:
-    assert _deed(event, arguments) == said
+    assert deed(event, arguments) == said
+
+
+def test_a_work_directory_below_a_folder_of_software_is_a_candidates_own(tmp_path, monkeypatch) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setattr(own_libraries, "SOFTWARE", (f"{tmp_path}/", "/usr/"))
+    monkeypatch.setattr("sys.addaudithook", lambda hook: None)  # a real one stays
+    tried = OwnLibraries()
+    tried._note("ctypes.dlopen", ("/usr/lib/libjemalloc.so",))
+    assert tried._tried == ""
+    tried._note("ctypes.dlopen", (f"{tmp_path}/work/k.so",))
+    assert tried._tried == f"loading {tmp_path}/work/k.so"

@@ -16,7 +16,8 @@ from typing import Any
 import torch
 
 _INSTALLED = {sys.prefix, sys.base_prefix, str(Path(torch.__file__).resolve().parents[1])}
-_NOT_OWN = ("/usr/", "/lib", "/opt/", *(f"{folder}/" for folder in _INSTALLED))
+SOFTWARE = ("/usr/", "/lib", "/opt/", *(f"{folder}/" for folder in _INSTALLED))
+"""What the paths of libraries begin with that are no candidate's own."""
 _COMPILERS_OF_TORCH = ("/torch/_inductor/", "/triton/")
 """Part of the paths of code that compiles for a candidate, and tries out what compilers can do."""
 _FRAMES = 200
@@ -26,7 +27,9 @@ class OwnLibraries:
     """What is tried from now on; made before a candidate is loaded, once in a process: audit hooks stay."""
 
     def __init__(self) -> None:
-        self._before = _mapped()
+        work_dir = f"{os.getcwd()}/"
+        self._software = tuple(folder for folder in SOFTWARE if not work_dir.startswith(folder))
+        self._before = self._mapped()
         self._tried = ""
         sys.addaudithook(self._note)
 
@@ -35,25 +38,35 @@ class OwnLibraries:
         process may hold it."""
         if not self._tried or self._before is None or _has_children():
             return ""
-        now = _mapped()
+        now = self._mapped()
         return self._tried if now is not None and now <= self._before else ""
 
     def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event not in ("ctypes.dlopen", "subprocess.Popen", "os.system"):
             return
         with contextlib.suppress(Exception):  # an exception of a hook would be the candidate's
-            if (tried := _deed(event, arguments)) and not _for_torch(sys._getframe(1)):
+            if (tried := deed(event, arguments, self._software)) and not _for_torch(sys._getframe(1)):
                 self._tried = tried
 
+    def _mapped(self) -> set[str] | None:
+        """Files that are nobody else's software and whose code is mapped; None where that cannot be read."""
+        try:
+            lines = Path("/proc/self/maps").read_text().splitlines()
+        except OSError:
+            return None
+        entries = [line.split(maxsplit=5) for line in lines]
+        files = {entry[5] for entry in entries if len(entry) == 6 and "x" in entry[1]}
+        return {file for file in files if file[0] == "/" and not file.startswith(self._software)}
 
-def _deed(event: str, arguments: tuple[Any, ...]) -> str:
+
+def deed(event: str, arguments: tuple[Any, ...], software: tuple[str, ...] = SOFTWARE) -> str:
     """What an event is the beginning of; "" for what makes or loads no library of a candidate's own.
 
     A name without a folder is looked up among the system's libraries.
     """
     if event == "ctypes.dlopen":
         name = os.fsdecode(arguments[0] or "")
-        return f"loading {name}" if "/" in name and not name.startswith(_NOT_OWN) else ""
+        return f"loading {name}" if "/" in name and not name.startswith(software) else ""
     command = arguments[0] if event == "os.system" else arguments[1]
     words = [command] if isinstance(command, str | bytes) else list(command)
     line = " ".join(map(os.fsdecode, words))
@@ -68,16 +81,6 @@ def _for_torch(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return True
-
-
-def _mapped() -> set[str] | None:
-    """Files outside of the installation whose code is mapped; None where that cannot be read."""
-    try:
-        lines = Path("/proc/self/maps").read_text().splitlines()
-    except OSError:
-        return None
-    entries = [line.split(maxsplit=5) for line in lines]
-    return {e[5] for e in entries if len(e) == 6 and "x" in e[1] and e[5][0] == "/" and not e[5].startswith(_NOT_OWN)}
 
 
 def _has_children() -> bool:
