@@ -27,10 +27,13 @@ def compare(draw, other) -> None:
     randomness.compare_moments(0, *moments(samples), reference)
     randomness.compare_dependence(0, samples, reference)
     randomness.compare_shape(0, samples, reference)
+    randomness.compare_pooled(0, samples, reference)
 
 
 FIXED = torch.randn(4, 100, generator=torch.Generator().manual_seed(1))
 X = torch.linspace(-3, 3, 2000)
+PATTERN = torch.randn(2000, generator=torch.Generator().manual_seed(3))
+LOGITS = torch.randn(128, 64, generator=torch.Generator().manual_seed(4))
 CHANCES = torch.rand(500, 8, generator=torch.Generator().manual_seed(2))
 HONEST = {
     "dropout": lambda: F.dropout(X, 0.5),
@@ -61,6 +64,10 @@ HONEST = {
     "heavy-rows": lambda: torch.randn(20, 100) * torch.exp(2 * torch.randn(20, 1)),
     "one-choice": lambda: torch.randint(10, ()),
     "exponential": lambda: torch.empty(20, 100).exponential_(),
+    "faint-answer": lambda: 0.15 * PATTERN + torch.randn(2000),
+    "faint-rates": lambda: torch.bernoulli(0.5 + 0.05 * PATTERN.repeat(4).clamp(-3, 3)),
+    "faint-scales": lambda: torch.exp(0.15 * PATTERN) * torch.randn(2000),
+    "tokens": lambda: torch.distributions.Categorical(logits=LOGITS).sample(),
 }
 
 
@@ -115,6 +122,10 @@ FORGED = {
     "a-rotation": ("permutation", lambda: torch.arange(300).roll(int(torch.randint(300, ())))),
     "more-often-true": ("truth", lambda: torch.rand(40, 50) < 0.4),
     "no-phases": ("phases", lambda: torch.ones(2000, dtype=torch.complex64)),
+    "faint-answer-left-out": ("faint-answer", lambda: torch.randn(2000)),
+    "faint-rates-left-out": ("faint-rates", lambda: torch.bernoulli(torch.full((8000,), 0.5))),
+    "faint-scales-left-out": ("faint-scales", lambda: torch.randn(2000)),
+    "logits-left-out": ("tokens", lambda: torch.randint(64, (128,))),
     "shifted": ("partly", lambda: torch.cat([X + 1e-3, torch.randn(10)])),
 }
 

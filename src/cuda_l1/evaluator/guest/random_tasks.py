@@ -7,8 +7,8 @@ import functools
 import itertools
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -20,9 +20,13 @@ from .classes import unit_roundoff
 from .driving import Kept
 from .evidence import Evidence, Wrong
 from .form import Form
-from .reference import Answer, Reference
+from .reference import Answer, BadTask, Reference
 from .session import RunnerFailure, Session
 
+OF_ROUNDING = 16
+"""Times the squared distance of the reference in other arithmetic: `classes` allows four times its error."""
+LARGE = 4.0
+"""Times the matrices of other weights: noise that is added beside a network drowns its answer no longer."""
 SPREAD_SEEDS = 16
 APART = 0.05
 """Of the mean squared distance between the reference's answers under different seeds; independent numbers give 1."""
@@ -95,6 +99,11 @@ def check_random(checker: Checker, eval_mode: EvalMode | None, which: dict[str, 
                 session.set_weights(weights)
             compare_statistics(checker, reference.draw(), weights)
             evidence.trials.append(_seeds_trial(task_class))
+            stressed = _stressed(reference, mapped=which["mapped"], inputs_too=eval_mode is None)
+            if stressed is not None:
+                session.set_weights(stressed[1])
+                compare_statistics(checker, *stressed, stressed=True)
+                evidence.trials.append(_seeds_trial(task_class))
             evidence.precision_class = evidence.precision_class or task_class
     except Wrong as wrong:
         evidence.failure = wrong.as_json()
@@ -114,40 +123,146 @@ def _seeds_trial(task_class: str) -> dict[str, Any]:
     return {"kind": "seeds", "error": 0.0, "reference_error": 0.0, "bound": 0.0, "passed_class": task_class}
 
 
-def compare_statistics(checker: Checker, inputs: trials.Inputs, weights: state.State) -> None:
+@dataclass
+class _Sample:
+    """What is kept of answers to the same inputs: moments of every element, and whole values at `places`."""
+
+    places: dict[int, oracle.Places]
+    sums: dict[int, torch.Tensor] = field(default_factory=dict)
+    squares: dict[int, torch.Tensor] = field(default_factory=dict)
+    thin: dict[int, list[torch.Tensor]] = field(default_factory=dict)
+
+    def add(self, tensors: list[torch.Tensor]) -> None:
+        for i, places in self.places.items():
+            value = randomness.numbers(tensors[i])
+            wide = value.double()
+            self.sums[i] = self.sums[i] + wide if i in self.sums else wide
+            self.squares[i] = self.squares[i] + wide**2 if i in self.squares else wide**2
+            self.thin.setdefault(i, []).append(oracle.thinned(value, places))
+
+    def compare(self, own: Mapping[int, torch.Tensor]) -> None:
+        """All that a single element or a share of them shows against answers of the reference. Raises Unlike."""
+        for i, places in self.places.items():
+            thin, own_thin = self._pair(own, i, places)
+            randomness.compare_moments(i, self.sums[i] / len(thin), self.squares[i] / len(thin), own[i])
+            randomness.compare_dependence(i, thin, own_thin)
+            randomness.compare_shape(i, thin, own_thin)
+
+    def compare_pooled(self, own: Mapping[int, torch.Tensor]) -> None:
+        """What shows in all elements together. Raises Unlike."""
+        for i, places in self.places.items():
+            randomness.compare_pooled(i, *self._pair(own, i, places))
+
+    def distances(self, own: Mapping[int, torch.Tensor]) -> list[float]:
+        """Of the means of each tensor from those of the reference, squared."""
+        made = ((own[i].double().mean(0) - total / len(self.thin[i])) for i, total in self.sums.items())
+        return [float(difference.pow(2).sum()) for difference in made]
+
+    def _pair(
+        self, own: Mapping[int, torch.Tensor], i: int, places: oracle.Places
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.stack(self.thin[i]), torch.stack([oracle.thinned(value, places) for value in own[i]])
+
+
+def compare_statistics(
+    checker: Checker, inputs: trials.Inputs, weights: state.State, *, stressed: bool = False
+) -> None:
     """Answers of candidate and reference to the same inputs, one per seed for 64 seeds. Raises Wrong.
 
-    The candidate is not seeded between these calls, as a program would not, which seeds once; when timed it is.
+    The candidate is not seeded between these calls, as a program would not, which seeds once; when timed it is. What
+    the reference shows as well where it computes in other arithmetic is rounding: that is asked of differences in all
+    elements together, and of all differences where inputs or weights are `stressed`.
     """
     session, form = checker.session, checker.form
-    runs = [checker.reference.call(inputs, weights, "plain", trials.secret_seed()) for _ in range(randomness.SEEDS)]
+    call = functools.partial(checker.reference.call, inputs, weights)
+    runs = [call("plain", trials.secret_seed()) for _ in range(randomness.SEEDS)]
     expected = runs[0]
     compared = [i for i in range(form.output_count(expected)) if expected.tensors[i].numel()]
     own = {i: torch.stack([randomness.numbers(run.tensors[i]) for run in runs]) for i in compared}
     del runs
-    places = {i: oracle.lattice(values.shape[1:]) for i, values in own.items()}
-    sums = {i: torch.zeros_like(values[0], dtype=torch.float64) for i, values in own.items()}
-    squares = {i: total.clone() for i, total in sums.items()}
-    samples: dict[int, list[torch.Tensor]] = {i: [] for i in compared}
+    sample = _Sample({i: oracle.lattice(values.shape[1:]) for i, values in own.items()})
     session.show(inputs)
     for _ in range(randomness.SEEDS):
         slots = session.slots(expected.tensors)
         reply = session.call(form.request(slots))
         form.compare(reply, expected)
-        answer = session.answer(reply, slots)
-        for i in compared:
-            value = randomness.numbers(answer.tensors[i])
-            sums[i] += value.double()
-            squares[i] += value.double() ** 2
-            samples[i].append(oracle.thinned(value, places[i]))
+        sample.add(session.answer(reply, slots).tensors)
     try:
-        for i in compared:
-            thin, own_thin = torch.stack(samples[i]), torch.stack([oracle.thinned(v, places[i]) for v in own[i]])
-            randomness.compare_moments(i, sums[i] / len(thin), squares[i] / len(thin), own[i])
-            randomness.compare_dependence(i, thin, own_thin)
-            randomness.compare_shape(i, thin, own_thin)
+        if not stressed:
+            sample.compare(own)
+        try:
+            if stressed:
+                sample.compare(own)
+            sample.compare_pooled(own)
+        except randomness.Unlike:
+            if not _is_rounding(call, own, sample, pooled_only=not stressed):
+                raise
     except randomness.Unlike as unlike:
-        raise Wrong("WRONG_VALUES", str(unlike)) from unlike
+        raise Wrong("WRONG_VALUES", str(unlike) + (" (trial `seeds`, stressed)" if stressed else "")) from unlike
+
+
+def _is_rounding(
+    call: Callable[[str, int], Answer],
+    own: Mapping[int, torch.Tensor],
+    sample: _Sample,
+    *,
+    pooled_only: bool,
+) -> bool:
+    """Whether the reference, computing in TF32 or all in float32, is unlike itself too, and its means lie at least a
+    quarter as far away as those of `sample`."""
+    for how in ("tf32", "fp32"):
+        other = _Sample(sample.places)
+        try:
+            for _ in range(randomness.SEEDS):
+                answer = call(how, trials.secret_seed()).tensors
+                other.add([t.to(own[i].dtype) if i in own and not t.is_complex() else t for i, t in enumerate(answer)])
+            if not pooled_only:
+                other.compare(own)
+            other.compare_pooled(own)
+        except BadTask:
+            continue
+        except randomness.Unlike:
+            pairs = zip(sample.distances(own), other.distances(own), strict=True)
+            if all(mine <= OF_ROUNDING * theirs for mine, theirs in pairs):
+                return True
+    return False
+
+
+def _stressed(reference: Reference, *, mapped: bool, inputs_too: bool) -> tuple[trials.Inputs, state.State] | None:
+    """The first form of inputs and weights that no draw shows and the reference stands: large weights, beside which
+    noise is small, and where eval mode says nothing by value (`inputs_too`) also what trials by value show of inputs
+    and of signs of weights."""
+    weights = [reference.public]
+    if mapped:
+        other, model = reference.other_weights(), reference.model
+        constants = trials.CONSTANT_BUFFERS if inputs_too else ()
+        signed = [trials.of_both_signs(model, other, each, reference.data_buffers) for each in constants]
+        made = [*(each for each in signed if each), other]
+        large = [trials.with_large_weights(model, each, LARGE, 2) for each in made]
+        weights = [*(each for each in large if each), *(made if inputs_too else [])]
+    elif not inputs_too:
+        return None
+    for values, factors in itertools.product(weights, (*trials.MIXTURES, ()) if inputs_too else ((),)):
+        inputs = reference.draw()
+        if inputs_too:
+            inputs = _as_not_drawn(inputs, factors)
+        try:
+            answer = reference.call(inputs, values)
+        except BadTask:
+            continue
+        floating = [t for t in answer.tensors if t.is_floating_point() or t.is_complex()]
+        may_tie = 0.0 in factors and len(floating) < len(answer.tensors)
+        if not may_tie and all(bool(torch.isfinite(t).all()) for t in floating):
+            return inputs, values
+    return None
+
+
+def _as_not_drawn(inputs: trials.Inputs, factors: Sequence[float]) -> trials.Inputs:
+    """With some elements times `factors`, others in what is constant, and those of masks in each other's places."""
+    inputs, _ = trials.mixed(inputs, factors)
+    inputs, _ = trials.with_other_constants(inputs, trials.SWAPPED if factors else trials.TOUCHED)
+    inputs, _ = trials.with_outliers(inputs, inputs, 1.0)
+    return inputs
 
 
 def unlike_another_process(reference: Reference, session: Session, witness: Session, kept: list[Kept]) -> str | None:

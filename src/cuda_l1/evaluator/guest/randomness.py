@@ -108,6 +108,70 @@ def _dependence(samples: torch.Tensor) -> tuple[float, float]:
     return float(others.var()), unevenness
 
 
+RELABELLINGS = 4000
+FARTHER = 1.75
+"""Times as far from the middle as the farthest of so many relabellings: six standard deviations of many elements, and
+one in 200,000 of a single one."""
+
+
+def compare_pooled(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
+    """Whether differences that are lost in the noise of each element show in all of them together: of means, of mean
+    distances from the mean, and for whole numbers of how often they come again. Raises Unlike.
+
+    Calls of one distribution may change places, so that the distance between the two halves of all calls, whose labels
+    are dealt anew, is what chance gives, whatever depends on what: a permutation test of the maximum mean discrepancy
+    (A. Gretton et al., A Kernel Two-Sample Test, JMLR 13, 2012, section 8). `samples`, `reference`: (calls, ...).
+    """
+    calls = len(samples)
+    rows = torch.cat([samples, reference]).double().reshape(2 * calls, -1)
+    if not bool(torch.isfinite(rows).all()):
+        return
+    mean = rows[calls:].mean(0)
+    least = 16 * unit_roundoff(reference.dtype) * mean.abs() + 1e-5 * mean.pow(2).mean().sqrt()
+    varies = (rows[calls:].std(0) > least) | (rows[:calls].std(0) > least)
+    if not bool(varies.any()):
+        return
+    rows = rows[:, varies]
+    deviations = rows - rows.mean(0)
+    if _is_apart(_products(deviations)):
+        text = f"its means over {calls} seeds, all elements together, differ from the reference's"
+        raise Unlike(f"output {index}: {text}")
+    if _is_apart(_products(deviations.abs(), 0.1)):
+        raise Unlike(f"output {index}: its elements vary from seed to seed by other amounts than the reference's")
+    if bool((rows == rows.round()).all()) and _is_apart(_coincidences(rows)):
+        raise Unlike(f"output {index}: its whole numbers are drawn with other chances than the reference's")
+
+
+def _products(rows: torch.Tensor, least: float = 0.0) -> torch.Tensor:
+    """Of each two calls, their elements standardised, by `least` of their means at least: (calls, calls)."""
+    deviations = rows - rows.mean(0)
+    deviation = (deviations.var(0) + (least * rows.mean(0)) ** 2).sqrt() + 1e-300
+    standard = deviations / deviation
+    return standard @ standard.t() / standard.shape[1]
+
+
+COINCIDENCES = 1 << 14
+
+
+def _coincidences(rows: torch.Tensor) -> torch.Tensor:
+    """In which share of (at most so many) elements each two calls agree: (calls, calls)."""
+    some = rows[:, :: math.ceil(rows.shape[1] / COINCIDENCES)]
+    return torch.stack([(some == row).double().mean(1) for row in some])
+
+
+def _is_apart(gram: torch.Tensor) -> bool:
+    """Whether the means of the first and the second half of the calls lie further apart than of halves dealt by chance.
+    `gram`: products of each two calls."""
+    half = len(gram) // 2
+    lots = torch.rand(RELABELLINGS, len(gram), device=gram.device).argsort(dim=1)
+    lots[0] = torch.arange(len(gram))
+    signs = torch.where(lots < half, 1.0 / half, -1.0 / half).double()
+    distances = ((signs @ gram) * signs).sum(1)
+    found, dealt = float(distances[0]), distances[1:]
+    middle = float(dealt.mean())
+    return found > middle + FARTHER * (float(dealt.max()) - middle) + 1e-12
+
+
 SIGMAS = 7
 WITHIN = (0.25, 0.5, 1.0, 1.5, 2.5)
 """Standard deviations."""
