@@ -349,7 +349,7 @@ def _passes_everywhere(forge: Forge, cases: list[Case], name: str) -> bool:
         if forged is None or (forged is case.truth.tensors):
             continue
         made += 1
-        if not case.passes(case.errors(Answer(case.truth.structure, forged)), name):
+        if not case.passes(case.errors(Answer(case.truth.structure, forged), forged=True), name):
             return False
     return made > 0
 
@@ -358,7 +358,7 @@ def _sensitive(cases: list[Case]) -> bool:
     """Whether other inputs give another answer."""
     first = cases[0]
     partner = _partner(first, cases)
-    return partner is None or any(e > 1e-4 for e in first.errors(partner.truth).worst)
+    return partner is None or any(e > 1e-4 for e in first.errors(partner.truth, forged=True).worst)
 
 
 def _weights_matter(reference: Reference, case: Case) -> bool:
@@ -369,4 +369,4 @@ def _weights_matter(reference: Reference, case: Case) -> bool:
         other = reference.truth(case.inputs, weights, case.seed)
     except BadTask:
         return True
-    return any(e > 1e-4 for e in case.errors(other).worst)
+    return any(e > 1e-4 for e in case.errors(other, forged=True).worst)

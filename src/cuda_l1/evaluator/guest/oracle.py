@@ -391,15 +391,27 @@ def bulk_error(answer: torch.Tensor, truth: torch.Tensor, errors: torch.Tensor |
 LEAST_SLICE = 32
 """Elements of a slice: a part of a tensor is lost, one element is only as exact as the tensor's size makes it."""
 
+_BLOCK, _BLOCKS = 64, 64
+"""Elements of a block of a flat tensor at the least, and blocks at the most: a number alone may be small by chance."""
+
+
+def _in_blocks(tensor: torch.Tensor) -> torch.Tensor:
+    """Of consecutive elements along the first dimension: (blocks, elements, ...), the last one filled up with zeros."""
+    size = max(_BLOCK, math.ceil(len(tensor) / _BLOCKS))
+    count = math.ceil(len(tensor) / size)
+    filled = torch.cat([tensor, tensor.new_zeros(count * size - len(tensor), *tensor.shape[1:])])
+    return filled.reshape(count, size, *tensor.shape[1:])
+
 
 def slice_errors(answer: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
     """For every slice along every dimension: its largest |x - truth| over its largest |truth|, float64.
 
     Against the root mean square of a whole tensor, slices that are small beside others may hold anything. Neighbours
-    count as one slice where they have fewer than `LEAST_SLICE` elements each, as the rows of a column have. 0 where a
-    slice of truth is zero (or as small as denormal numbers).
+    count as one slice where they have fewer than `LEAST_SLICE` elements each, as the rows of a column have; a tensor of
+    one dimension is cut into blocks. 0 where a slice of truth is zero (or as small as denormal numbers).
     """
-    if answer.dim() < 2 or answer.numel() == 0 or _is_exact(truth) or _is_exact(answer):
+    few = answer.numel() == 0 or (answer.dim() < 2 and answer.numel() < 2 * _BLOCK)
+    if few or _is_exact(truth) or _is_exact(answer):
         return torch.zeros(0, dtype=torch.float64, device=truth.device)
     x, t = wide(answer), wide(truth)
     error, size = (x - t).abs(), t.abs()
@@ -407,10 +419,12 @@ def slice_errors(answer: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
         counts = torch.isfinite(t)
         error, size = torch.where(counts, error, 0.0), torch.where(counts, size, 0.0)
         error = torch.where(torch.isfinite(error), error, math.inf)
-    found = []
-    for dim in range(t.dim()):
-        others = [d for d in range(t.dim()) if d != dim]
-        together = math.ceil(LEAST_SLICE * t.shape[dim] / t.numel())
+    found, dims = [], range(t.dim())
+    if answer.dim() == 1:
+        error, size, dims = _in_blocks(error), _in_blocks(size), range(1)
+    for dim in dims:
+        others = [d for d in range(error.dim()) if d != dim]
+        together = math.ceil(LEAST_SLICE * error.shape[dim] / error.numel())
         worst, largest = (_largest_of_groups(values.amax(others), together) for values in (error, size))
         found.append(torch.where(largest > 1e-30, worst / largest.clamp(min=1e-30), 0.0))
     return torch.cat(found)
