@@ -354,3 +354,11 @@ def test_what_is_in_order_or_symmetric_stays_so(draw, holds):
         *([trials.emptied(drawn, True, True)] if drawn[0].dim() > 1 else []),
     ):
         assert found and holds(made) and made.stride() == drawn[0].stride() and not torch.equal(made, drawn[0])
+
+
+@pytest.mark.parametrize("start", [torch.zeros(64, dtype=torch.cfloat), torch.randn(64, dtype=torch.cfloat)])
+def test_complex_parameters_are_others(start):
+    model = nn.Module()
+    model.gain = nn.Parameter(start)
+    other = trials.other_state(model)["gain"]
+    assert other.dtype is torch.cfloat and bool((other != start).all()) and bool((other.imag != 0).all())

@@ -424,15 +424,19 @@ def with_large_weights(
     """`other` with every parameter of at least `dims` dimensions times `factor`; empty where there is none."""
     kinds, changed = state.kinds(model), dict[int, torch.Tensor]()
     for name, value in other.items():
-        numbers = value.is_floating_point() and value.dtype.itemsize >= 2
-        if kinds.get(name) == "parameter" and numbers and value.dim() >= dims and id(value) not in changed:
+        if (
+            kinds.get(name) == "parameter"
+            and _holds_numbers(value)
+            and value.dim() >= dims
+            and id(value) not in changed
+        ):
             changed[id(value)] = value * factor
     return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
 
 
 def _other(name: str, kind: str, tensor: torch.Tensor) -> torch.Tensor:
     value = tensor.detach()
-    if not value.is_floating_point() or value.dtype.itemsize < 2:
+    if not _holds_numbers(value):
         return value.clone()
     if name.endswith("running_mean"):
         return value + 0.1 * torch.randn_like(value)
@@ -440,12 +444,18 @@ def _other(name: str, kind: str, tensor: torch.Tensor) -> torch.Tensor:
         return value.abs() * (0.5 + torch.rand_like(value)) + 0.1
     if kind != "parameter":
         return value.clone()
-    rms = float(value.float().pow(2).mean().sqrt())
+    sizes = value.abs()  # complex numbers have one, too
+    rms = float(sizes.float().pow(2).mean().sqrt())
     if rms == 0.0:
         return torch.randn_like(value) * VISIBLE
     if rms < TINY:  # LayerScale starts at 1e-6: what it scales would stay below rounding
         value, rms = value * (VISIBLE / rms), VISIBLE
-    return value * (0.5 + torch.rand_like(value)) + torch.randn_like(value) * (0.1 * rms)
+    return value * (0.5 + torch.rand_like(sizes)) + torch.randn_like(value) * (0.1 * rms)
+
+
+def _holds_numbers(tensor: torch.Tensor) -> bool:
+    """Whether it can take other numbers: floating, of two bytes at the least, or complex."""
+    return tensor.is_complex() or (tensor.is_floating_point() and tensor.dtype.itemsize >= 2)
 
 
 def _is_statistic(name: str) -> bool:
