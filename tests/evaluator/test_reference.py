@@ -262,4 +262,4 @@ def test_buffers_that_follow_from_the_arguments_alone_are_no_data(tmp_path):
             return [torch.randn(3)]
         """,
     )
-    assert reference.data_buffers == {"codebook", "packed"}
+    assert reference.data == {"codebook", "packed"}

@@ -115,21 +115,21 @@ CONSTANTS = {
 @pytest.mark.parametrize("make", CONSTANTS.values(), ids=CONSTANTS)
 def test_a_few_elements_of_a_constant_are_others(make):
     value = make()
-    (other,), found = trials.with_other_constants([value], 3)
+    (other,), found = trials.with_other_constants([value], 3, 0.5)
     assert found and other.dtype == value.dtype and other.stride() == value.stride()
     assert 1 <= int(torch.unique((other != value).nonzero()[:, 1]).numel()) <= 3
     assert set(other.flatten().tolist()) == {0, 1}
 
 
-@pytest.mark.parametrize(("value", "other"), [(1.0, 0.5), (0.0, 0.5), (-4.0, -2.0)])
-def test_a_single_number_is_another_one(value, other):
-    (found,), _ = trials.with_other_constants([torch.tensor(value)], 3)
-    assert float(found) == other
+@pytest.mark.parametrize(("value", "other"), [(1.0, -0.5), (0.0, -0.5), (-4.0, 2.0)])
+def test_a_single_number_is_another_one_and_has_the_other_sign_first(value, other):
+    made = [trials.with_other_constants([torch.tensor(value)], *others)[0][0] for others in trials.OTHERS[:2]]
+    assert [float(found) for found in made] == [other, -other]
 
 
 @pytest.mark.parametrize("value", [torch.zeros(9, dtype=torch.int64), torch.full((9,), 2.0), torch.eye(3)])
 def test_what_may_be_places_or_is_no_constant_stays(value):
-    (same,), found = trials.with_other_constants([value], 3)
+    (same,), found = trials.with_other_constants([value], 3, 0.5)
     assert not found and same is value
 
 
@@ -362,3 +362,27 @@ def test_complex_parameters_are_others(start):
     model.gain = nn.Parameter(start)
     other = trials.other_state(model)["gain"]
     assert other.dtype is torch.cfloat and bool((other != start).all()) and bool((other.imag != 0).all())
+
+
+class Checkpoint(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.slope = nn.Parameter(torch.full((1,), 0.25))
+        self.codes = nn.Parameter(torch.arange(24).view(4, 6).to(torch.int8), requires_grad=False)
+        self.register_buffer("pruned", torch.ones(8, 8, dtype=torch.bool))
+        self.register_buffer("kept", torch.arange(64).view(8, 8) % 9 == 0)
+        self.register_buffer("started", torch.tensor(False))
+
+
+def test_single_parameters_integers_and_truth_values_of_a_checkpoint_are_others():
+    torch.manual_seed(0)
+    model = Checkpoint()
+    other = trials.other_state(model)
+    data = {name for name, value in other.items() if name != "slope" and trials.may_be_data(name, value)}
+    assert data == {"codes", "kept"}
+    made = trials.of_both_signs(model, other, trials.CONSTANT_BUFFERS[0], data, single=-8.0)
+    assert float(made["slope"]) == -8 * float(other["slope"])
+    for name in ("codes", "kept", "pruned"):
+        assert made[name].dtype is other[name].dtype and not torch.equal(made[name], other[name]), name
+    assert made["kept"].sum() == other["kept"].sum() and made["started"] is other["started"]
+    assert "slope" not in trials.changed(other, trials.of_both_signs(model, other, None) or other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -143,8 +144,9 @@ class Checker:
 
     def _forms(self, plan: trials.Plan, other: state.State) -> Iterator[tuple[trials.Inputs, state.State]]:
         if plan.kind == "signs":
-            for constants in trials.CONSTANT_BUFFERS:
-                if signed := trials.of_both_signs(self.reference.model, other, constants, self.reference.data_buffers):
+            model, data = self.reference.model, self.reference.data
+            for single, constants in itertools.product(trials.SINGLES, trials.CONSTANT_BUFFERS):
+                if signed := trials.of_both_signs(model, other, constants, data, single=single):
                     yield self.reference.draw(), signed
             return
         if plan is trials.LARGE_WEIGHTS:
@@ -154,7 +156,7 @@ class Checker:
             return
         drawn = self.reference.draw()
         if plan.kind == "constants":
-            made = (trials.with_other_constants(drawn, count) for count in trials.OTHERS)
+            made = (trials.with_other_constants(drawn, *others) for others in trials.OTHERS)
         elif plan.kind == "rows":
             made = (trials.emptied(drawn, self._stands_ties and numbers, masks) for numbers, masks in trials.ROW_PARTS)
         else:

@@ -193,10 +193,13 @@ class Reference:
         return other
 
     @functools.cached_property
-    def data_buffers(self) -> frozenset[str]:
-        """Buffers of a checkpoint that are no formula of the constructor's arguments, as a table of sines is: all with
-        weights of the task's own, else those that are others under another seed."""
-        names = [n for n in state.saved_buffers(self.model) if trials.may_be_data(n, self.public[n])]
+    def data(self) -> frozenset[str]:
+        """Buffers of a checkpoint, and parameters that hold no floating numbers, that are no formula of the
+        constructor's arguments, as a table of sines is: all with weights of the task's own, else those that are others
+        under another seed."""
+        parameters = {n for n, p in self.model.named_parameters() if not (p.is_floating_point() or p.is_complex())}
+        saved = state.saved_buffers(self.model) | parameters
+        names = [n for n in saved if trials.may_be_data(n, self.public[n])]
         if not names or self.weights:
             return frozenset(names)
         other = state.collect(

@@ -173,8 +173,9 @@ def stress(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
 
 
 TOUCHED, SWAPPED = 3, 32
-OTHERS = (SWAPPED, TOUCHED, 1)
-"""How many elements of a constant are exchanged, from the first to the last number that the reference stands."""
+OTHERS = tuple((count, factor) for count in (SWAPPED, TOUCHED, 1) for factor in (-0.5, 0.5))
+"""How many elements of a constant are exchanged and by what a single number is multiplied, from the first to the last
+that the reference stands."""
 
 
 def touched(inputs: Inputs, other: Inputs) -> tuple[Inputs, bool]:
@@ -236,13 +237,13 @@ def _without_rows(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.clone(memory_format=torch.preserve_format).masked_fill_(shut, nothing)
 
 
-def with_other_constants(inputs: Inputs, count: int) -> tuple[Inputs, bool]:
+def with_other_constants(inputs: Inputs, count: int, factor: float) -> tuple[Inputs, bool]:
     """The inputs with up to `count` elements exchanged (one for zero) in every tensor that holds nothing but ones or
-    nothing but zeros, and single floating numbers halved; and whether there was such a tensor. A mask of ones, or a
-    first state of zeros, is the same in every draw and may be another one from a caller. Integers of zero stay: they
-    may be places, and there may be no other."""
+    nothing but zeros, and single floating numbers times `factor`; and whether there was such a tensor. A mask of ones,
+    or a first state of zeros, is the same in every draw and may be another one from a caller. Integers of zero stay:
+    they may be places, and there may be no other."""
     found = any(_is_constant(t) for t in leaves(inputs))
-    return map_leaves(inputs, lambda t: _with_others(t, count) if _is_constant(t) else t), found
+    return map_leaves(inputs, lambda t: _with_others(t, count, factor) if _is_constant(t) else t), found
 
 
 def _is_constant(tensor: torch.Tensor) -> bool:
@@ -258,9 +259,9 @@ def _is_integer(tensor: torch.Tensor) -> bool:
     return not (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype is not torch.bool
 
 
-def _with_others(tensor: torch.Tensor, count: int) -> torch.Tensor:
+def _with_others(tensor: torch.Tensor, count: int, factor: float = 0.5) -> torch.Tensor:
     if tensor.numel() == 1:
-        return torch.where(tensor == 0, 0.5, tensor * 0.5).to(tensor.dtype)
+        return torch.where(tensor == 0, factor, tensor * factor).to(tensor.dtype)
     size = extent(tensor)
     flat = torch.as_strided(tensor, (size,), (1,), tensor.storage_offset()).clone()
     places = torch.randint(size, (count,), device=tensor.device)
@@ -351,6 +352,9 @@ def other_state(model: torch.nn.Module) -> state.State:
 
 
 SIGNED_SHARE = 0.25
+SINGLES = (-8.0, -1.0, 1.0)
+"""By which parameters of one element are multiplied, from the first to the last that the reference stands: a slope of
+-1/4 does not turn a maximum over."""
 
 
 def _exchanged_constants(value: torch.Tensor) -> torch.Tensor:
@@ -358,6 +362,8 @@ def _exchanged_constants(value: torch.Tensor) -> torch.Tensor:
 
 
 def _noisy_constants(value: torch.Tensor) -> torch.Tensor:
+    if value.dtype is torch.bool:
+        return value
     return value * 0.5 + (torch.rand_like(value) if bool((value == 1).all()) else 0.1 * torch.randn_like(value))
 
 
@@ -375,21 +381,28 @@ def of_both_signs(
     other: Mapping[str, torch.Tensor],
     constants: Callable[[torch.Tensor], torch.Tensor] | None,
     data: Collection[str] = (),
+    *,
+    single: float = 1.0,
 ) -> state.State:
     """`other` with a quarter of the elements negated in every parameter that has one sign only, as scales of
-    normalisations start; with what `constants` makes of buffers of nothing but ones or zeros; and, with `constants`,
-    the buffers named in `data` as another checkpoint may have them. Empty where there is nothing of all that."""
+    normalisations start; parameters of one element times `single`; with what `constants` makes of buffers of nothing
+    but ones or zeros; and, with `constants`, what is named in `data` as another checkpoint may have it. Empty where
+    there is nothing of all that."""
     kinds, changed = state.kinds(model), dict[int, torch.Tensor]()
     for name, value in other.items():
-        if id(value) in changed or value.numel() < 2:
+        if id(value) in changed:
+            continue
+        if value.numel() < 2:
+            if single != 1.0 and kinds.get(name) == "parameter" and value.numel() and _holds_numbers(value):
+                changed[id(value)] = value * single
             continue
         floating = value.is_floating_point() and value.dtype.itemsize >= 2
-        if kinds.get(name) == "parameter":
-            if floating and (bool((value > 0).all()) or bool((value < 0).all())):
+        if kinds.get(name) == "parameter" and floating:
+            if bool((value > 0).all()) or bool((value < 0).all()):
                 flat = torch.rand(value.shape, device=value.device) < SIGNED_SHARE
                 flat.view(-1)[torch.randint(value.numel(), (1,))] = True
                 changed[id(value)] = torch.where(flat, -value, value)
-        elif constants and floating and kinds.get(name) == "buffer" and _is_constant(value):
+        elif constants and kinds.get(name) == "buffer" and not _is_integer(value) and _is_constant(value):
             changed[id(value)] = constants(value)
         elif constants and name in data:
             changed[id(value)] = _other_numbers(value)
@@ -398,24 +411,28 @@ def of_both_signs(
 
 def _other_numbers(value: torch.Tensor) -> torch.Tensor:
     """Other numbers of the same signs, and in the same order where they are in one, as edges of intervals are; integers
-    in other places."""
+    in other places, and truth values with the rows that they are in."""
     if _is_integer(value):
         return value.roll(1, -1)
+    if value.dtype is torch.bool:
+        return value.roll(1, 0)
     steps = value.real.diff(dim=-1)
     in_order = bool((steps >= 0).all()) or bool((steps <= 0).all())
     return value * (1.25 if in_order else 1.0 + 0.25 * torch.rand_like(value.real))
 
 
 def may_be_data(name: str, value: torch.Tensor) -> bool:
-    """Whether a buffer is no mask and no statistic, so that another checkpoint may have other values: a codebook,
-    scales, quantised weights."""
+    """Whether a buffer is no mask of numbers and no statistic, so that another checkpoint may have other values: a
+    codebook, scales, quantised weights, what is pruned."""
     if value.numel() < 2 or _is_statistic(name):
         return False
     if _is_integer(value):
         return value.dim() > 1 and not bool((value == value.flatten()[0]).all())
     if value.is_complex():
         return True
-    return value.dtype is not torch.bool and not is_mask(value) and len(torch.unique(_sample(value))) > 2
+    if value.dtype is torch.bool:
+        return bool(value.any()) and not bool(value.all())
+    return not is_mask(value) and len(torch.unique(_sample(value))) > 2
 
 
 def with_large_weights(
