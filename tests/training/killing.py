@@ -161,7 +161,7 @@ def self_supervised(folder: Path, policy: Path, evaluator: Accounts) -> None:
     from cuda_l1.proposers.policy.checkpoint import write_format
     from cuda_l1.training import self_supervised
 
-    self_supervised.load_task_sets = lambda data, device: TaskSets(tuple(TASKS), (VALIDATION,), (), ())
+    self_supervised.load_task_sets = lambda recipe, device: TaskSets(tuple(TASKS), (VALIDATION,), (), ())
     self_supervised.describe = lambda place, *_, **__: write_format(place, PromptFormat())
     section = {"rounds": 2, "samples": 6, "tasks": 3, "batch": 4, "learning_rate": 3e-3, "epochs": 3, "patience": 9}
     recipe, run = _run(folder, "self", {"self_supervised": section, "sft": {"max_length": 1024, "exemplars": 1},

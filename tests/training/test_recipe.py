@@ -41,6 +41,12 @@ def test_the_command_line_goes_before_the_file(file: Path) -> None:
     assert (recipe.contrastive.sampler.kind, recipe.contrastive.sampler.count) == ("top", 3)
 
 
+def test_what_looks_like_another_value_is_a_text_where_a_text_is_wanted(file: Path) -> None:
+    recipe = load_recipe(file, ["run_dir=2026-11-23", "model.path=7", "run.archive='a b'", "evaluation.table=true"])
+    assert (recipe.run_dir, recipe.model.path, recipe.run.archive) == ("2026-11-23", "7", "a b")
+    assert recipe.evaluation.table == "true"
+
+
 def test_what_is_written_reads_back_as_the_same(file: Path, tmp_path: Path) -> None:
     recipe = load_recipe(file, ["run_dir='a \"quoted\" näme\\'", "model.path=some/where", "run.seed=3"])
     (tmp_path / "written.toml").write_text(as_toml(recipe))

@@ -37,7 +37,7 @@ SETS = TaskSets(tuple(TASKS), (VALIDATION,), (), ())
 
 @pytest.fixture(autouse=True)
 def without_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(self_supervised, "load_task_sets", lambda data, device: SETS)
+    monkeypatch.setattr(self_supervised, "load_task_sets", lambda recipe, device: SETS)
     monkeypatch.setattr(self_supervised, "describe", lambda folder, *_, **__: write_format(folder, PromptFormat()))
 
 

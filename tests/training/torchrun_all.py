@@ -10,7 +10,7 @@ from judge_fakes import TASKS, FakeEvaluator
 
 from cuda_l1.api import training as api
 from cuda_l1.cli import main
-from cuda_l1.training import contrastive, self_supervised
+from cuda_l1.training import checks, contrastive, self_supervised
 from cuda_l1.training.processes import is_main
 from cuda_l1.training.task_sets import TaskSets
 
@@ -22,6 +22,7 @@ def main_process_only(*_: Any, **__: Any) -> Any:
 
 if __name__ == "__main__":
     sets = TaskSets(tuple(TASKS), (), (), ())
-    contrastive.load_task_sets = self_supervised.load_task_sets = lambda data, device: sets
+    for module in (checks, contrastive, self_supervised):
+        module.load_task_sets = lambda recipe, device: sets
     api.evaluators_of = main_process_only
     sys.exit(main())

@@ -25,7 +25,7 @@ def check(names: Sequence[str], recipe: Recipe) -> None:
     trackers(recipe)
     _check_context(set(names), recipe)
     if LEARN_REPLIES & set(names):
-        load_task_sets(recipe.data, recipe.evaluation.kind)
+        load_task_sets(recipe, recipe.evaluation.kind)
     if "contrastive" in names:
         check_lag(recipe)
         batches(recipe, processes.count())

@@ -7,7 +7,8 @@ import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from types import UnionType
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import Field, ValidationError
 
@@ -87,8 +88,8 @@ def _marked(kind: type[Frozen]) -> dict[str, Any]:
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     """The recipe of a TOML file, with `section.key=value` from the command line in place of its values.
 
-    A value is read as TOML, and as a text where it is none. Raises UsageError, one line: the file cannot be read, a
-    key is unknown (the nearest is named), a value is not possible.
+    A value is read as TOML, and as a text where it is none or where the key wants a text. Raises UsageError, one line:
+    the file cannot be read, a key is unknown (the nearest is named), a value is not possible.
     """
     try:
         values = tomllib.loads(path.read_text("utf-8"))
@@ -137,14 +138,26 @@ def _override(values: dict[str, Any], text: str) -> None:
         at = at.setdefault(name, {})
         if not isinstance(at, dict):
             raise UsageError(f"--set {text}: `{name}` is no section")
-    at[names[-1]] = _value(value.strip())
+    at[names[-1]] = _value(value.strip(), is_text=_is_text(names))
 
 
-def _value(text: str) -> Any:
+def _value(text: str, *, is_text: bool) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        found = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+    return text if is_text and not isinstance(found, str) else found
+
+
+def _is_text(names: Sequence[str]) -> bool:
+    """Whether the key of these names takes a text: `2026-11-23` is a folder there, and no date."""
+    kind: Any = Recipe
+    for name in names:
+        fields = getattr(kind, "model_fields", {})
+        if name not in fields:
+            return False
+        kind = fields[name].annotation
+    return kind is str or (get_origin(kind) is UnionType and str in get_args(kind))
 
 
 def _first_problem(error: ValidationError) -> str:
