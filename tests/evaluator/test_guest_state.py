@@ -270,3 +270,48 @@ def test_what_was_taken_out_of_a_list_comes_back():
     del model.history[1:]
     state.restore(model, before)
     assert [state.same(kept, before[f"history.{i}"]) for i, kept in enumerate(model.history)] == [True] * 3
+
+
+STRANGE = {
+    "csr": lambda: torch.eye(3).to_sparse_csr(),
+    "coo": lambda: torch.eye(3).to_sparse(),
+    "onednn": lambda: torch.eye(3).to_mkldnn(),
+    "meta": lambda: torch.empty(3, device="meta"),
+    "nested": lambda: torch.nested.nested_tensor([torch.ones(2)]),
+    "jagged": lambda: torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*(beta|prototype)")
+@pytest.mark.parametrize("kind", STRANGE)
+def test_tensors_that_torch_cannot_compare_or_write_are_left_alone(kind):
+    model, public = Everywhere(), state.snapshot(Everywhere())
+    kept = model.inner.hidden = model.made = STRANGE[kind]()
+    model.cells["h"] = kept
+    assert not {"inner.hidden", "made", "cells.h"} & state.snapshot(model).keys()
+    assert state.match({"inner.hidden": public["inner.hidden"]}, model).unmapped
+    state.restore(model, public)
+    assert state.same(model.inner.hidden, public["inner.hidden"]) and model.made is kept
+
+
+class Expanded(nn.Module):
+    """A buffer, an attribute and an entry of a dict whose elements share memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.ones(1, 3).expand(2, 3))
+        self.rows = torch.arange(4.0).unfold(0, 3, 1)
+        self.cells = {7: torch.zeros(1).expand(2)}
+
+
+def test_what_shares_memory_with_itself_gets_values_of_its_own():
+    model = Expanded()
+    saved = state.snapshot(model)
+    own = model.mask
+    state.restore(model, saved)
+    assert model.mask is own  # nothing had changed
+    other = {name: torch.randn_like(value) for name, value in saved.items()}
+    state.load_reference_state(model, other, state.match(saved, model))
+    assert all(state.same(t, other[name]) for name, t in state.collect(model).items()) and "mask" in model._buffers
+    state.restore(model, saved)
+    assert all(state.same(t, saved[name]) for name, t in state.collect(model).items()) and set(model.cells) == {7}

@@ -151,6 +151,25 @@ if stamp != self.stamp:
 return torch.addmm(self.linear.bias, x, self.packed).relu_()""",
         "self.stamp = -1",
     ),
+    "sparse": (
+        """stamp = self.linear.weight._version
+if stamp != self.stamp:
+    self.packed, self.stamp = self.linear.weight.to_sparse_csr(), stamp
+return torch.relu((self.packed @ x.t()).t() + self.linear.bias)""",
+        "self.stamp = -1",
+    ),
+    "expanded": (
+        """stamp = self.linear.bias._version
+if stamp != self.stamp:
+    self.rows, self.stamp = (self.linear.bias + 0).expand(16, -1), stamp
+return torch.addmm(self.rows, x, self.linear.weight.t()).relu_()""",
+        "self.stamp = -1",
+    ),
+    "meta-template": (
+        """weights = dict(self.linear.named_parameters())
+return torch.relu(torch.func.functional_call(self.template, weights, (x,)))""",
+        "self.template = nn.Linear(width, width, device='meta')",
+    ),
 }
 
 
@@ -158,7 +177,7 @@ return torch.addmm(self.linear.bias, x, self.packed).relu_()""",
 def test_honest_ways_to_keep_and_to_return_tensors(evaluator, kind):
     forward, init = HONEST[kind]
     result = judged(evaluator, model_new(forward, init))
-    assert result.accepted and not checks(result, "suspect") - {"clock-mismatch"}, (result.detail, result.findings)
+    assert result.accepted and "weights-unmapped" not in checks(result), (result.detail, result.findings)
     assert {"weights", "timed"} <= {t.kind for t in result.correctness.trials}
 
 

@@ -80,7 +80,11 @@ def construct(cls: Any, init: Any, device: str, seed: int = PUBLIC_SEED) -> torc
     with torch.device(device):
         model = cls(**init) if isinstance(init, dict) else cls(*init)
     if isinstance(model, torch.nn.Module):
-        model.to(device)
+        if any(tensor.is_meta for tensor in (*model.parameters(), *model.buffers())):
+            move: Any = model._apply  # what holds nothing, a template for `functional_call`, stays where it is
+            move(lambda tensor: tensor if tensor.is_meta else tensor.to(device))
+        else:
+            model.to(device)
     return model  # type: ignore[no-any-return]  # whatever the class makes: the caller checks
 
 

@@ -235,8 +235,8 @@ def _stressed(reference: Reference, *, mapped: bool, inputs_too: bool) -> tuple[
     weights = [reference.public]
     if mapped:
         other, model = reference.other_weights(), reference.model
-        constants = trials.CONSTANT_BUFFERS if inputs_too else ()
-        signed = [trials.of_both_signs(model, other, each, reference.data_buffers) for each in constants]
+        forms = itertools.product(trials.SINGLES, trials.CONSTANT_BUFFERS) if inputs_too else ()
+        signed = [trials.of_both_signs(model, other, each, reference.data, single=single) for single, each in forms]
         made = [*(each for each in signed if each), other]
         large = [trials.with_large_weights(model, each, LARGE, 2) for each in made]
         weights = [*(each for each in large if each), *(made if inputs_too else [])]
@@ -260,7 +260,7 @@ def _stressed(reference: Reference, *, mapped: bool, inputs_too: bool) -> tuple[
 def _as_not_drawn(inputs: trials.Inputs, factors: Sequence[float]) -> trials.Inputs:
     """With some elements times `factors`, others in what is constant, and those of masks in each other's places."""
     inputs, _ = trials.mixed(inputs, factors)
-    inputs, _ = trials.with_other_constants(inputs, trials.SWAPPED if factors else trials.TOUCHED)
+    inputs, _ = trials.with_other_constants(inputs, *trials.OTHERS[0 if factors else -1])
     inputs, _ = trials.with_outliers(inputs, inputs, 1.0)
     return inputs
 

@@ -11,11 +11,21 @@ from typing import Any
 
 import torch
 
+from .tensors import overlaps
+
 _copy = torch.Tensor.copy_
 _equal = torch.equal
 _no_grad = torch.no_grad
 _inference_mode = torch.inference_mode
+_no_dispatch = torch.Tensor.__torch_dispatch__
 State = dict[str, torch.Tensor]
+
+
+def _is_written(tensor: torch.Tensor) -> bool:
+    """Whether torch compares and writes it: sparse, oneDNN, nested and meta tensors, and those of classes that answer
+    for themselves, are no state but something that a module keeps, as an object of its own would be."""
+    plain = tensor.layout is torch.strided and not tensor.is_meta and not tensor.is_nested
+    return plain and type(tensor).__torch_dispatch__ is _no_dispatch
 
 
 def _plain_attributes(model: torch.nn.Module) -> Iterator[tuple[torch.nn.Module, str, str]]:
@@ -36,12 +46,13 @@ def _nested_attributes(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tens
 
 
 def collect(model: torch.nn.Module) -> State:
-    """Live tensors by name: parameters, buffers, tensor attributes, tensors in list, tuple and dict attributes."""
+    """Live tensors by name: parameters, buffers, tensor attributes, tensors in list, tuple and dict attributes; those
+    that torch can compare and write."""
     state: State = dict(model.named_parameters(remove_duplicate=False))
     state.update({name: b for name, b in model.named_buffers(remove_duplicate=False) if b is not None})
     state.update({name: getattr(module, key) for module, key, name in _plain_attributes(model)})
     state.update(dict(_nested_attributes(model)))
-    return state
+    return {name: tensor for name, tensor in state.items() if _is_written(tensor)}
 
 
 def kinds(model: torch.nn.Module) -> dict[str, str]:
@@ -68,17 +79,22 @@ def snapshot(model: torch.nn.Module) -> State:
 
 
 def restore(model: torch.nn.Module, saved: Mapping[str, torch.Tensor]) -> None:
-    """Bring the state back. Values are copied into the tensors that are there, so that version counters move;
-    an attribute that was replaced by another shape, dtype or device is set anew."""
+    """Bring the state back. Values are copied into the tensors that are there, so that version counters move; an
+    attribute that was replaced by another shape, dtype or device, or whose elements share memory, is set anew."""
     live = collect(model)
+    for name, value in saved.items():
+        tensor = live.get(name)
+        if tensor is None or not _same_kind(tensor, value) or not same(tensor, value):
+            _put(model, name, tensor, value)
+
+
+def _put(model: torch.nn.Module, name: str, tensor: torch.Tensor | None, value: torch.Tensor) -> None:
+    """Values for `tensor`, which the model keeps under `name`, or for another one in its place."""
     with _no_grad():
-        for name, value in saved.items():
-            tensor = live.get(name)
-            if tensor is not None and _same_kind(tensor, value):
-                if not same(tensor, value):
-                    write(tensor, value)
-            else:
-                _assign(model, name, value.clone())
+        if tensor is not None and _same_kind(tensor, value) and not overlaps(tensor):
+            write(tensor, value)
+        else:
+            _assign(model, name, value.clone())
 
 
 def write(tensor: torch.Tensor, value: torch.Tensor) -> None:
@@ -220,4 +236,4 @@ def load_reference_state(model: torch.nn.Module, values: Mapping[str, torch.Tens
         for name, value in values.items():
             partner = mapping.partner.get(name)
             if partner is not None:
-                write(live[partner], value.t() if name in mapping.transposed else value)
+                _put(model, partner, live.get(partner), value.t() if name in mapping.transposed else value)
