@@ -113,7 +113,7 @@ def test_what_crashes_in_a_call(evaluator, kind):
 FORM = {
     "none": ("return None", Outcome.NO_OUTPUT),
     "empty-list": ("return []", Outcome.NO_OUTPUT),
-    "number": ("return 3.0", Outcome.NO_OUTPUT),
+    "number": ("return 3.0", Outcome.WRONG_SHAPE),
     "sparse": (RIGHT + ".to_sparse()", Outcome.NO_OUTPUT),
     "meta": (RIGHT + ".to('meta')", Outcome.NO_OUTPUT),
     "subclass": ("class Lazy(torch.Tensor): pass\n" + RIGHT + ".as_subclass(Lazy)", Outcome.NO_OUTPUT),
