@@ -200,6 +200,34 @@ def test_what_is_too_long_is_counted_and_never_cut(tmp_path: Path, recipe: Make)
         fine_tune(recipe(tmp_path / "run", sft={"max_length": 64}))
 
 
+@pytest.mark.parametrize("which", ["best", "last"])
+def test_the_final_policy_is_the_one_with_the_least_validation_loss_also_when_its_writing_was_killed(
+    tmp_path: Path, recipe: Make, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    sft = {"final": which, "learning_rate": 3e-2, "steps": 60, "checkpoint_every": 20}  # long past its best
+    chosen = recipe(tmp_path / "run", sft=sft, run={"keep_checkpoints": 1})
+
+    class Killed(Exception):
+        pass
+
+    def kill(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("cuda_l1.training.sft.save_policy", kill)
+        with pytest.raises(Killed):
+            fine_tune(chosen)
+    said: list[str] = []
+    run = fine_tune(chosen, lambda event: said.append(event.text), resume=True)
+    stage = run.stage("sft")
+    losses = {each["step"]: each["validation_loss"] for each in stage.rows("metrics") if "validation_loss" in each}
+    least = min(losses, key=lambda step: losses[step])
+    assert set(losses) == {20, 40, 60} and least < 60, losses
+    wanted = least if which == "best" else 60
+    assert same(stage.final, stage.path / f"checkpoint-{wanted}")
+    assert any(f"final is the policy of step {least}:" in text for text in said) == (which == "best")
+
+
 @pytest.mark.parametrize(("variants", "max_length", "shown"), [(2, 1024, 1), (3, 1024, 2), (3, 400, 1)])
 def test_what_its_examples_show_is_kept_and_too_few_variants_are_named(
     tmp_path: Path, recipe: Make, variants: int, max_length: int, shown: int

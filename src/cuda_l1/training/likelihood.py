@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from datasets import Dataset
-from transformers import PrinterCallback
+from transformers import PrinterCallback, TrainerState
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
@@ -21,7 +21,7 @@ from cuda_l1.training.loading import Loaded, trackers
 from cuda_l1.training.order import by_length
 from cuda_l1.training.processes import ALONE, Processes, lost_processes
 from cuda_l1.training.recipe import Recipe
-from cuda_l1.training.run_directory import StageDirectory, step_of
+from cuda_l1.training.run_directory import COMPLETE, StageDirectory, step_of
 from cuda_l1.training.sections import SftSection
 from cuda_l1.training.watching import Watching
 from cuda_l1.types import Prompt
@@ -115,7 +115,8 @@ def train_on(
     resume: Path | None,
     processes: Processes = ALONE,
 ) -> Any:
-    """The model after `settings.steps` updates on the answers of `lessons`, going on from the checkpoint `resume`.
+    """The model after `settings.steps` updates on the answers of `lessons`, going on from the checkpoint `resume`; with
+    lessons for `validation` that of the checkpoint with the least loss on them, unless `settings.final` says otherwise.
 
     The loss is on the answers alone. The same lessons and settings give the same weights, also when it was resumed.
     Raises UsageError: no lesson fits into `max_length`, or the loss is not finite; InfrastructureError: the disk is
@@ -143,12 +144,21 @@ def train_on(
     )
     trainer.remove_callback(PrinterCallback)
     trainer.create_model_card = lambda *_, **__: None  # the card that we write says what was trained on
-    if resume and step_of(resume) >= settings.steps:
-        trainer._load_from_checkpoint(str(resume))  # `train` would go on to the end of the epoch
-        return trainer.model
-    with saving_faults(stage), lost_processes():
-        trainer.train(resume_from_checkpoint=str(resume) if resume else None)
+    if resume and step_of(resume) >= settings.steps:  # `train` would go on to the end of the epoch
+        trainer.state = TrainerState.load_from_json(str(resume / COMPLETE))
+        trainer._load_from_checkpoint(str(_best(trainer, stage) or resume))
+    else:
+        with saving_faults(stage), lost_processes():
+            trainer.train(resume_from_checkpoint=str(resume) if resume else None)
+    if best := _best(trainer, stage):
+        watching.chosen(step_of(best), trainer.state.best_metric)
     return trainer.model
+
+
+def _best(trainer: Any, stage: StageDirectory) -> Path | None:
+    """The checkpoint that TRL has chosen at the end; None where it was not to choose."""
+    step = trainer.state.best_global_step if trainer.args.load_best_model_at_end else None
+    return stage.path / f"checkpoint-{step}" if step else None
 
 
 def arguments(
@@ -178,6 +188,7 @@ def arguments(
         save_total_limit=recipe.run.keep_checkpoints,
         eval_strategy="steps" if has_validation else "no",
         eval_steps=every,
+        load_best_model_at_end=has_validation and settings.final == "best",
         seed=recipe.run.seed,
         data_seed=recipe.run.seed,
         use_cpu=not on_gpu,

@@ -115,6 +115,9 @@ class SftSection(Frozen):
     form of prompt that the policy has never seen."""
     checkpoint_every: int = Field(200, ge=1)
     """Steps from one checkpoint to the next."""
+    final: Literal["best", "last"] = "best"
+    """Which checkpoint the stage leaves: that with the least loss on validation tasks, where there are some, or the
+    last."""
 
 
 class SelfSupervisedSection(Frozen):
