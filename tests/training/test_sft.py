@@ -124,6 +124,7 @@ def test_adapters_are_trained_resumed_and_merged(tmp_path: Path, recipe: Make) -
     assert before.keys() == after.keys()
     changed = {name for name in before if bool((before[name] != after[name]).any())}
     assert changed and all("proj" in name for name in changed)
+    assert "eos_token_id" in json.loads((stage.final / "generation_config.json").read_text()), "where replies end"
 
 
 def test_packed_examples_do_not_see_each_other(tmp_path: Path, recipe: Make) -> None:

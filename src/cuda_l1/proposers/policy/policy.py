@@ -203,14 +203,15 @@ def return_memory() -> None:
 @contextlib.contextmanager
 def _as_it_is(model: Any) -> Iterator[None]:
     """Without dropout and without the penalties and cut-offs that a model's own generation settings may ask for."""
-    was_training, own = model.training, model.generation_config
+    inner = getattr(model, "get_base_model", lambda: model)()  # adapters would hand it what is set on them, for good
+    was_training, own = model.training, inner.generation_config
     model.eval()
-    model.generation_config = _generation_config()
+    inner.generation_config = _generation_config()
     try:
         yield
     finally:
         model.train(was_training)
-        model.generation_config = own
+        inner.generation_config = own
 
 
 def _generation_config(**settings: Any) -> Any:
