@@ -125,6 +125,7 @@ def common(base: Recipe, out: Path, seed: int, folder: Path) -> list[str]:
         f"run.seed={seed}",
         f"evaluation.table={json.dumps(str(out / 'table.sqlite'))}",
         f"evaluation.held_out_rounds={_parts(base)}",
+        "contrastive.patience=0",  # all are given as many replies
     ]
 
 

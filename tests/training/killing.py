@@ -145,15 +145,19 @@ def _run(folder: Path, stage: str, values: dict[str, Any]) -> tuple[Recipe, RunD
 
 
 def contrastive(folder: Path, policy: Path, evaluator: Accounts) -> None:
-    """Stage 3: four rounds, a checkpoint after every second."""
+    """Stage 3: four rounds, a checkpoint and a validation after every second."""
     from cuda_l1.training import contrastive
 
-    section = {"rounds": 4, "prompts": 2, "group": 6, "batch": 6, "learning_rate": 1e-2, "checkpoint_every": 2}
+    section = {"rounds": 4, "prompts": 2, "group": 6, "batch": 6, "learning_rate": 1e-2, "checkpoint_every": 2,
+               "validate_every": 2, "validation_samples": 6}  # fmt: skip
     _, run = _run(folder, "contrastive", {"contrastive": {**section, "min_pass_rate": 0.0},
                                           "generation": {"max_new_tokens": 3, "batch": 6}})  # fmt: skip
     with Archive.open(folder / "archive.sqlite") as archive:
         judge = Judging([evaluator], archive=archive, run="run", within_s=60.0)
-        contrastive.train(run, TASKS, start=policy, archive=archive, judge=judge, on_event=lambda event: None)
+        contrastive.train(
+            run, TASKS, validation=[VALIDATION], start=policy, archive=archive, judge=judge,
+            on_event=lambda event: None,
+        )  # fmt: skip
 
 
 def self_supervised(folder: Path, policy: Path, evaluator: Accounts) -> None:

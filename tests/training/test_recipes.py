@@ -51,6 +51,13 @@ def test_its_sizes_divide_each_other_and_fit_the_context(path: Path) -> None:
 
 
 @each_recipe
+def test_stage_3_validates_the_last_rounds_where_it_validates_and_checkpoints_are_on_the_way(path: Path) -> None:
+    section = load_recipe(path).contrastive
+    assert section.validate_every % section.checkpoint_every == 0, "other checkpoints than it would have"
+    assert section.rounds % (section.validate_every or 1) == 0
+
+
+@each_recipe
 def test_stage_1_can_show_as_many_variants_as_stage_3(path: Path) -> None:
     recipe = load_recipe(path)
     assert recipe.data.keep > recipe.sft.exemplars >= recipe.contrastive.sampler.count

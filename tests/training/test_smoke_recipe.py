@@ -22,7 +22,7 @@ pytest.importorskip("trl", reason="needs transformers and TRL")
 RECIPE = Path(__file__).parents[2] / "recipes" / "smoke-cpu.toml"
 PATIENCE_S = 1500
 """For a checkpoint, on a machine that others use."""
-VARIANTS = 4
+VARIANTS = 6
 """That the recipe's techniques write of its tasks."""
 TRIES = 5
 """At a machine so quiet that all of them stay."""
@@ -81,7 +81,9 @@ def test_loss_falls_the_archive_grows_and_what_was_killed_goes_on(tmp_path: Path
     assert done.returncode == 0, done.stderr
     assert f"goes on from {checkpoint.name}" in done.stderr and contrastive.is_done
     assert "sft: is done" in done.stderr and "self: is done" in done.stderr
-    metrics = list(contrastive.rows("metrics"))
+    lines = list(contrastive.rows("metrics"))
+    metrics = [each for each in lines if "reward" in each]
+    assert [each["step"] for each in lines if "validation_score" in each] == [run.recipe.contrastive.rounds]
     assert [each["step"] for each in metrics] == [*range(1, run.recipe.contrastive.rounds + 1)]
     assert metrics[0] == first, "a round before the checkpoint was repeated"
     assert min(each["flat_groups"] for each in metrics) < 1.0, "no round had anything to learn from"

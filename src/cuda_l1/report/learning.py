@@ -21,6 +21,7 @@ TOGETHER = (
     ("Verdicts of training tasks, shares", ("train_known_verdicts", "train_faults")),
     ("Verdicts of validation tasks, shares", ("validation_known_verdicts", "validation_faults")),
     ("Verdicts, shares", ("known_verdicts", "faults")),
+    ("Reward", ("reward", "validation_reward")),
     ("Speed-up of right replies, geometric mean", ("train_speedup_right", "validation_speedup_right", "speedup_right")),
     ("Best speed-up of a round", ("train_speedup_best", "validation_speedup_best", "speedup_best")),
     ("Seconds of a step", ("generate_s", "wait_s", "train_s", "step_s")),
@@ -29,7 +30,7 @@ TOGETHER = (
     ("Accuracy of tokens", ("token_accuracy", "validation_token_accuracy")),
 )
 """Figures of one plot; a name that ends in an underscore stands for all that begin with it."""
-SILENT = frozenset({STEP, "round", "rate", "epoch", "seconds", "tokens"})
+SILENT = frozenset({STEP, "round", "rate", "validation_score", "epoch", "seconds", "tokens"})
 """What is no figure of its own: places in time, and what is a copy of another figure."""
 
 

@@ -14,11 +14,12 @@ from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.prompts.tokens import TokenCounter
+from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.search.interfaces import SupportsReview
 from cuda_l1.training.checkpoints import going_on_from, saving_faults
 from cuda_l1.training.checks import check_lag
 from cuda_l1.training.contrastive_log import Told
-from cuda_l1.training.contrastive_trainer import ContrastiveTrainer
+from cuda_l1.training.contrastive_trainer import ContrastiveTrainer, Validations
 from cuda_l1.training.finite import Finite
 from cuda_l1.training.forms import read_shown, unseen
 from cuda_l1.training.grpo import arguments
@@ -30,10 +31,13 @@ from cuda_l1.training.processes import ALONE, Processes, lost_processes
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Grader
 from cuda_l1.training.rounds import Rounds
-from cuda_l1.training.run_directory import CHECKPOINT, RunDirectory
+from cuda_l1.training.run_directory import CHECKPOINT, RunDirectory, StageDirectory
+from cuda_l1.training.sampling import Sampler, settings_of, validated
 from cuda_l1.training.server import Server
 from cuda_l1.training.stages import Event, Surroundings
 from cuda_l1.training.task_sets import load_task_sets
+from cuda_l1.training.validation import NAME as VALIDATION
+from cuda_l1.training.validation import Validation, is_over, scores_in
 from cuda_l1.types import Task
 
 NAME = "contrastive"
@@ -49,7 +53,7 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
     divide each other, a loss, gradients or weights that are no numbers. InfrastructureError: the machine failed for
     every candidate of a round, the disk is full.
     """
-    tasks = load_task_sets(recipe, recipe.evaluation.kind).train
+    sets = load_task_sets(recipe, recipe.evaluation.kind)
 
     def beside(folder: Path, figures: dict[str, float]) -> None:
         describe(folder, run, NAME, start=start, figures=figures)
@@ -62,8 +66,8 @@ def run(recipe: Recipe, run: RunDirectory, *, start: Path, surroundings: Surroun
         if evaluators is not None and archive is not None:
             judge = Judging.of(run, NAME, evaluators, archive=archive, table=surroundings.table, on_event=on_event)
         return train(
-            run, tasks, start=start, archive=archive, judge=judge, reviewer=surroundings.reviewer,
-            on_event=on_event, beside=beside, processes=processes,
+            run, sets.train, validation=sets.validation, start=start, archive=archive, judge=judge,
+            reviewer=surroundings.reviewer, on_event=on_event, beside=beside, processes=processes,
         )  # fmt: skip
 
 
@@ -71,6 +75,7 @@ def train(
     run: RunDirectory,
     tasks: Sequence[Task],
     *,
+    validation: Sequence[Task] = (),
     start: Path,
     archive: Archive | None,
     judge: Judge | None,
@@ -89,30 +94,38 @@ def train(
     prompting = _prompting(policy, recipe)
     fitting = askable(tasks, prompting, on_event)
     checkpoint = going_on_from(stage, processes)
-    rounds = None
+    rounds = validating = None
     if judge is not None and archive is not None:
         if checkpoint:
             on_event(Event(NAME, f"goes on from {checkpoint.name}"))
         if text := unseen(read_shown(run.stage("sft")), recipe.contrastive.sampler):
             on_event(Event(NAME, text, {"alarm": text}))
+        grade = Grader(
+            judge,
+            recipe.evaluation,
+            recipe.prompt.kind,
+            model=f"{start.parent.name}/{start.name}",
+            opinions=Opinions.of(recipe.evaluation, archive, reviewer, lambda text: on_event(Event(NAME, text))),
+        )
         rounds = Rounds(
             tasks={task.sha: task for task in fitting},
             section=recipe.contrastive,
             prompting=prompting,
             archive=archive,
-            grade=Grader(
-                judge,
-                recipe.evaluation,
-                recipe.prompt.kind,
-                model=f"{start.parent.name}/{start.name}",
-                opinions=Opinions.of(recipe.evaluation, archive, reviewer, lambda text: on_event(Event(NAME, text))),
-            ),
+            grade=grade,
             stage=stage,
             seed=recipe.run.seed,
             alarm=lambda text: on_event(Event(NAME, text, {"alarm": text})),
         )
         rounds.resume(_round_of(checkpoint, recipe.contrastive.iterations))
         stage.rewind("metrics", checkpoint)
+        validating = _validation(validation, policy, recipe, run, archive, grade, on_event)
+    every, before = processes.share(
+        lambda: (recipe.contrastive.validate_every if validating else 0, tuple(scores_in(list(stage.rows("metrics")))))
+    )
+    patience = recipe.contrastive.patience
+    if checkpoint and is_over(before, patience):  # killed before its policy was written: no round is left
+        recipe = _with_rounds(recipe, _round_of(checkpoint, recipe.contrastive.iterations))
     server = None
     if recipe.generation.engine == "vllm-server":
         server = Server(recipe.generation.server, lambda text: on_event(Event(NAME, text)))
@@ -123,6 +136,7 @@ def train(
         processes=processes,
         server=server,
         lag=recipe.contrastive.lag,
+        validations=Validations(every, patience, before, validating),
         at_a_time=recipe.generation.batch,
         model=policy.model,
         args=arguments(recipe, stage.path, large=policy.is_large),
@@ -131,8 +145,13 @@ def train(
         peft_config=policy.adapters,
         callbacks=[told, Finite(stage)],
     )
+    if every and not trainer.validates:
+        text = "weights lie in parts on several processes, so the policy is not validated: final is the last checkpoint"
+        on_event(Event(NAME, text, {"alarm": text}))
     with saving_faults(stage), lost_processes():
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if best := trainer.take_best(stage):
+        on_event(Event(NAME, f"final is the policy of step {best}: no validation was better", {"best_step": best}))
     model = trainer.accelerator.unwrap_model(trainer.model)
     weights = whole_weights(model)
     keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, weights=weights)
@@ -164,6 +183,33 @@ def askable(tasks: Sequence[Task], prompting: Prompting, on_event: Say) -> list[
     if not found:
         raise UsageError(f"no task fits the policy's context beside generation.max_new_tokens; {reasons[0]}")
     return found
+
+
+def _validation(
+    tasks: Sequence[Task],
+    policy: Loaded,
+    recipe: Recipe,
+    run: RunDirectory,
+    archive: Archive,
+    grade: Grader,
+    on_event: Say,
+) -> Validation | None:
+    """How the policy is validated; None where it is not."""
+    chosen = validated(tasks, recipe.contrastive.validation_tasks) if recipe.contrastive.validate_every else []
+    if not chosen:
+        return None
+    folder = StageDirectory(run.stage(NAME).path / VALIDATION)
+    sampler = Sampler(
+        recipe, folder, archive, grade.judge.place, lambda text, **figures: on_event(Event(NAME, text, figures))
+    )
+    context = getattr(policy.model.config, "max_position_embeddings", None)
+    return Validation(
+        sampler, chosen, grade, Policy(policy.model, policy.tokenizer, settings_of(recipe), context_tokens=context)
+    )
+
+
+def _with_rounds(recipe: Recipe, rounds: int) -> Recipe:
+    return recipe.model_copy(update={"contrastive": recipe.contrastive.model_copy(update={"rounds": rounds})})
 
 
 def _prompting(policy: Loaded, recipe: Recipe) -> Prompting:

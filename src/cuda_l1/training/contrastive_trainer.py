@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
+from transformers import TrainerCallback
 
-from cuda_l1.proposers.policy.policy import messages_of
+from cuda_l1.proposers.policy.policy import messages_of, return_memory
 from cuda_l1.training.processes import Processes
 from cuda_l1.training.replying import Replies, ReplyingTrainer, Row
 from cuda_l1.training.rounds import Rounds
+from cuda_l1.training.run_directory import StageDirectory
+from cuda_l1.training.validation import SCORE, Validation, is_over
 from cuda_l1.types import Prompt
 
 
@@ -22,6 +25,19 @@ class Replied(NamedTuple):
 
     number: int
     replies: Replies
+
+
+class Validations(NamedTuple):
+    """When the policy is validated, the same in all processes, and how."""
+
+    every: int
+    """Rounds; 0: never."""
+    patience: int = 0
+    """Validations without a better one that end the training; 0: none do."""
+    before: tuple[float, ...] = ()
+    """The scores up to the checkpoint that the training goes on from."""
+    by: Validation | None = None
+    """In the main process alone."""
 
 
 class ContrastiveTrainer(ReplyingTrainer):
@@ -33,18 +49,33 @@ class ContrastiveTrainer(ReplyingTrainer):
     checkpoint, so that a resumed run is where an uninterrupted one would be.
     """
 
-    def __init__(self, *, rounds: Rounds | None, processes: Processes, lag: int, **others: Any) -> None:
+    control: Any
+    """TRL's, which gives it no type."""
+
+    def __init__(
+        self, *, rounds: Rounds | None, processes: Processes, lag: int, validations: Validations, **others: Any
+    ) -> None:
         """`rounds` are needed in the main process alone; `others` are ReplyingTrainer's arguments.
 
         The data set has a column `task` and is as long as the training, in the order in which it is to be asked
         (`shuffle_dataset` is off): TRL's own order begins anew in a resumed run, which is right in its first epoch
         only.
         """
-        self._rounds, self._lag = rounds, lag
+        self._rounds, self._lag, self._validations = rounds, lag, validations
+        self._scores = list(validations.before)
         self._prompts: dict[int, list[Prompt]] = {}
         self._under_way: Replied | None = None
         super().__init__(processes=processes, keeps_chances=lag > 0, **others)
         self._tasks: list[str] = list(self.train_dataset["task"])
+        if self.is_fsdp_enabled:  # no process has all weights to write with
+            self._validations = Validations(0)
+        if self.validates:
+            self.add_callback(_Validated(validations.every * int(self.num_iterations)))
+
+    @property
+    def validates(self) -> bool:
+        """Whether there are validations, in all processes."""
+        return self._validations.every > 0
 
     @property
     def round(self) -> int:
@@ -67,7 +98,39 @@ class ContrastiveTrainer(ReplyingTrainer):
     def _is_ahead(self, number: int) -> bool:
         """Whether a round's replies are written before there are verdicts on the round before it."""
         every, end = (int(steps) // int(self.num_iterations) for steps in (self.args.save_steps, self.args.max_steps))
-        return self._lag > 0 and number % every != 0 and number < end
+        stops = [rounds for rounds in (every, self._validations.every) if rounds]
+        return self._lag > 0 and number < end and all(number % rounds for rounds in stops)
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """What the policy is worth on validation tasks, in place of TRL's loss; also whether it is the best so far, and
+        whether it was the last that is waited for. Called in every process, before the checkpoint is written."""
+        found = self._processes.share(self._validated)
+        self._scores.append(found[SCORE])
+        if found[SCORE] == max(self._scores):  # the later one of equals
+            self.state.best_metric, self.state.best_global_step = found[SCORE], self.state.global_step
+        tracked = {f"eval_{name}": value for name, value in found.items()}
+        self.control = self.callback_handler.on_log(self.args, self.state, self.control, tracked)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, found)
+        self.control.should_training_stop |= is_over(self._scores, self._validations.patience)
+        return found
+
+    def _validated(self) -> dict[str, float]:
+        """In the main process, which has all weights."""
+        assert self._validations.by is not None, "the main process has it"
+        model = self.accelerator.unwrap_model(self.model)
+        with self.accelerator.autocast():
+            found = self._validations.by(int(self.state.global_step), model, self.processing_class)
+        return_memory()
+        return found
+
+    def take_best(self, stage: StageDirectory) -> int | None:
+        """Goes back to the weights of the best checkpoint, in every process; the step that it was written after, None
+        where there was no validation."""
+        step: int | None = self.state.best_global_step
+        if step and step != self.state.global_step:
+            self.state.best_model_checkpoint = str(stage.path / f"checkpoint-{step}")
+            self._load_best_model()
+        return step
 
     def _replied(self, number: int) -> Replied:
         """The policy as it is answers a round's questions."""
@@ -116,3 +179,15 @@ class ContrastiveTrainer(ReplyingTrainer):
     def _main(self) -> Rounds:
         assert self._rounds is not None, "rounds are the main process's"
         return self._rounds
+
+
+class _Validated(TrainerCallback):
+    """Has the policy validated after every so many steps and after the last one, and a checkpoint written of each."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Called in every process."""
+        if state.global_step % self._steps == 0 or state.global_step >= state.max_steps:
+            control.should_evaluate = control.should_save = True

@@ -45,15 +45,25 @@ class Question(NamedTuple):
 def policy_of(folder: Path, recipe: Recipe) -> Policy:
     """The policy in a folder, which writes as `[generation]` says where `[run]` trains. Raises UsageError,
     InfrastructureError."""
+    return Policy.load(read_checkpoint(folder), settings_of(recipe), recipe.run.device)
+
+
+def settings_of(recipe: Recipe) -> GenerationSettings:
+    """How a policy writes by `[generation]`."""
     asked = recipe.generation
-    settings = GenerationSettings(
+    return GenerationSettings(
         temperature=asked.temperature,
         top_p=asked.top_p,
         max_new_tokens=asked.max_new_tokens,
         batch=asked.batch,
         seed=recipe.run.seed,
     )
-    return Policy.load(read_checkpoint(folder), settings, recipe.run.device)
+
+
+def validated(tasks: Sequence[Task], count: int) -> list[Task]:
+    """The tasks of the validation split that are asked about again and again, at most `count`: the same ones in all
+    stages."""
+    return sorted(tasks, key=lambda task: task.sha)[:count]
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from cuda_l1.training.processes import ALONE, Processes
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Grader, Scored, Written, best_rewards, check_machine, figures, pass_rate
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
-from cuda_l1.training.sampling import ROUND, Sampler, policy_of
+from cuda_l1.training.sampling import ROUND, Sampler, policy_of, validated
 from cuda_l1.training.sections import SelfSupervisedSection, SftSection
 from cuda_l1.training.stages import Event, Surroundings
 from cuda_l1.training.step_time import StepTime, evaluator_seconds
@@ -163,7 +163,7 @@ class SelfSupervised:
 
     def _tasks(self, number: int) -> dict[str, Sequence[Task]]:
         """What a round asks about. The last one only measures, so that training tasks are asked without need."""
-        validation = sorted(self.sets.validation, key=lambda task: task.sha)[: self.section.validation_tasks]
+        validation = validated(self.sets.validation, self.section.validation_tasks)
         train = Random(f"{self.recipe.run.seed} {number}").sample(
             self.sets.train, min(self.section.tasks, len(self.sets.train))
         )
