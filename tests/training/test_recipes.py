@@ -113,6 +113,17 @@ def test_the_policy_from_nothing_has_at_most_25_million_weights() -> None:
     assert small + (section.vocabulary - len(tokenizer)) * section.hidden <= 25_000_000
 
 
+def test_the_policy_from_nothing_is_asked_about_tasks_that_nobody_generated_and_never_trained_on_them() -> None:
+    from cuda_l1.tasks import load_tasks
+    from cuda_l1.training.task_sets import load_task_sets
+
+    recipe = _with("one-gpu", 'data.tasks=["synth:0:40"]')
+    (suite,) = recipe.evaluation.held_out_suites
+    asked = {task.sha for task in load_tasks(suite, device="cpu")}
+    sets = load_task_sets(recipe, "cpu")
+    assert asked and sets.held_out and not asked & {task.sha for each in sets[:3] for task in each}
+
+
 def test_one_recipe_s_gpus_train_write_and_measure_apart() -> None:
     recipe, script = _with("node8-7b"), (ROOT / "recipes" / "node8-7b.sbatch").read_text()
     measure = {int(place.removeprefix("cuda:")) for place in recipe.evaluation.places}
