@@ -124,6 +124,13 @@ def test_the_policy_from_nothing_is_asked_about_tasks_that_nobody_generated_and_
     assert asked and sets.held_out and not asked & {task.sha for each in sets[:3] for task in each}
 
 
+def test_the_policy_from_nothing_takes_at_most_25_minutes_a_stage_by_what_was_measured() -> None:
+    recipe, (step_s, round_s) = _with("one-gpu"), (0.39, 57)  # docs/training.md
+    section = recipe.contrastive
+    assert recipe.sft.steps * step_s <= 25 * 60
+    assert (section.rounds + section.rounds / section.validate_every) * round_s <= 25 * 60
+
+
 def test_one_recipe_s_gpus_train_write_and_measure_apart() -> None:
     recipe, script = _with("node8-7b"), (ROOT / "recipes" / "node8-7b.sbatch").read_text()
     measure = {int(place.removeprefix("cuda:")) for place in recipe.evaluation.places}
