@@ -249,6 +249,23 @@ def test_large_weights_are_many_times_as_large():
     assert not trials.with_large_weights(nn.LayerNorm(4), trials.other_state(nn.LayerNorm(4)), 16.0, 2)
 
 
+def test_gates_are_held_open_and_plain_recurrences_keep_their_state():
+    model = nn.ModuleDict({"gru": nn.GRU(8, 12), "rnn": nn.RNN(8, 8), "norm": nn.LayerNorm(8), "head": nn.Linear(8, 8)})
+    other = trials.other_state(model)
+    other["head.bias"] = other["head.bias"] * 1e3
+    made = trials.with_long_memory(model, other)
+    for name in ("gru.bias_ih_l0", "gru.bias_hh_l0", "rnn.bias_hh_l0", "norm.bias"):
+        value = made[name]
+        assert value.unique().tolist() == [-trials.OPEN, 0.0, trials.OPEN], name
+        assert int((value == 0).sum()) - value.numel() // 3 in (0, 1)
+    assert float(made["head.bias"].max()) > 10 * trials.OPEN
+    own = made["rnn.weight_hh_l0"] - other["rnn.weight_hh_l0"]
+    assert torch.allclose(own, trials.HELD * torch.eye(8), atol=1e-5)
+    for name in ("gru.weight_hh_l0", "rnn.weight_ih_l0", "norm.weight", "head.weight"):
+        assert made[name] is other[name], name
+    assert not trials.with_long_memory(nn.Conv1d(4, 4, 3, bias=False), {"weight": torch.randn(4, 4, 3)})
+
+
 def test_other_weights_keep_ties_and_positive_variances():
     other = trials.other_state(Tied())
     assert other["head.weight"] is other["embedding.weight"]

@@ -312,6 +312,27 @@ def test_a_model_that_keeps_its_input(judged):
     assert blind.outcome is Outcome.WRONG_VALUES and "trial `weights`" in blind.detail
 
 
+ELMAN = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn, self.out = nn.RNN(16, 16, batch_first=True), nn.Linear(16, 8)
+
+        def forward(self, x):
+            return self.out(self.rnn(x)[0][:, -1])
+
+    def get_inputs():
+        return [torch.randn(4, 128, 16)]
+"""
+
+
+def test_what_a_recurrence_forgets_under_its_first_weights_is_read_all_the_same(judged):
+    honest = judged(ELMAN, "self.rnn(x)[0][:, -1]", "self.rnn(x)[1][0]")
+    assert honest.accepted and honest.precision_class == "fp32"
+    cut = judged(ELMAN, "self.rnn(x)", "self.rnn(x[:, -64:])")
+    assert cut.outcome is Outcome.WRONG_VALUES and "trial `history`" in cut.detail
+
+
 NORM = """
     class Model(nn.Module):
         def __init__(self):

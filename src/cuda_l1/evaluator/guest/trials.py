@@ -67,14 +67,18 @@ def standard_plans(*, aligned: bool = False) -> tuple[Plan, ...]:
     )
 
 
+HISTORY = Plan("history", other_weights=True, in_forms=True)
+SLIGHT = 1e-3
+"""An error in the trial `history` that leaves a class as it is: limits are far away from ordinary inputs."""
 UNDRAWN_PLANS = (
     Plan("mixed", in_forms=True),
     Plan("rows", in_forms=True),
     Plan("constants", in_forms=True),
     Plan("signs", other_weights=True, in_forms=True),
+    HISTORY,
 )
 """What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
-draw has the same, parameters of both signs and buffers as another checkpoint has them."""
+draw has the same, parameters of both signs and buffers as another checkpoint has them, recurrences that remember."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
 RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6), LARGE_WEIGHTS)
@@ -85,6 +89,9 @@ WEIGHT_FACTORS = ((16.0, 1), (16.0, 2), (4.0, 2))
 """Of parameters with at least so many dimensions, from the first to the last that the reference stands: training makes
 some of them several times as large as an initialisation, which keeps scores near zero, where an exponential is a
 polynomial and no limit is reached."""
+
+OPEN, HELD = 4.0, 8.0
+"""Biases that keep a gate open or shut, and what a tanh needs of its own last value to keep its sign."""
 
 TINY, VISIBLE = 1e-3, 0.1
 """Parameters with a root mean square below the first are brought to the second among other weights."""
@@ -448,6 +455,22 @@ def with_large_weights(
             and id(value) not in changed
         ):
             changed[id(value)] = value * factor
+    return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
+
+
+def with_long_memory(model: torch.nn.Module, other: Mapping[str, torch.Tensor]) -> state.State:
+    """`other` with every list of parameters of both signs, as biases are, set to -4, 0 and 4, a third each (more where
+    they are large themselves), and what a plain recurrence makes of its own state plus 8; empty where there is neither.
+    With a constructor's weights gated recurrences forget within a hundred steps, and what came before is not seen."""
+    kinds, changed = state.kinds(model), dict[int, torch.Tensor]()
+    for name, value in other.items():
+        if kinds.get(name) != "parameter" or not value.is_floating_point() or value.dtype.itemsize < 2:
+            continue
+        if value.dim() == 1 and bool((value > 0).any()) and bool((value < 0).any()):
+            signs = torch.randperm(value.numel(), device=value.device) % 3 - 1
+            changed[id(value)] = signs.to(value.dtype) * (OPEN * max(1.0, float(value.float().pow(2).mean().sqrt())))
+        elif value.dim() == 2 and value.shape[0] == value.shape[1] and "weight_hh" in name:
+            changed[id(value)] = value + HELD * torch.eye(len(value), dtype=value.dtype, device=value.device)
     return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
 
 
