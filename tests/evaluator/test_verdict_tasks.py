@@ -312,6 +312,24 @@ def test_a_model_that_keeps_its_input(judged):
     assert blind.outcome is Outcome.WRONG_VALUES and "trial `weights`" in blind.detail
 
 
+MIXTURE = """
+    class Model(nn.Module):
+        def forward(self, x, weights, mask):
+            return torch.einsum("ebd,e->bd", x * mask, weights)
+
+    def get_inputs():
+        return [torch.randn(12, 32, 8), torch.full((12,), 1 / 12), torch.tensor([1.0, 0, 0, 1, 0, 0, 0, 1])]
+"""
+
+
+def test_arguments_that_are_the_same_in_every_draw_are_read_all_the_same(judged):
+    read = 'torch.einsum("ebd,e->bd", x * mask, weights)'
+    assert judged(MIXTURE, read, "(weights @ x.flatten(1)).view(32, 8) * mask").accepted
+    for unread in ("x.mean(0) * mask", "weights @ x.flatten(1) * torch.tensor([1.0, 0, 0, 1, 0, 0, 0, 1]).repeat(32)"):
+        known = judged(MIXTURE, read, f"({unread}).view(32, 8)")
+        assert known.outcome is Outcome.WRONG_VALUES and "trial `choices`" in known.detail, unread
+
+
 ELMAN = """
     class Model(nn.Module):
         def __init__(self):

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from . import oracle, state, trials
+from . import choices, oracle, state, trials
 from .audit import Facts
 from .classes import Case, Errors, least_exact
 from .evidence import Evidence, Wrong
@@ -36,6 +36,8 @@ class Checker:
     _last: Case | None = None
     _ordinary: Sequence[float] = ()
     """Root mean square of each tensor of truth in the first trial."""
+    _alike: frozenset[int] = frozenset()
+    """Tensors among the inputs that are the same in every draw."""
 
     def __post_init__(self) -> None:
         self.form = Form(self.reference)
@@ -127,6 +129,8 @@ class Checker:
             return None
         last, drawn = self._last.inputs, self.reference.draw()
         plain = plan.factor == 1.0
+        if plain:
+            self._alike = choices.alike(last, drawn)
         inputs, found = trials.touched(last, drawn) if plain else trials.with_outliers(last, drawn, plan.factor)
         if not found:
             return None
@@ -161,6 +165,8 @@ class Checker:
         drawn = self.reference.draw()
         if plan.kind == "constants":
             made = (trials.with_other_constants(drawn, *others) for others in trials.OTHERS)
+        elif plan.kind == "choices":
+            made = (choices.with_other_choices(drawn, self._alike, numbers=n, places=p) for n, p in choices.PARTS)
         elif plan.kind == "rows":
             made = (trials.emptied(drawn, self._stands_ties and numbers, masks) for numbers, masks in trials.ROW_PARTS)
         else:

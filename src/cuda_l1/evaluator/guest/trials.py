@@ -74,11 +74,12 @@ UNDRAWN_PLANS = (
     Plan("mixed", in_forms=True),
     Plan("rows", in_forms=True),
     Plan("constants", in_forms=True),
+    Plan("choices", in_forms=True),
     Plan("signs", other_weights=True, in_forms=True),
     HISTORY,
 )
 """What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
-draw has the same, parameters of both signs and buffers as another checkpoint has them, recurrences that remember."""
+draw has the same, parameters of both signs and buffers as another checkpoint has them, biases that keep gates open."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
 RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6), LARGE_WEIGHTS)
@@ -137,7 +138,7 @@ def may_be_stressed(tensor: torch.Tensor) -> bool:
         return False
     if bool(torch.isinf(flat).any()) or bool(((flat == 0) | (flat == 1)).all()):
         return False
-    return not _rows_sum_to_one(tensor)
+    return not rows_sum_to_one(tensor)
 
 
 def _sample(tensor: torch.Tensor) -> torch.Tensor:
@@ -152,7 +153,7 @@ def _has_few_values(flat: torch.Tensor) -> bool:
     return bool(torch.unique(found).numel() <= FEW_VALUES)
 
 
-def _rows_sum_to_one(tensor: torch.Tensor) -> bool:
+def rows_sum_to_one(tensor: torch.Tensor) -> bool:
     if tensor.dim() < 1 or tensor.shape[-1] < 2:
         return False
     rows = tensor.reshape(-1, tensor.shape[-1])[:64].float()
@@ -163,7 +164,7 @@ def _are_shares(tensor: torch.Tensor) -> bool:
     """Rows of many values that sum to one: what they sum to may be taken for granted, unless they are once smaller."""
     if not tensor.is_floating_point() or tensor.numel() < 2 or tensor.dtype.itemsize < 2:
         return False
-    return _rows_sum_to_one(tensor) and not _has_few_values(_sample(tensor).float())
+    return rows_sum_to_one(tensor) and not _has_few_values(_sample(tensor).float())
 
 
 def stress(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
@@ -213,7 +214,7 @@ def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
     for number, factor in enumerate(factors):
         other = flat * factor + 0.0  # no negative zero
         flat = torch.where(lot == number, other * 1j if tensor.is_complex() else other, flat)
-    return _as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
+    return as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
 
 
 ROW_PARTS = ((True, True), (True, False), (False, True))
@@ -239,7 +240,7 @@ def _without_rows(tensor: torch.Tensor) -> torch.Tensor:
     rows.view(-1)[torch.randint(rows.numel(), (1,))] = True
     nothing = tensor.min() if tensor.is_floating_point() and is_mask(tensor) else 0
     shut = rows.unsqueeze(-1)
-    if _is_symmetric(tensor) and not is_mask(tensor):
+    if is_symmetric(tensor) and not is_mask(tensor):
         shut = shut | shut.mT
     return tensor.clone(memory_format=torch.preserve_format).masked_fill_(shut, nothing)
 
@@ -259,10 +260,10 @@ def _is_constant(tensor: torch.Tensor) -> bool:
     if tensor.numel() == 1:
         return tensor.is_floating_point() or tensor.is_complex()
     only = bool((tensor == 1).all())
-    return only or (not _is_integer(tensor) and bool((tensor == 0).all()))
+    return only or (not is_integer(tensor) and bool((tensor == 0).all()))
 
 
-def _is_integer(tensor: torch.Tensor) -> bool:
+def is_integer(tensor: torch.Tensor) -> bool:
     return not (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype is not torch.bool
 
 
@@ -279,7 +280,7 @@ def _with_others(tensor: torch.Tensor, count: int, factor: float = 0.5) -> torch
 def is_mask(tensor: torch.Tensor) -> bool:
     """Whether it chooses: truth values, or a few floating numbers again and again. Integers may be places, whose order
     matters, and so are one-hot rows."""
-    if tensor.numel() < 2 or _is_one_hot(tensor):
+    if tensor.numel() < 2 or is_one_hot(tensor):
         return False
     if tensor.dtype is torch.bool:
         return True
@@ -288,7 +289,7 @@ def is_mask(tensor: torch.Tensor) -> bool:
     return tensor.numel() > 4 * FEW_VALUES and _has_few_values(_sample(tensor))
 
 
-def _is_one_hot(tensor: torch.Tensor) -> bool:
+def is_one_hot(tensor: torch.Tensor) -> bool:
     return tensor.dim() > 1 and tensor.shape[-1] > 1 and bool(((tensor != 0).sum(dim=-1) == 1).all())
 
 
@@ -312,20 +313,20 @@ def _with_some_of(tensor: torch.Tensor, other: torch.Tensor, factor: float) -> t
     flat = torch.as_strided(tensor, size, (1,), tensor.storage_offset()).clone()
     places = torch.randint(size[0], (TOUCHED,), device=tensor.device)
     flat[places] = torch.as_strided(other, size, (1,), other.storage_offset())[places] * factor
-    return _as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
+    return as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
 
 
 def _scaled(tensor: torch.Tensor, factor: float) -> torch.Tensor:
     """`tensor * factor` laid out as it was, so that an expanded tensor takes no more room than before."""
     flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
-    return _as_agreed(torch.as_strided(flat * factor, tensor.shape, tensor.stride()), tensor)
+    return as_agreed(torch.as_strided(flat * factor, tensor.shape, tensor.stride()), tensor)
 
 
 LEAST_SORTED = 8
 """A row of so many numbers is not in order by chance."""
 
 
-def _as_agreed(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+def as_agreed(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
     """`made`, in order along its last dimension or symmetric where `drawn` is exactly so: boundaries and symmetric
     matrices are what a kernel may rely on. In place; `made` is a tensor of the judge's own."""
     if drawn.dim() < 1 or drawn.is_complex() or drawn.numel() != extent(drawn):
@@ -333,13 +334,13 @@ def _as_agreed(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
     if drawn.shape[-1] >= LEAST_SORTED and bool((drawn[..., 1:] >= drawn[..., :-1]).all()):
         if bool((drawn[..., -1] > drawn[..., 0]).all()):
             made.copy_(made.sort(dim=-1).values)
-    elif _is_symmetric(drawn):
+    elif is_symmetric(drawn):
         either = torch.where(made != drawn, made, made.mT)  # of two that stand for each other one may be changed
         made.copy_(either.tril() + either.tril(-1).mT)
     return made
 
 
-def _is_symmetric(tensor: torch.Tensor) -> bool:
+def is_symmetric(tensor: torch.Tensor) -> bool:
     return tensor.dim() > 1 and tensor.shape[-1] == tensor.shape[-2] > 2 and torch.equal(tensor, tensor.mT)
 
 
@@ -409,7 +410,7 @@ def of_both_signs(
                 flat = torch.rand(value.shape, device=value.device) < SIGNED_SHARE
                 flat.view(-1)[torch.randint(value.numel(), (1,))] = True
                 changed[id(value)] = torch.where(flat, -value, value)
-        elif constants and kinds.get(name) == "buffer" and not _is_integer(value) and _is_constant(value):
+        elif constants and kinds.get(name) == "buffer" and not is_integer(value) and _is_constant(value):
             changed[id(value)] = constants(value)
         elif constants and name in data:
             changed[id(value)] = _other_numbers(value)
@@ -419,7 +420,7 @@ def of_both_signs(
 def _other_numbers(value: torch.Tensor) -> torch.Tensor:
     """Other numbers of the same signs, and in the same order where they are in one, as edges of intervals are; integers
     in other places, and truth values with the rows that they are in."""
-    if _is_integer(value):
+    if is_integer(value):
         return value.roll(1, -1)
     if value.dtype is torch.bool:
         return value.roll(1, 0)
@@ -433,7 +434,7 @@ def may_be_data(name: str, value: torch.Tensor) -> bool:
     codebook, scales, quantised weights, what is pruned."""
     if value.numel() < 2 or _is_statistic(name):
         return False
-    if _is_integer(value):
+    if is_integer(value):
         return value.dim() > 1 and not bool((value == value.flatten()[0]).all())
     if value.is_complex():
         return True

@@ -1,0 +1,205 @@
+"""Other values for inputs that are the same in every draw: edges, routing, lengths, shares, masks, tables.
+
+Who never reads them, or keeps what was made of them once, is right for all that a task draws. Other values are made of
+those that are there, so that they are values the task may hold: places stay in range, and as often as they were; rows
+keep their sum; numbers keep their signs and do not grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import torch
+
+from . import state
+from .tensors import extent, leaves, map_leaves
+from .trials import (
+    FEW_VALUES,
+    LEAST_SORTED,
+    Inputs,
+    as_agreed,
+    is_integer,
+    is_one_hot,
+    is_symmetric,
+    may_be_stressed,
+    rows_sum_to_one,
+)
+
+PARTS = ((True, True), (True, False), (False, True))
+"""What gets other values, from the first to the last that the reference stands: numbers, what selects."""
+SHARE, ROWS, ELEMENTS = 8, 8, 256
+"""One row or element of so many is another, and so many at most: a look at a few does not tell."""
+COLUMNS, COUNTS = 64, 1 << 24
+"""So many lists of places beside one another are renamed, of more whole rows change places; and so many counts of how
+often each holds what are kept, else each is renamed for itself."""
+
+
+def alike(inputs: Inputs, other: Inputs) -> frozenset[int]:
+    """Which tensors, in the order of `leaves`, two draws have in common."""
+    pairs = zip(leaves(inputs), leaves(other), strict=True)
+    return frozenset(index for index, (one, two) in enumerate(pairs) if state.same(one, two))
+
+
+def with_other_choices(inputs: Inputs, fixed: Collection[int], *, numbers: bool, places: bool) -> tuple[Inputs, bool]:
+    """The inputs with other values in the tensors `fixed` (in the order of `leaves`), and whether any was changed.
+    `numbers`: shares, tables and what holds infinities. `places`: integers, one-hot rows and small masks."""
+    sizes = {size for tensor in leaves(inputs) for size in tensor.shape}
+    made = []
+    for index, tensor in enumerate(leaves(inputs)):
+        change = _change(tensor, sizes, numbers=numbers, places=places) if index in fixed else None
+        made.append(tensor if change is None else _changed(tensor, change))
+    found = any(now is not was for now, was in zip(made, leaves(inputs), strict=True))
+    others = iter(made)
+    return map_leaves(inputs, lambda tensor: next(others)), found
+
+
+Change = Callable[[torch.Tensor], torch.Tensor]
+
+
+def _change(tensor: torch.Tensor, sizes: Collection[int], *, numbers: bool, places: bool) -> Change | None:
+    """What makes another tensor of this one; None where it stays."""
+    if tensor.numel() < 2:
+        return None
+    if is_integer(tensor):
+        return (lambda t: _other_integers(t.long(), sizes).to(t.dtype)) if places else None
+    if tensor.dtype is torch.bool:
+        return _reordered if places and is_one_hot(tensor) else None
+    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
+        return None
+    if is_one_hot(tensor) and not _is_identity(tensor):
+        return _reordered if places else None
+    if _is_identity(tensor) or bool(torch.isinf(tensor).any()) or may_be_stressed(tensor):
+        return _with_smaller if numbers else None
+    if rows_sum_to_one(tensor) and bool(((tensor != 0).sum(-1) > 1).any()):
+        if is_symmetric(tensor):
+            return _reordered if places else None
+        return _reweighted if numbers else None
+    in_order = tensor.shape[-1] >= LEAST_SORTED and bool((tensor.diff(dim=-1) >= 0).all())
+    small = tensor.numel() <= 4 * FEW_VALUES  # elements of larger masks change places in another trial
+    return _with_one_moved if places and small and not in_order else None
+
+
+def _changed(tensor: torch.Tensor, change: Change) -> torch.Tensor:
+    """`tensor` after a change of what it holds once, laid out as it was; itself where nothing became another."""
+    flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset()).clone()
+    made = torch.as_strided(flat, tensor.shape, tensor.stride())
+    once = made
+    for dim, stride in enumerate(tensor.stride()):
+        once = once.narrow(dim, 0, 1) if stride == 0 else once
+    if once.numel() > 1:
+        once.copy_(change(once.clone()))
+    return tensor if state.same(made, tensor) else made
+
+
+def _is_identity(tensor: torch.Tensor) -> bool:
+    return is_symmetric(tensor) and is_one_hot(tensor) and bool((tensor.diagonal(dim1=-2, dim2=-1) == 1).all())
+
+
+def _some(shape: torch.Size, most: int, like: torch.Tensor) -> torch.Tensor:
+    """True in one place of `SHARE`, in `most` at the most and in one at the least."""
+    chosen = torch.zeros(shape, dtype=torch.bool, device=like.device)
+    count = min(most, max(1, chosen.numel() // SHARE))
+    chosen.view(-1)[torch.randint(chosen.numel(), (count,), device=like.device)] = True
+    return chosen
+
+
+def _with_smaller(tensor: torch.Tensor) -> torch.Tensor:
+    """Some elements times U(0.5, 1); of a symmetric tensor rows and columns, which leaves a definite one definite."""
+    if is_symmetric(tensor):
+        shape = tensor.shape[:-1]
+        scale = torch.where(_some(shape, ROWS, tensor), 0.5 + 0.5 * torch.rand(shape, device=tensor.device), 1.0)
+        return (tensor * (scale.unsqueeze(-1) * scale.unsqueeze(-2))).to(tensor.dtype)
+    factors = 0.5 + 0.5 * torch.rand(tensor.shape, device=tensor.device)
+    return as_agreed(
+        torch.where(_some(tensor.shape, ELEMENTS, tensor), tensor * factors, tensor).to(tensor.dtype), tensor
+    )
+
+
+def _reweighted(tensor: torch.Tensor) -> torch.Tensor:
+    """Some rows times U(0.5, 1.5), with the sum that they had."""
+    other = tensor * (0.5 + torch.rand(tensor.shape, device=tensor.device))
+    other *= tensor.sum(-1, keepdim=True) / other.sum(-1, keepdim=True)
+    chosen = _some(tensor.shape[:-1], ROWS, tensor).unsqueeze(-1)
+    return as_agreed(torch.where(chosen, other.to(tensor.dtype), tensor), tensor)
+
+
+def _with_one_moved(tensor: torch.Tensor) -> torch.Tensor:
+    """A zero and another number in each other's places."""
+    flat = tensor.flatten()
+    for is_zero in (True, False):
+        if not bool(((flat == 0) == is_zero).any()):
+            return tensor
+    zeros, others = (flat == 0).nonzero().flatten(), flat.nonzero().flatten()
+    pair = torch.stack([part[torch.randint(len(part), (1,), device=flat.device)] for part in (zeros, others)]).flatten()
+    flat[pair] = flat[pair.flip(0)]
+    return flat.view(tensor.shape)
+
+
+def _cycle(count: int, like: torch.Tensor) -> torch.Tensor:
+    """A permutation that leaves nothing in its place."""
+    order = torch.randperm(count, device=like.device)
+    return torch.empty_like(order).scatter_(0, order, order.roll(1))
+
+
+def _reordered(tensor: torch.Tensor) -> torch.Tensor:
+    """Rows in another order; of a symmetric tensor rows and columns."""
+    order = _cycle(tensor.shape[-2], tensor)
+    rows = tensor.index_select(-2, order)
+    return rows.index_select(-1, order) if is_symmetric(tensor) else rows
+
+
+# ── integers ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _other_integers(tensor: torch.Tensor, sizes: Collection[int]) -> torch.Tensor:
+    """Places: others that are there as often, or in another order along the longest dimension, so that each stays in
+    the column whose range it has. What is in order stays: offsets, boundaries, segments. One number throughout: lower
+    ones in some places, in falling order, as lengths may be, unless they add up to the size of something."""
+    value = int(tensor.flatten()[0])
+    if bool((tensor == value).all()):
+        if value < 2 or value * tensor.numel() in sizes:
+            return tensor
+        lower = torch.randint(1, value, tensor.shape, device=tensor.device)
+        return torch.where(_some(tensor.shape, ELEMENTS, tensor), lower, tensor).sort(dim=-1, descending=True).values
+    if is_symmetric(tensor):
+        return _reordered(tensor)
+    longest = max(range(tensor.dim()), key=lambda dim: (tensor.shape[dim], dim))
+    turned = tensor.movedim(longest, -1)
+    return _other_places(turned.reshape(-1, turned.shape[-1])).view(turned.shape).movedim(-1, longest)
+
+
+def _other_places(rows: torch.Tensor) -> torch.Tensor:
+    """Rows of integers with other ones, see `_other_integers`."""
+    kept = _are_in_order(rows)
+    made = _renamed(rows, kept) if len(rows) <= COLUMNS else rows
+    if torch.equal(made, rows) and not bool(kept.any()):
+        made = rows[:, _cycle(rows.shape[1], rows)]
+    return made
+
+
+def _are_in_order(rows: torch.Tensor) -> torch.Tensor:
+    """Of each row whether it is in order; a falling one may be a list of lengths, and is none in a large table."""
+    steps = rows.diff(dim=-1)
+    rising, falling = (steps >= 0).all(-1), (steps <= 0).all(-1)
+    return rising | falling if len(rows) <= 4 else rising
+
+
+def _renamed(rows: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+    """Values exchanged for others that a row holds as often, in all rows at once where all hold the same ones: what is
+    one place here and there stays one. Rows that are `kept` stay."""
+    values: torch.Tensor
+    values, places = torch.unique(rows, return_inverse=True)
+    together = len(rows) == 1 or (len(rows) * len(values) <= COUNTS and not bool(kept.any()))
+    if together:
+        counts = rows.new_zeros(len(rows), len(values)).scatter_add_(1, places, torch.ones_like(places))
+        together = bool((counts > 0).all())
+    if not together:
+        pairs = zip(rows.unsqueeze(1), kept.unsqueeze(1), strict=True)
+        return torch.cat([_renamed(row, alone) for row, alone in pairs])
+    if bool(kept.any()):
+        return rows
+    key = (counts * torch.randint(1 << 62, (len(rows), 1), device=rows.device)).sum(0)  # one number for each column
+    shuffled = torch.randperm(len(values), device=rows.device)
+    target = torch.empty_like(shuffled)
+    target[key.argsort(stable=True)] = shuffled[key[shuffled].argsort(stable=True)]
+    return values.take(target[places])
