@@ -203,6 +203,16 @@ def test_rows_are_emptied_where_they_are_numbers_or_masks():
     assert not trials.emptied([torch.randn(1, 6).expand(9, 6), torch.randn(7)], numbers=True, masks=True)[1]
 
 
+def test_rows_of_one_length_are_of_the_same_few_families():
+    drawn = [torch.randn(4, 50, 16), torch.randn(16, 90).t(), torch.eye(16), torch.randn(3, 16), torch.randn(99)]
+    made, found = trials.related(drawn, 1 / 16)
+    assert found and all(after is before for after, before in zip(made[2:], drawn[2:], strict=True))
+    heads = torch.cat([(m - d / 16).reshape(-1, 16) for m, d in zip(made[:2], drawn[:2], strict=True)])
+    assert len(torch.unique(heads.mul(1e3).round(), dim=0)) == trials.FAMILIES
+    assert made[1].stride() == drawn[1].stride()
+    assert not trials.related([torch.randn(9, 1).expand(9, 6), torch.ones(9, 6)], 1 / 16)[1]
+
+
 def test_emptied_rows_keep_their_layout():
     value = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
     (made,), _ = trials.emptied([value], numbers=True, masks=True)

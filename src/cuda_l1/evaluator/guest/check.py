@@ -167,6 +167,8 @@ class Checker:
             made = (trials.with_other_constants(drawn, *others) for others in trials.OTHERS)
         elif plan.kind == "choices":
             made = (choices.with_other_choices(drawn, self._alike, numbers=n, places=p) for n, p in choices.PARTS)
+        elif plan is trials.RELATED:
+            made = (trials.related(drawn, apart) for apart in trials.APART)
         elif plan.kind == "rows":
             made = (trials.emptied(drawn, self._stands_ties and numbers, masks) for numbers, masks in trials.ROW_PARTS)
         else:

@@ -35,7 +35,7 @@ from . import oracle
 from .load import seed_everything
 from .reference import Answer, BadTask, Reference
 from .tensors import leaves, map_leaves
-from .trials import LARGE_WEIGHTS, RANGE_PLANS, Inputs, Plan, secret_seed
+from .trials import RANGE_PLANS, Inputs, Plan, secret_seed
 
 LOST = ((0.1, 1e-3), (2e-3, 2e-6))
 """An error of a slice, and that of the reference below which it is one."""
@@ -558,12 +558,12 @@ class Case:
     def class_in_range(self, errors: Errors, before: str, *, relaxed: bool) -> str | None:
         """The class after a trial far from ordinary inputs, `before` it. There an answer need only hold `range_bounds`;
         but what was tf32 is fp16, and `relaxed` where the task allows it, when it leaves the bound of tf32 for other
-        inputs. Large weights magnify what rounding does, too."""
-        if before == "tf32" and self.plan is not LARGE_WEIGHTS:
+        inputs. Large weights and related rows magnify what rounding does, too."""
+        if before == "tf32" and not self.plan.in_forms:
             return self.best_class(errors, relaxed=False) or ("relaxed" if relaxed else None)
         if all(e <= b for e, b in zip(errors.worst, self.range_bounds(), strict=True)):
             return before
-        return before if self.plan is LARGE_WEIGHTS and self.passes(errors, before) else None
+        return before if self.plan.in_forms and self.passes(errors, before) else None
 
     def range_bounds(self) -> list[float]:
         """Per tensor, what an element of an answer in float32 may err by far from ordinary inputs."""

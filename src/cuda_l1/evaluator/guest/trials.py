@@ -82,9 +82,17 @@ UNDRAWN_PLANS = (
 draw has the same, parameters of both signs and buffers as another checkpoint has them, biases that keep gates open."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
-RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6), LARGE_WEIGHTS)
+RELATED = Plan("related", in_forms=True)
+RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6), LARGE_WEIGHTS, RELATED)
 """Far from ordinary inputs: exponentials overflow, epsilons decide, and fp16, else as good as TF32, has no range.
-Behind a normalisation inputs of any size are alike, and only weights make what follows large."""
+Behind a normalisation inputs of any size are alike, and only weights make what follows large. Rows that are alike
+make attention sharp, experts full and matrices nearly singular, which those of independent draws never do."""
+
+FAMILIES = 4
+"""Of related rows."""
+APART = (1 / 16, 1 / 2)
+"""How far related rows lie from that which stands for their family, in parts of what they were, from the first to the
+last that the reference stands."""
 
 WEIGHT_FACTORS = ((16.0, 1), (16.0, 2), (4.0, 2))
 """Of parameters with at least so many dimensions, from the first to the last that the reference stands: training makes
@@ -215,6 +223,27 @@ def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
         other = flat * factor + 0.0  # no negative zero
         flat = torch.where(lot == number, other * 1j if tensor.is_complex() else other, flat)
     return as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
+
+
+def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
+    """The inputs with rows, along the last dimension, of a few families: each is one of `FAMILIES` rows plus `apart` of
+    what it was, and rows of one length share them from tensor to tensor; and whether there was a tensor of rows that
+    could be changed."""
+    heads: dict[tuple[int, torch.dtype], torch.Tensor] = {}
+
+    def of_families(tensor: torch.Tensor) -> torch.Tensor:
+        rows = tensor.numel() // max(1, tensor.shape[-1]) if tensor.dim() > 1 else 0
+        if rows <= FAMILIES or not may_be_stressed(tensor) or tensor.numel() != extent(tensor) or is_symmetric(tensor):
+            return tensor
+        key = tensor.shape[-1], tensor.dtype
+        if key not in heads:
+            heads[key] = tensor.reshape(rows, -1)[torch.randperm(rows, device=tensor.device)[:FAMILIES]]
+        family = torch.randint(FAMILIES, tensor.shape[:-1], device=tensor.device)
+        made = torch.empty_like(tensor).copy_(tensor * apart + heads[key][family])
+        return as_agreed(made, tensor)
+
+    made = map_leaves(inputs, of_families)
+    return made, bool(heads)
 
 
 ROW_PARTS = ((True, True), (True, False), (False, True))
