@@ -211,6 +211,8 @@ def test_rows_of_one_length_are_of_the_same_few_families():
     assert len(torch.unique(heads.mul(1e3).round(), dim=0)) == trials.FAMILIES
     assert made[1].stride() == drawn[1].stride()
     assert not trials.related([torch.randn(9, 1).expand(9, 6), torch.ones(9, 6)], 1 / 16)[1]
+    (upper,), _ = trials.related([torch.randn(9, 9).triu()], 1 / 16)
+    assert torch.equal(upper, upper.triu())
 
 
 def test_emptied_rows_keep_their_layout():

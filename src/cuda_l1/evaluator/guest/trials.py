@@ -228,7 +228,7 @@ def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
 def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
     """The inputs with rows, along the last dimension, of a few families: each is one of `FAMILIES` rows plus `apart` of
     what it was, and rows of one length share them from tensor to tensor; and whether there was a tensor of rows that
-    could be changed."""
+    could be changed. Zeros stay: a kernel may rely on a triangle of them."""
     heads: dict[tuple[int, torch.dtype], torch.Tensor] = {}
 
     def of_families(tensor: torch.Tensor) -> torch.Tensor:
@@ -240,7 +240,7 @@ def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
             heads[key] = tensor.reshape(rows, -1)[torch.randperm(rows, device=tensor.device)[:FAMILIES]]
         family = torch.randint(FAMILIES, tensor.shape[:-1], device=tensor.device)
         made = torch.empty_like(tensor).copy_(tensor * apart + heads[key][family])
-        return as_agreed(made, tensor)
+        return as_agreed(made.masked_fill_(tensor == 0, 0), tensor)
 
     made = map_leaves(inputs, of_families)
     return made, bool(heads)
