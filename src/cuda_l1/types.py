@@ -197,9 +197,9 @@ class Trial(Frozen):
     """One correctness trial: what was varied, and how far candidate and reference lay from the float64 oracle."""
 
     kind: str
-    """`base`, `repeat`, `refill`, `touched`, `outliers`, `weights`, `negated`, `scaled`, `shrunk`, `offset`,
-    `mixed`, `rows`, `constants`, `choices`, `signs`, `history`, `near-1e5`, `near-1e-6`, `large-weights`, `related`,
-    `seeds`, `timed`; under a compatibility protocol `allclose`."""
+    """`base`, `repeat`, `refill`, `touched`, `outliers`, `weights`, `touched-weights`, `negated`, `scaled`, `shrunk`,
+    `offset`, `mixed`, `rows`, `constants`, `choices`, `signs`, `history`, `near-1e5`, `near-1e-6`, `large-weights`,
+    `related`, `seeds`, `timed`; under a compatibility protocol `allclose`."""
     error: float | None
     """Largest element error |x - truth| / (|truth| + rms(truth)); null when non-finite. Of an `allclose`: the least
     tolerance, absolute and relative, at which the candidate passes."""

@@ -216,6 +216,14 @@ def test_other_values_arrive_in_the_partners():
     assert model.w1._version > version and model.w1.requires_grad
 
 
+def test_what_has_the_values_already_is_not_written_to():
+    model = Renamed()
+    mapping, values = matched(model), state.snapshot(Reference())
+    before = {name: tensor._version for name, tensor in state.collect(model).items()}
+    state.load_reference_state(model, {**values, "first.bias": values["first.bias"] + 1}, mapping)
+    assert {n for n, t in state.collect(model).items() if t._version != before[n]} == {"b1"}
+
+
 class Packed(nn.Module):
     """One matrix of all weights: nothing to match."""
 

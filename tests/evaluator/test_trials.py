@@ -284,6 +284,40 @@ def test_other_weights_keep_ties_and_positive_variances():
     assert (other["norm.running_var"] > 0).all()
 
 
+def test_parameters_are_touched_one_after_the_other_and_buffers_together():
+    model = Tied()
+    found = trials.parts(model, {"hidden"}, {"zeros"})
+    *parameters, buffers = found
+    assert set(buffers) == {("norm.running_mean",), ("norm.running_var",), ("hidden",)}
+    alone = {("embedding.weight", "head.weight"), ("ones",), ("norm.weight",), ("norm.bias",)}
+    assert len(parameters) == trials.ALONE and {names for (names,) in parameters} == alone
+    first, second, buffers = trials.parts(model, {"hidden"})
+    assert len(first) - len(second) == 1 and {*first, *second} == {*alone, ("zeros",)}  # one more, in two halves
+    assert trials.parts(nn.ReLU()) == [] and trials.parts(nn.PReLU()) == [(("weight",),)]
+
+
+@pytest.mark.parametrize("any_sign", [True, False])
+def test_a_few_elements_of_weights_are_touched_and_the_rest_is_what_it_was(any_sign):
+    model = Tied()
+    model.angles = nn.Parameter(torch.linspace(1, 2, 64))
+    model.slope = nn.Parameter(torch.ones(1).bfloat16())
+    weights = trials.other_state(model)
+    weights["angles"] = model.angles.detach()
+    part = (("embedding.weight", "head.weight"), ("norm.running_var",), ("angles",), ("slope",))
+    touched = trials.with_touched(weights, part, any_sign=any_sign)
+    assert touched["head.weight"] is touched["embedding.weight"]
+    for name, value in weights.items():
+        if not any(name in names for names in part):
+            assert touched[name] is value, name
+            continue
+        assert touched[name].dtype is value.dtype and not torch.equal(touched[name], value)
+        if name != "slope":
+            assert 0 < int((touched[name] != value).sum()) <= (64 if name == "angles" else trials.MOVED)
+            assert torch.allclose(touched[name].mean(), value.mean(), atol=1e-5)
+    assert bool((touched["norm.running_var"] > 0).all()) and bool((touched["angles"].diff() >= 0).all())
+    assert any_sign or bool((touched["angles"] > 0).all())
+
+
 @pytest.mark.parametrize("constants", trials.CONSTANT_BUFFERS)
 def test_parameters_of_one_sign_get_both(constants):
     torch.manual_seed(1)

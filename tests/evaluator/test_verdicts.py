@@ -165,6 +165,21 @@ if stamp != self.stamp:
 return torch.addmm(self.rows, x, self.linear.weight.t()).relu_()""",
         "self.stamp = -1",
     ),
+    "packed-apart": (
+        """for name, parameter in self.linear.named_parameters():
+    if self.stamps.get(name) != parameter._version:
+        self.stamps[name] = parameter._version
+        setattr(self, name, parameter.t().contiguous() if name == "weight" else parameter * 1.0)
+return torch.addmm(self.bias, x, self.weight).relu_()""",
+        "self.stamps = {}",
+    ),
+    "packed-by-value": (
+        """if self.seen is None or not torch.equal(self.seen, self.linear.weight):
+    self.seen = self.linear.weight.detach().clone()
+    self.packed = self.seen.t().contiguous()
+return torch.addmm(self.linear.bias, x, self.packed).relu_()""",
+        "self.seen = None",
+    ),
     "meta-template": (
         """weights = dict(self.linear.named_parameters())
 return torch.relu(torch.func.functional_call(self.template, weights, (x,)))""",
@@ -203,6 +218,18 @@ WRONG = {
         "if 'w' not in self.kept: self.kept['w'] = self.linear.weight.detach().clone()\n"
         "return torch.relu(F.linear(x, self.kept['w'], self.linear.bias))",
         "trial `weights`",
+    ),
+    "weights-kept-under-another's-version": (
+        "stamp = self.linear.weight._version\n"
+        "if self.kept.get('stamp') != stamp: self.kept.update(stamp=stamp, bias=self.linear.bias * 1.0)\n"
+        "return torch.relu(F.linear(x, self.linear.weight, self.kept['bias']))",
+        "trial `touched-weights`",
+    ),
+    "weights-kept-under-a-sample": (
+        "key = float(self.linear.weight.mean()), float(self.linear.weight[0, 0])\n"
+        "if self.kept.get('key') != key: self.kept.update(key=key, w=self.linear.weight * 1.0)\n"
+        "return torch.relu(F.linear(x, self.kept['w'], self.linear.bias))",
+        "trial `touched-weights`",
     ),
     "bias-ignored": ("return torch.relu(x @ self.linear.weight.t())", ""),
     "positive-only": ("return torch.relu(self.linear(x.abs()))", ""),

@@ -47,7 +47,8 @@ class Checker:
         other = self.reference.other_weights()
         self._weights = self.reference.public
         try:
-            for plan in trials.standard_plans(aligned=aligned):
+            parts = trials.parts(self.reference.model, self.reference.data, self.reference.changed_state)
+            for plan in trials.standard_plans(parts if mapped else (), aligned=aligned):
                 if plan.other_weights and not mapped:
                     plan = trials.Plan(plan.kind, factor=plan.factor)
                     if plan.factor == 1.0:
@@ -115,7 +116,7 @@ class Checker:
             self._last.forget()
         if plan.few:
             return self._touched(plan)
-        if plan.in_forms:
+        if plan.in_forms or plan.touches:
             return self._formed(plan, other)
         inputs, touched = trials.stress(self.reference.draw(), plan.factor)
         if plan.factor != 1.0 and not touched:
@@ -147,6 +148,11 @@ class Checker:
         return None
 
     def _forms(self, plan: trials.Plan, other: state.State) -> Iterator[tuple[trials.Inputs, state.State]]:
+        if plan.touches:
+            if self._last is not None:
+                for any_sign in (True, False):
+                    yield self._last.inputs, trials.with_touched(self._weights, plan.touches, any_sign=any_sign)
+            return
         if plan.kind == "signs":
             model, data = self.reference.model, self.reference.data
             for single, constants in itertools.product(trials.SINGLES, trials.CONSTANT_BUFFERS):

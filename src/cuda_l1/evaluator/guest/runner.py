@@ -128,7 +128,7 @@ class Runner:
 
     def weights(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Take over the reference's values; from now on calls start from them."""
-        state.restore(self._model, self._base)
+        state.restore(self._model, self._restorable(self._partners.unmapped))
         state.load_reference_state(self._model, self._read_state(message), self._partners)
         self._base = state.snapshot(self._model)
         return {}

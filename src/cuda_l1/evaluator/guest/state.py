@@ -83,13 +83,14 @@ def restore(model: torch.nn.Module, saved: Mapping[str, torch.Tensor]) -> None:
     attribute that was replaced by another shape, dtype or device, or whose elements share memory, is set anew."""
     live = collect(model)
     for name, value in saved.items():
-        tensor = live.get(name)
-        if tensor is None or not _same_kind(tensor, value) or not same(tensor, value):
-            _put(model, name, tensor, value)
+        _put(model, name, live.get(name), value)
 
 
 def _put(model: torch.nn.Module, name: str, tensor: torch.Tensor | None, value: torch.Tensor) -> None:
-    """Values for `tensor`, which the model keeps under `name`, or for another one in its place."""
+    """Values for `tensor`, which the model keeps under `name`, or for another one in its place. What has them already
+    is not written to: its version counter stays."""
+    if tensor is not None and _same_kind(tensor, value) and same(tensor, value):
+        return
     with _no_grad():
         if tensor is not None and _same_kind(tensor, value) and not overlaps(tensor):
             write(tensor, value)
@@ -226,7 +227,8 @@ def match(reference: Mapping[str, torch.Tensor], model: torch.nn.Module) -> Part
 
 
 def load_reference_state(model: torch.nn.Module, values: Mapping[str, torch.Tensor], mapping: Partners) -> None:
-    """Write reference values into the candidate, under no_grad by `copy_`: honest packers watch version counters."""
+    """Write reference values into the candidate where they are others, under no_grad by `copy_`: honest packers watch
+    version counters, each of all that it packs."""
     with _no_grad():
         if mapping.unmapped and mapping.by_method:
             copies = {name: value.clone() for name, value in values.items()}  # it may keep what it is given

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from random import SystemRandom
 from typing import Any
 
 import torch
@@ -16,7 +17,10 @@ from . import state
 from .load import seed_everything
 from .tensors import VECTOR_BYTES, extent, leaves, map_leaves
 
+_random = SystemRandom()
 Inputs = list[Any]
+Part = tuple[tuple[str, ...], ...]
+"""Names of a model's state; those of tied tensors are in one tuple."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Plan:
     """Other contents under the tensors that the trial before looked at."""
     in_forms: bool = False
     """Made in several forms, of which the first that the reference stands counts."""
+    touches: Part = ()
+    """What is touched of the weights of the trial before, whose inputs come again."""
 
     @property
     def may_tie(self) -> bool:
@@ -49,9 +55,10 @@ class Plan:
         return self.factor == 1.0 and not (self.few or self.other_weights or self.in_forms)
 
 
-def standard_plans(*, aligned: bool = False) -> tuple[Plan, ...]:
-    """The trials of every verdict, in order: later ones change what the first forward could have cached. `aligned`: the
-    one with an offset leaves inputs where a vector load may begin."""
+def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tuple[Plan, ...]:
+    """The trials of every verdict, in order: later ones change what the first forward could have cached. `parts`: of
+    the weights, one of them changes and the others stay. `aligned`: the one with an offset leaves inputs where a vector
+    load may begin."""
     exponent = int.from_bytes(os.urandom(1), "little") % 5 + 2
     return (
         Plan("base"),
@@ -60,6 +67,7 @@ def standard_plans(*, aligned: bool = False) -> tuple[Plan, ...]:
         Plan("touched", in_place=True, few=True),
         Plan("outliers", in_place=True, few=True, factor=64.0),
         Plan("weights", other_weights=True),
+        *(Plan("touched-weights", other_weights=True, in_place=True, touches=part) for part in parts),
         Plan("negated", other_weights=True, factor=-1.0),
         Plan("scaled", other_weights=True, factor=2.0**exponent),
         Plan("shrunk", factor=2.0**-exponent),
@@ -386,6 +394,53 @@ def other_state(model: torch.nn.Module) -> state.State:
             drawn[key] = _other(name, kinds[name], tensor)
         values[name] = drawn[key]
     return values
+
+
+ALONE = 4
+"""So many parameters are touched one after the other; more of them in two halves."""
+MOVED, MOVED_BY = 4, 4.0
+"""Elements of a tensor that is touched, and root mean squares by which they become others."""
+
+
+def parts(model: torch.nn.Module, data: Collection[str] = (), changed: Collection[str] = ()) -> list[Part]:
+    """The state in parts that are touched one after the other, while the rest is not written to: what is folded may be
+    kept under a look at a few tensors. Parameters in random order; statistics and what is named in `data` together;
+    what a call changes, in `changed`, is written before each call and in no part."""
+    kinds, tied = state.kinds(model), dict[tuple[int, tuple[int, ...]], tuple[str, ...]]()
+    for name, tensor in state.collect(model).items():
+        told = kinds[name] == "parameter" or _is_statistic(name) or name in data
+        if told and name not in changed and _holds_numbers(tensor) and tensor.numel():
+            key = tensor.data_ptr(), tuple(tensor.shape)
+            tied[key] = (*tied.get(key, ()), name)
+    parameters = [names for names in tied.values() if kinds[names[0]] == "parameter"]
+    others = tuple(names for names in tied.values() if kinds[names[0]] != "parameter")
+    _random.shuffle(parameters)
+    if len(parameters) <= ALONE:
+        split: list[Part] = [(names,) for names in parameters]
+    else:
+        split = [tuple(parameters[::2]), tuple(parameters[1::2])]
+    return [*split, others] if others else split
+
+
+def with_touched(weights: Mapping[str, torch.Tensor], part: Part, *, any_sign: bool) -> state.State:
+    """`weights` with a few other elements in every tensor of `part`, whose mean stays. Not `any_sign`: what is positive
+    remains so."""
+    values = dict(weights)
+    for names in part:
+        touched = _with_moved(weights[names[0]], any_sign and not _is_statistic(names[0]))
+        values.update(dict.fromkeys(names, touched))
+    return values
+
+
+def _with_moved(value: torch.Tensor, any_sign: bool) -> torch.Tensor:
+    if value.numel() == 1:
+        return _with_others(value, 1, 1.0 + MOVED_BY if any_sign else 1.5)
+    places = _random.sample(range(value.numel()), min(MOVED, value.numel() // 2 * 2))
+    flat, up, down = value.reshape(-1).clone(), places[::2], places[1::2]
+    step = MOVED_BY * (float(value.abs().float().pow(2).mean().sqrt()) or VISIBLE) if any_sign else flat[down] / 2
+    flat[up] += step
+    flat[down] -= step
+    return as_agreed(flat.view(value.shape), value)
 
 
 SIGNED_SHARE = 0.25
