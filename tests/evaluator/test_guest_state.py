@@ -323,3 +323,49 @@ def test_what_shares_memory_with_itself_gets_values_of_its_own():
     assert all(state.same(t, other[name]) for name, t in state.collect(model).items()) and "mask" in model._buffers
     state.restore(model, saved)
     assert all(state.same(t, saved[name]) for name, t in state.collect(model).items()) and set(model.cells) == {7}
+
+
+class Keeps(Reference):
+    """The reference's names, a second bias under another one, and a workspace that starts as a bias does."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm2.beta = nn.Parameter(self.norm2.bias.detach().clone())
+        del self.norm2.bias
+        self.norm.register_parameter("bias", None)
+        self.work = torch.zeros(2)
+
+
+def overwritten(change, changed=(), model=None):
+    model = model or Keeps()
+    mapping, base = matched(model), state.snapshot(model)
+    with torch.no_grad():
+        change(model)
+    return state.overwritten(model, base, mapping, changed)
+
+
+def test_weights_that_a_call_has_left_with_other_values_are_named():
+    assert overwritten(lambda m: m.first.weight.div_(2)) == ["first.weight"]
+    assert len(overwritten(lambda m: m.norm2.beta.add_(1))) == 1
+    assert overwritten(lambda m: m.norm.running_mean.add_(1), ["norm.running_mean"]) == []
+
+
+SAME = {
+    "nothing": lambda m: None,
+    "another object": lambda m: setattr(m.first, "weight", nn.Parameter(m.first.weight.clone())),
+    "another dtype": lambda m: m.first.half(),
+    "another form": lambda m: setattr(m.first, "weight", nn.Parameter(m.first.weight.t().contiguous())),
+    "taken out": lambda m: setattr(m.first, "weight", None),
+    "a workspace": lambda m: m.work.add_(1),
+}
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_weights_that_are_kept_otherwise_are_not_overwritten(kind):
+    assert overwritten(SAME[kind]) == []
+
+
+def test_what_a_method_of_its_own_loads_is_not_compared():
+    model = PackedWithLoader()
+    model.first = Reference().first
+    assert overwritten(lambda m: m.first.weight.add_(1), model=model) == []

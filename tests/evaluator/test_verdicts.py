@@ -180,6 +180,10 @@ return torch.addmm(self.bias, x, self.weight).relu_()""",
 return torch.addmm(self.linear.bias, x, self.packed).relu_()""",
         "self.seen = None",
     ),
+    "parameters-replaced": (
+        "self.linear.weight = nn.Parameter(self.linear.weight.detach().clone())\n" + RIGHT,
+        "",
+    ),
     "meta-template": (
         """weights = dict(self.linear.named_parameters())
 return torch.relu(torch.func.functional_call(self.template, weights, (x,)))""",
@@ -275,6 +279,26 @@ def test_a_cache_by_object_is_wrong_when_timed(evaluator):
     forward += "return self.kept['y'].clone()"
     result = judged(evaluator, model_new(forward, init="self.kept = {}"))
     assert result.outcome is Outcome.WRONG_VALUES and "trial `refill`" in result.detail
+
+
+ROUNDED = "torch.relu(F.linear(x, self.linear.weight.half().float(), self.linear.bias))"
+IN_PLACE = """
+version, weight = self.linear.weight._version, self.linear.weight
+self.calls = self.calls + 1 if version == self.stamp else 1
+self.stamp = version
+if self.calls > {after}: weight.copy_(weight.half())
+return {rounded}
+"""
+
+
+@pytest.mark.parametrize(("after", "detail"), [(0, "changed by the call"), (8, "changed by a timed call")])
+def test_weights_are_not_to_be_overwritten(evaluator, after, detail):
+    """Nothing but the weights is another for it; in trials they change before so many calls."""
+    task = task_of(LINEAR.replace("torch.relu(self.linear(x))", ROUNDED))
+    body = model_new(IN_PLACE.strip().format(after=after, rounded=ROUNDED), init="self.calls, self.stamp = 0, -1")
+    result = evaluator.evaluate(task, candidate_of(task, body), protocol=SCREEN)
+    assert result.outcome is Outcome.WRONG_VALUES
+    assert_detail(result, f"`linear.weight` is {detail}; the reference leaves it alone")
 
 
 RANDOM = {

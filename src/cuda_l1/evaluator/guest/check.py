@@ -99,7 +99,7 @@ class Checker:
         """The candidate's answer, right in form. Raises Wrong."""
         slots = self.session.slots(case.noise.tensors)
         seed = case.seed if self.facts.random else None
-        reply = self.session.call(self.form.request(slots, seed))
+        reply = self.session.call(self.form.request(slots, seed, compare_state=True))
         self.form.compare(reply, case.noise)
         self.session.unpartnered = reply.unpartnered & self.form.places_of_state(case.noise)
         if self.session.unpartnered:

@@ -19,13 +19,16 @@ class Form:
 
     reference: Reference
 
-    def request(self, slots: Sequence[dict[str, Any]], seed: int | None = None) -> dict[str, Any]:
-        """What a call must deliver."""
+    def request(
+        self, slots: Sequence[dict[str, Any]], seed: int | None = None, *, compare_state: bool = False
+    ) -> dict[str, Any]:
+        """What a call must deliver. `compare_state`: and whether it left the weights alone."""
         return {
             "slots": list(slots),
             "changed_args": self.reference.changed_args,
             "changed_state": self.reference.changed_state,
             "seed": seed,
+            "compare_state": compare_state,
         }
 
     def places_of_state(self, expected: Answer) -> set[int]:
@@ -48,6 +51,11 @@ class Form:
             raise Wrong("WRONG_VALUES", "two outputs are one tensor; the reference's are not")
         if reply.exposed and not self.reference.exposes:
             raise Wrong("WRONG_VALUES", "an output is a parameter or buffer of the module; the reference's is not")
+        # Its own process tells, and only what is saved of it afterwards would give a lie away: no answer does.
+        if reply.overwritten:
+            raise Wrong(
+                "WRONG_VALUES", f"`{reply.overwritten[0]}` is changed by the call; the reference leaves it alone"
+            )
         if reply.structure != answer.structure:
             raise Wrong("WRONG_SHAPE", f"the outputs are nested as {reply.structure}, not {answer.structure}"[:300])
 

@@ -22,7 +22,7 @@ from .copying import copy_bytes_per_us
 from .profiling import believable
 from .random_tasks import EvalMode, check_random, unlike_another_process
 from .reference import BadTask, Reference, first_line, is_short_of_memory
-from .session import Deadlines, RunnerFailure, Session, total_bytes
+from .session import Deadlines, RunnerFailure, Session, names_of, total_bytes
 from .timed_outputs import kept_calls, verify_timed
 from .traffic import needed_us, traffic_of
 from .work import work_of
@@ -166,8 +166,12 @@ class Judge:
 
     def observe(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """What a runner says that its candidate changed around itself: names, not believed to be all; and what it tried
-        for a library of its own that is not there."""
-        told = self._sessions[message["name"]].ask("observe", 30.0, "looking at what was changed")
+        for a library of its own that is not there. Raises RunnerFailure where that is a weight."""
+        stage, changed = "looking at what was changed", self._reference.changed_state
+        told = self._sessions[message["name"]].ask("observe", 30.0, stage, changed_state=changed)
+        if overwritten := names_of(told.get("overwritten")):
+            text = f"`{overwritten[0]}` is changed by a timed call; the reference leaves it alone"
+            raise RunnerFailure("WRONG_VALUES", text, stage)
         names = told["patched"] if isinstance(told.get("patched"), list) else ["a malformed list"]
         return {"patched": [str(name)[:100] for name in names[:20]], "missing": str(told.get("missing"))[:200]}
 

@@ -164,8 +164,14 @@ class Runner:
         described["reused"] = self._reuses(result)
         described.update(self._sharing(result))
         described["us"] = elapsed
+        described["overwritten"] = self._overwritten(message["changed_state"]) if message.get("compare_state") else []
         self._reinstate(before, message)
         return described
+
+    def _overwritten(self, changed: list[str]) -> list[str]:
+        """Of the reference's state what calls have left with other values, though the reference leaves it alone. Asked
+        where nothing is timed: it reads all weights."""
+        return state.overwritten(self._model, self._base, self._partners, changed)[:20]
 
     def seed(self, seed: int | None) -> None:
         """What the next call's random numbers follow from; nothing is set for tasks without any."""
@@ -374,8 +380,10 @@ class Runner:
         return {}
 
     def observe(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """What the candidate changed in modules that others rely on, and what gave it no library of its own."""
-        return {"patched": self._watched.changed()[:20], "missing": self._libraries.missing()}
+        """What the candidate changed in modules that others rely on, and of its weights; what gave it no library of its
+        own."""
+        told = {"patched": self._watched.changed()[:20], "missing": self._libraries.missing()}
+        return {**told, "overwritten": self._overwritten(message["changed_state"])}
 
     def profile(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Streams on which one untimed call works, and what it consists of."""

@@ -56,6 +56,8 @@ class Reply:
     """Two outputs begin at one address."""
     exposed: bool = False
     """An output lies in the module's own parameters or buffers."""
+    overwritten: Sequence[str] = ()
+    """State of the reference's that the call has left with other values, where that was asked."""
 
     @property
     def unpartnered(self) -> set[int]:
@@ -319,7 +321,13 @@ def parse_reply(reply: dict[str, Any]) -> Reply:
     if not isinstance(us, int | float) or not -1e12 < us < 1e12:
         raise RunnerFailure("CRASHED", "the runner sent a malformed time", "a call")
     shared, exposed = bool(reply.get("shared")), bool(reply.get("exposed"))
-    return Reply(str(reply.get("structure"))[:2000], outputs, bool(reply.get("reused")), float(us), shared, exposed)
+    reused, structure = bool(reply.get("reused")), str(reply.get("structure"))[:2000]
+    return Reply(structure, outputs, reused, float(us), shared, exposed, names_of(reply.get("overwritten")))
+
+
+def names_of(told: Any) -> list[str]:
+    """Names in a reply; none where it is malformed."""
+    return [str(name)[:100] for name in told[:20]] if isinstance(told, list) else []
 
 
 def total_bytes(value: Any) -> int:

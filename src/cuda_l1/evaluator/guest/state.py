@@ -5,7 +5,7 @@ Ten KernelBench tasks keep hidden states as plain attributes, which `.double()`,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -239,3 +239,22 @@ def load_reference_state(model: torch.nn.Module, values: Mapping[str, torch.Tens
             partner = mapping.partner.get(name)
             if partner is not None:
                 _put(model, partner, live.get(partner), value.t() if name in mapping.transposed else value)
+
+
+def overwritten(
+    model: torch.nn.Module, base: Mapping[str, torch.Tensor], mapping: Partners, changed: Collection[str]
+) -> list[str]:
+    """Names of the reference's state whose partners hold other values than `base`, save what the reference itself
+    changes. What a candidate took out, keeps in another form or loads by a method of its own is its own matter, and so
+    is a plain attribute of another name: a workspace may have been all zeros, too."""
+    if mapping.unmapped and mapping.by_method:
+        return []
+    live, kept = collect(model), kinds(model)
+    found = []
+    for name, partner in mapping.partner.items():
+        now, before = live.get(partner), base.get(partner)
+        if name in changed or now is None or before is None or (name != partner and kept[partner] == "attribute"):
+            continue
+        if _same_kind(now, before) and not same(now, before):
+            found.append(name)
+    return found
