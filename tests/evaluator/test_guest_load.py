@@ -1,4 +1,5 @@
-"""Seeds: the same state of every generator, whatever a candidate has put in the place of the functions that set it."""
+"""Seeds: the same state of every generator, whatever a candidate has put in the place of the functions that set it.
+Modes: whatever a module in a model makes of them."""
 
 from __future__ import annotations
 
@@ -7,8 +8,9 @@ import random
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from cuda_l1.evaluator.guest.load import Seeds, seed_everything
+from cuda_l1.evaluator.guest.load import Seeds, seed_everything, set_mode
 
 
 def drawn() -> tuple[float, float, float, float]:
@@ -25,3 +27,39 @@ def test_the_same_numbers_as_by_the_functions_that_users_call(seed, monkeypatch)
         monkeypatch.setattr(owner, "manual_seed" if owner is torch else "seed", lambda *_: pytest.fail("it is called"))
     seeds.set(seed)
     assert drawn() == expected
+
+
+class Refuses(nn.Module):
+    """As a module that torch.export has made."""
+
+    def __init__(self):
+        super().__init__()
+        self.inside = nn.Dropout()
+
+    def train(self, mode=True):
+        raise NotImplementedError("Calling train() is not supported yet.")
+
+
+class Notes(nn.Module):
+    def train(self, mode=True):
+        self.told = mode
+        return super().train(mode)
+
+
+@pytest.mark.parametrize("mode", ["eval", "train"])
+def test_a_module_that_refuses_a_mode_keeps_it_from_no_other_one(mode):
+    model = nn.Sequential(nn.Dropout(), Refuses(), nn.Sequential(Refuses(), Notes()), nn.Dropout())
+    for module in model.modules():
+        module.training = mode == "eval"
+    set_mode(model, mode)
+    assert {module.training for module in model.modules()} == {mode == "train"}
+    assert model[2][1].told is (mode == "train")
+
+
+def test_what_else_a_mode_raises_is_told():
+    class Broken(nn.Module):
+        def train(self, mode=True):
+            raise ValueError("no luck")
+
+    with pytest.raises(ValueError, match="no luck"):
+        set_mode(nn.Sequential(Broken()), "eval")

@@ -30,7 +30,7 @@ def main(candidate: str, reference: str, mode: str) -> None:
     drawn = task.get_inputs()
     inputs = [_moved(each) for each in drawn] if isinstance(drawn, (list, tuple)) else [_moved(drawn)]
     model = load.construct(load.load_module(candidate, "candidate").ModelNew, init, DEVICE)
-    model.train(mode == "train")
+    load.set_mode(model, mode)
     with torch.no_grad():
         for _ in range(WARM_UP):
             model(*inputs)

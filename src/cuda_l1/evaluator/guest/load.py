@@ -88,6 +88,17 @@ def construct(cls: Any, init: Any, device: str, seed: int = PUBLIC_SEED) -> torc
     return model  # type: ignore[no-any-return]  # whatever the class makes: the caller checks
 
 
+def set_mode(model: torch.nn.Module, mode: str) -> None:
+    """`train` or `eval`, by the module's own method; where that of some module in it refuses, as what torch.export
+    makes does, that one is only marked, and all others are asked one by one."""
+    try:
+        model.train(mode == "train")
+    except NotImplementedError:
+        model.training = mode == "train"
+        for child in model.children():
+            set_mode(child, mode)
+
+
 def read_safetensors(path: str) -> dict[str, torch.Tensor]:
     """The tensors of a safetensors file, on the CPU (format: 8-byte header length, JSON header, raw bytes)."""
     data = bytearray(Path(path).read_bytes())

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from . import oracle, state, trials
-from .load import construct, load_module, read_safetensors, seed_everything
+from .load import construct, load_module, read_safetensors, seed_everything, set_mode
 from .tensors import (
     Unsupported,
     layout,
@@ -220,9 +220,9 @@ class Reference:
         """`train` or `eval`, for the model and its twin."""
         self.mode = mode
         self._shapes = None
-        self.model.train(mode == "train")
+        set_mode(self.model, mode)
         if self._twin is not None:
-            self._twin.train(mode == "train")
+            set_mode(self._twin, mode)
 
     def call(
         self, inputs: Sequence[Any], weights: Mapping[str, torch.Tensor], how: str = "plain", seed: int | None = None

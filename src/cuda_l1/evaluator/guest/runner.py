@@ -21,7 +21,7 @@ from . import buffers, compat, profiling, state, vector_math
 from .buffers import Buffer
 from .channel import Channel, ChannelClosed
 from .glimpse import place_of
-from .load import Seeds, construct, load_module
+from .load import Seeds, construct, load_module, set_mode
 from .own_libraries import OwnLibraries
 from .reference import is_short_of_memory, structure_of
 from .tensors import (
@@ -116,7 +116,7 @@ class Runner:
         self._model = construct(module.ModelNew, init, self._device)
         if not isinstance(self._model, torch.nn.Module):
             raise MissingModelNew("`ModelNew` is not a torch.nn.Module")
-        self._model.train(message["mode"] == "train")
+        set_mode(self._model, message["mode"])
         return {}
 
     def match(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -376,7 +376,7 @@ class Runner:
 
     def set_mode(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Train or eval mode."""
-        self._model.train(message["mode"] == "train")
+        set_mode(self._model, message["mode"])
         return {}
 
     def observe(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
