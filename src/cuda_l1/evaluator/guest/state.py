@@ -5,6 +5,7 @@ Ten KernelBench tasks keep hidden states as plain attributes, which `.double()`,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ _equal = torch.equal
 _no_grad = torch.no_grad
 _inference_mode = torch.inference_mode
 _no_dispatch = torch.Tensor.__torch_dispatch__
+_PARTS = re.compile(r"[a-z]+|\d+")
 State = dict[str, torch.Tensor]
 
 
@@ -202,7 +204,8 @@ class Partners:
 
 def match(reference: Mapping[str, torch.Tensor], model: torch.nn.Module) -> Partners:
     """Find each reference tensor's partner: (1) name and shape, (2) equal bytes under the public seed, also
-    transposed, constants by order, (3) the candidate's own `load_reference`."""
+    transposed, of several, as constants have them, by similar names, else by order, (3) the candidate's own
+    `load_reference`."""
     result = Partners(by_method=callable(getattr(model, "load_reference", None)))
     live = collect(model)
     free = dict(live)
@@ -210,20 +213,39 @@ def match(reference: Mapping[str, torch.Tensor], model: torch.nn.Module) -> Part
         if name in free and free[name].shape == value.shape and free[name].dtype == value.dtype:
             result.partner[name] = name
             del free[name]
-    for name, value in reference.items():
-        if name in result.partner or value.numel() == 0:
-            continue
-        found = next((n for n, t in free.items() if same(t, value)), None)
-        if found is None and value.dim() == 2:
-            found = next((n for n, t in free.items() if t.dim() == 2 and same(t, value.t())), None)
-            if found is not None:
-                result.transposed.add(name)
-        if found is None:
-            result.unmapped.append(name)
-        else:
-            result.partner[name] = found
-            del free[found]
+    missing = {n: value for n, value in reference.items() if n not in result.partner and value.numel()}
+    result.partner.update(_paired(missing, free))
+    turned = {n: value.t() for n, value in missing.items() if n not in result.partner and value.dim() == 2}
+    found = _paired(turned, {n: tensor for n, tensor in free.items() if n not in result.partner.values()})
+    result.partner.update(found)
+    result.transposed.update(found)
+    result.unmapped = [name for name in missing if name not in result.partner]
     return result
+
+
+def _paired(wanted: Mapping[str, torch.Tensor], free: Mapping[str, torch.Tensor]) -> dict[str, str]:
+    """Names of `wanted` with those of equal tensors in `free`, each of which is taken once: the most similar names
+    first, others in order."""
+    pairs = [(one, other) for one, value in wanted.items() for other, t in free.items() if _may_be(t, value)]
+    pairs = [(one, other) for one, other in pairs if same(free[other], wanted[one])]
+    found: dict[str, str] = {}
+    for one, other in sorted(pairs, key=lambda pair: -_likeness(*pair)):
+        if one not in found and other not in found.values():
+            found[one] = other
+    return found
+
+
+def _may_be(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """A first look, at one row: few tensors of one shape are equal, and many may have it."""
+    return a.shape == b.shape and same(a[:1].flatten()[:64], b[:1].flatten()[:64]) if a.dim() else same(a, b)
+
+
+def _likeness(a: str, b: str) -> int:
+    """How many parts of a name (words, numbers) are in the other one in the same order, where all of one of them are;
+    else nothing: numbers alone say little, since some count from one."""
+    short, long = sorted((_PARTS.findall(a.lower()), _PARTS.findall(b.lower())), key=len)
+    rest = iter(long)
+    return len(short) if all(part in rest for part in short) else 0
 
 
 def load_reference_state(model: torch.nn.Module, values: Mapping[str, torch.Tensor], mapping: Partners) -> None:
