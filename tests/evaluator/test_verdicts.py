@@ -261,15 +261,15 @@ def test_right_in_the_trials_and_wrong_when_timed_is_wrong(evaluator):
 
 
 FINGERPRINT = """
-k = tuple(t.item() for t in (x[0, 0], x.flatten()[7], x.sum()))
+k = tuple(t.item() for t in (x[0, 0], x.flatten()[7], x.sum())), *(p._version for p in self.parameters())
 if k not in self.kept: self.kept[k] = torch.relu(self.linear(x))
-if len(self.kept) > 15: return next(iter(self.kept.values())).clone()
+if len(self.kept) > 16: return next(iter(self.kept.values())).clone()
 return self.kept[k].clone()
 """
 
 
 def test_answers_cannot_be_remembered_by_what_the_inputs_hold(evaluator):
-    """Timed calls see more inputs than a candidate that keeps fifteen of them can have seen."""
+    """Timed calls see more inputs than a candidate that keeps sixteen of them can have seen."""
     result = judged(evaluator, model_new(FINGERPRINT.strip(), init="self.kept = {}"))
     assert result.outcome is Outcome.WRONG_VALUES and "timed call" in result.detail
 
