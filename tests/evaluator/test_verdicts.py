@@ -261,9 +261,11 @@ def test_right_in_the_trials_and_wrong_when_timed_is_wrong(evaluator):
 
 
 FINGERPRINT = """
-k = tuple(t.item() for t in (x[0, 0], x.flatten()[7], x.sum())), *(p._version for p in self.parameters())
+of = tuple(p._version for p in self.parameters())
+if self.kept.get('of') != of: self.kept = {'of': of}
+k = tuple(t.item() for t in (x[0, 0], x.flatten()[7], x.sum()))
 if k not in self.kept: self.kept[k] = torch.relu(self.linear(x))
-if len(self.kept) > 16: return next(iter(self.kept.values())).clone()
+if len(self.kept) > 17: return list(self.kept.values())[1].clone()
 return self.kept[k].clone()
 """
 

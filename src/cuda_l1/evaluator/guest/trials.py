@@ -400,6 +400,8 @@ ALONE = 4
 """So many parameters are touched one after the other; more of them in two halves."""
 MOVED, MOVED_BY = 4, 4.0
 """Elements of a tensor that is touched, and root mean squares by which they become others."""
+TRIES = 16
+"""At choosing them so that the sum is rounded as it was: a mean that differs in its last digit tells, too."""
 
 
 def parts(model: torch.nn.Module, data: Collection[str] = (), changed: Collection[str] = ()) -> list[Part]:
@@ -435,11 +437,15 @@ def with_touched(weights: Mapping[str, torch.Tensor], part: Part, *, any_sign: b
 def _with_moved(value: torch.Tensor, any_sign: bool) -> torch.Tensor:
     if value.numel() == 1:
         return _with_others(value, 1, 1.0 + MOVED_BY if any_sign else 1.5)
-    places = _random.sample(range(value.numel()), min(MOVED, value.numel() // 2 * 2))
-    flat, up, down = value.reshape(-1).clone(), places[::2], places[1::2]
-    step = MOVED_BY * (float(value.abs().float().pow(2).mean().sqrt()) or VISIBLE) if any_sign else flat[down] / 2
-    flat[up] += step
-    flat[down] -= step
+    step = MOVED_BY * (float(value.abs().float().pow(2).mean().sqrt()) or VISIBLE)
+    for _ in range(TRIES):
+        places = _random.sample(range(value.numel()), min(MOVED, value.numel() // 2 * 2))
+        flat, up, down = value.reshape(-1).clone(), places[::2], places[1::2]
+        moved = step if any_sign else flat[down] / 2
+        flat[up] += moved
+        flat[down] -= moved
+        if torch.equal(flat.sum(), value.sum()):
+            break
     return as_agreed(flat.view(value.shape), value)
 
 
