@@ -101,7 +101,7 @@ def test_the_share_of_right_replies_rises_and_nothing_is_learned_from_validation
     start = save_policy(
         tmp_path / "start", replies=[*REPLIES, *wrong]
     )  # it knows how to end a reply, not which is right
-    trained(tmp_path / "run", start, evaluator)
+    trained(tmp_path / "run", start, evaluator, epochs=8)
     metrics = rows(tmp_path / "run", "metrics")
     assert [row["round"] for row in metrics] == [0, 1, 2]
     assert metrics[-1]["validation_pass_rate"] > metrics[0]["validation_pass_rate"] + 0.3
