@@ -74,12 +74,12 @@ def test_what_makes_or_loads_a_library_of_its_own(event: str, arguments: tuple[o
 
 
 def test_a_work_directory_below_a_folder_of_software_is_a_candidates_own(tmp_path, monkeypatch) -> None:
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
+    (tmp_path / "own").mkdir()
+    monkeypatch.chdir(tmp_path / "own")
     monkeypatch.setattr(own_libraries, "SOFTWARE", (f"{tmp_path}/", "/usr/"))
     monkeypatch.setattr("sys.addaudithook", lambda hook: None)  # a real one stays
     tried = OwnLibraries()
     tried._note("ctypes.dlopen", ("/usr/lib/libjemalloc.so",))
     assert tried._tried == ""
-    tried._note("ctypes.dlopen", (f"{tmp_path}/work/k.so",))
-    assert tried._tried == f"loading {tmp_path}/work/k.so"
+    tried._note("ctypes.dlopen", (f"{tmp_path}/own/k.so",))
+    assert tried._tried == f"loading {tmp_path}/own/k.so"

@@ -35,7 +35,7 @@ from . import oracle
 from .load import seed_everything
 from .reference import Answer, BadTask, Reference
 from .tensors import leaves, map_leaves
-from .trials import RANGE_PLANS, Inputs, Plan, secret_seed
+from .trials import RANGE_PLANS, Inputs, Plan, is_integer, secret_seed
 
 LOST = ((0.1, 1e-3), (2e-3, 2e-6))
 """An error of a slice, and that of the reference below which it is one."""
@@ -141,10 +141,6 @@ def _neighbour(tensor: torch.Tensor) -> torch.Tensor:
     stays = (tensor == tensor.round()) | ~torch.isfinite(tensor)
     towards = torch.where(torch.rand_like(tensor) < 0.5, math.inf, -math.inf)
     return torch.where(stays, tensor, torch.nextafter(tensor, towards))
-
-
-def _is_integer(tensor: torch.Tensor) -> bool:
-    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool)
 
 
 def _told_apart(tensor: torch.Tensor) -> torch.Tensor:
@@ -303,7 +299,7 @@ class Case:
     def _is_determined(self) -> bool:
         """Whether integers of the answer stay when equal inputs are told apart: which of several comes first is
         nobody's promise, and inputs of the judge's making hold ties that no draw does (rectified ones times -1)."""
-        places = [i for i, t in enumerate(self.truth.tensors) if _is_integer(t)]
+        places = [i for i, t in enumerate(self.truth.tensors) if is_integer(t)]
         if not places or not self.plan.may_tie:
             return True
         for _ in range(2):
