@@ -293,8 +293,14 @@ class Case:
     def sound(self) -> bool:
         """Whether this trial counts: truth is finite somewhere, the reference itself passes, and no tie decides."""
         finite = all(oracle.all_finite(t) for t in self.truth.tensors if t.is_floating_point())
-        judged = all(mask is None for mask in self.unjudged)
+        judged = all(mask is None for mask in self.unjudged) and all(map(self._tells_jumps, range(len(self.jumps))))
         return finite and judged and self.reference_error <= 1e-2 and self._is_determined()
+
+    def _tells_jumps(self, index: int) -> bool:
+        """Whether as many jumps as an answer may have would still be isolated ones: inputs of the judge's making can
+        lie so near one another that rounding chooses between them everywhere (routing by logits times 1e-6)."""
+        jumps = self.jumps[index]
+        return jumps is None or self._jumps_allowed(index, jumps.count) <= oracle.most_isolated(jumps.mask.numel())
 
     def _is_determined(self) -> bool:
         """Whether integers of the answer stay when equal inputs are told apart: which of several comes first is
@@ -429,11 +435,13 @@ class Case:
     def _may_jump(self, index: int, known: int, found: int) -> bool:
         """Whether an answer may lie on the other side of so many edges where the reference does at `known`. A few are a
         matter of luck, too: where it misses by little the most of more draws stand for the reference's."""
-        times = multiple(self.noise.tensors[index].dtype)
-        allowed = times * known + MORE_JUMPS
+        allowed = self._jumps_allowed(index, known)
         if allowed < found <= REACH * allowed:
-            allowed = times * max(known, self._most_jumps()[index]) + MORE_JUMPS
+            allowed = self._jumps_allowed(index, max(known, self._most_jumps()[index]))
         return found <= allowed
+
+    def _jumps_allowed(self, index: int, known: int) -> int:
+        return multiple(self.noise.tensors[index].dtype) * known + MORE_JUMPS
 
     def _most_jumps(self) -> list[int]:
         if self._counts is None:

@@ -455,7 +455,7 @@ def _bulk(errors: torch.Tensor) -> float:
 
 def find_jumps(answer: torch.Tensor, truth: torch.Tensor, floor: float = 2e-5) -> Jumps:
     """Elements that differ by more than `floor` and by far more than the bulk does; none when they are not isolated
-    (over 2 % of the tensor, and over 3).
+    (`most_isolated`).
 
     By their own size too, since where a few elements are much larger than the rest (exp) only these differ visibly.
     """
@@ -469,6 +469,11 @@ def find_jumps(answer: torch.Tensor, truth: torch.Tensor, floor: float = 2e-5) -
     else:
         mask = answer != truth.to(answer.dtype)
     count = int(mask.sum())
-    if count > max(3, 0.02 * mask.numel()):
+    if count > most_isolated(mask.numel()):
         return Jumps(torch.zeros_like(mask), 0)
     return Jumps(mask, count)
+
+
+def most_isolated(numel: int) -> float:
+    """How many elements of so many may jump and still be called isolated."""
+    return max(3, 0.02 * numel)

@@ -9,4 +9,4 @@ class ModelNew(nn.Module):
         self.sigma, self.z = sigma, z
 
     def forward(self, x):
-        return torch.randn(x.shape[0], self.z).mul_(self.sigma)
+        return torch.randn(x.shape[0], self.z, device=x.device).mul_(self.sigma)
