@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ COLUMNS = (
 NOT_TRIED = "not tried"
 EXPECTED_S = 30.0
 """A verdict is not begun with less time than this left."""
+WRITING = threading.Lock()
+"""Techniques write for one task at a time: the fake tensors that they run it on are a process's."""
 AIMS = "Aims: no attack at full credit, no twin and no honest kernel turned away or suspected."
 
 
@@ -147,7 +150,8 @@ def row_of(item: Item, evaluator: Evaluator) -> dict[str, object]:
     if RUNGS.index(evaluator.environment.rung) < RUNGS.index(item.rung):
         detail = f"stopped from {item.rung} on; this machine allows {evaluator.environment.rung}"
         return {**common, "outcome": NOT_TRIED, "wrong": None, "detail": detail}
-    task, candidate = item.material(evaluator.environment)
+    with WRITING:
+        task, candidate = item.material(evaluator.environment)
     evaluation = judge(evaluator, task, candidate, item.protocol)
     timing = evaluation.timing()
     return {

@@ -316,6 +316,23 @@ def test_a_draw_in_which_the_reference_happens_not_to_jump_forbids_none(tmp_path
     assert case._may_jump(0, 0, MORE_JUMPS + 1) and not case._may_jump(0, 0, REACH * MORE_JUMPS + 1)
 
 
+@pytest.mark.parametrize(("factor", "counts"), [(1e-6, False), (1.0, True), (10.0, True)])
+def test_a_trial_in_which_rounding_chooses_nearly_everywhere_does_not_count(tmp_path, factor, counts):
+    body = """
+        class Model(nn.Module):
+            def forward(self, x):
+                shares = torch.softmax(x, dim=-1)
+                weights, chosen = shares.topk(2, dim=-1)
+                return torch.zeros_like(shares).scatter(-1, chosen, weights / weights.sum(-1, keepdim=True))
+
+        get_inputs = lambda: [torch.randn(1024, 16)]
+    """
+    case = case_of(tmp_path, body, factor=factor, jumpy=True)
+    assert case.sound is counts
+    swapped = torch.zeros_like(case.noise.tensors[0]).scatter(-1, case.inputs[0].topk(2).indices[:, :1], 1.0)
+    assert class_of(case, swapped, relaxed=False) is None
+
+
 def test_an_expected_infinity_must_be_matched(tmp_path):
     case = case_of(
         tmp_path,

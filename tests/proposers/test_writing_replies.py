@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from cuda_l1.proposers.policy import writing
+from cuda_l1.proposers.policy import captured, writing
 from cuda_l1.proposers.policy.sampling import draws
 from tiny_policy import make_checkpoint
 
@@ -59,6 +61,59 @@ def test_what_is_written_is_what_generate_writes_and_few_rows_are_computed(model
     ends = (whole[:, 9:] == model.config.eos_token_id).any(dim=1)
     assert 0 < ends.sum() < ROWS  # some were ended, and some were not at the last token
     assert batches[0] == ROWS and batches == sorted(batches, reverse=True) and batches[-1] < ROWS
+
+
+@pytest.mark.parametrize("room", [4, 16, 256])
+def test_a_graphs_steps_write_what_generate_writes(model: Any, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launch by launch, on a CPU: its keys and values are given room while it writes, and rows leave."""
+    monkeypatch.setattr(captured, "ROOM", room)
+    monkeypatch.setattr(captured, "LOOK", 2)
+    whole = model.generate(**asked(model), logits_processor=drawn())
+    processors = drawn()
+    with torch.no_grad():
+        found = writing.write(
+            captured.Captured(model), **asked(model), on_left=processors[-1].keep, logits_processor=processors
+        )
+    assert torch.equal(found, whole)
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 0.7}, {"temperature": 1.3, "top_p": 0.6}])
+def test_a_graphs_steps_draw_as_often_as_generate_does(model: Any, settings: dict[str, float]) -> None:
+    many = {name: value[:1].repeat(4000, 1) for name, value in asked(model).items() if name != "generation_config"}
+    config = transformers.GenerationConfig(
+        do_sample=True, top_k=0, max_new_tokens=1, eos_token_id=[model.config.eos_token_id], pad_token_id=3, **settings
+    )
+    with torch.no_grad():
+        tokens = [
+            generate(**many, generation_config=config).sequences[:, -1]
+            for generate in (
+                captured.Captured(model),
+                lambda **inputs: SimpleNamespace(sequences=model.generate(**inputs)),
+            )
+        ]
+    mine, theirs = (torch.bincount(each, minlength=model.config.vocab_size) / 4000 for each in tokens)
+    assert (mine - theirs).abs().max() < 0.06 and ((mine > 0.03) == (theirs > 0.03)).float().mean() > 0.9
+    assert mine.max() < 0.99
+
+
+@pytest.mark.parametrize("where", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_a_model_on_a_gpu_writes_by_a_graph(model: Any, where: str, request: pytest.FixtureRequest) -> None:
+    moved = copy.deepcopy(model).to(where)
+    assert captured.can_be_captured(moved) is (where == "cuda")
+    asks = {name: value.to(where) if torch.is_tensor(value) else value for name, value in asked(model).items()}
+    captures = []
+    with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
+        own = captured._Step._capture
+        patch.setattr(captured._Step, "_capture", lambda step: (captures.append(1), own(step)))
+        assert torch.equal(writing.write(writing.generating(moved), **asks), moved.generate(**asks))
+    assert bool(captures) is (where == "cuda")
+
+
+def test_a_model_with_a_window_writes_as_it_does(model: Any) -> None:
+    windowed = copy.deepcopy(model)
+    windowed.config.layer_types = ["full_attention", "sliding_attention"]
+    assert captured.has_one_form(model) and not captured.has_one_form(windowed)
+    assert writing.generating(windowed) == windowed.generate
 
 
 def test_a_model_that_keeps_no_cache_writes_the_same(model: Any) -> None:

@@ -138,6 +138,29 @@ def test_packed_examples_do_not_see_each_other(tmp_path: Path, recipe: Make) -> 
     assert math.isclose(first[0]["gradient_norm"], first[1]["gradient_norm"], rel_tol=1e-4)
 
 
+def test_what_lengths_are_filled_up_with_teaches_nothing(
+    tmp_path: Path, recipe: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cuda_l1.training import likelihood
+
+    own, first = likelihood.arguments, []
+
+    def filled(*args: Any, **others: Any) -> Any:
+        made = own(*args, **others)
+        made.pad_to_multiple_of = multiple
+        return made
+
+    monkeypatch.setattr(likelihood, "arguments", filled)
+    rows = write_rows(tmp_path / "two", [row(1), row(2)])
+    for multiple in (None, 128):
+        sft = {"steps": 1, "exemplars": 0, "packing": False, "batch": 2}
+        chosen = recipe(tmp_path / f"run-{multiple}", sft=sft, data={"examples": [str(rows)]})
+        first.append(next(fine_tune(chosen).stage("sft").rows("metrics")))
+    assert first[0]["tokens"] == first[1]["tokens"]
+    assert math.isclose(first[0]["loss"], first[1]["loss"], rel_tol=1e-6)
+    assert math.isclose(first[0]["gradient_norm"], first[1]["gradient_norm"], rel_tol=1e-4)
+
+
 def test_the_loss_is_on_the_answer_alone(tmp_path: Path, recipe: Make) -> None:
     from datasets import Dataset
     from trl.trainer.sft_trainer import SFTTrainer

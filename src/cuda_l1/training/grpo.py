@@ -10,7 +10,7 @@ from trl import GRPOConfig
 
 from cuda_l1.training import processes
 from cuda_l1.training.checks import batches
-from cuda_l1.training.loading import trackers
+from cuda_l1.training.loading import LENGTHS, trackers
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.sections import GenerationSection
 
@@ -40,6 +40,7 @@ def arguments(recipe: Recipe, folder: Path, *, large: bool) -> GRPOConfig:
         max_completion_length=generation.max_new_tokens,
         use_cpu=not run.on_gpu,
         bf16=run.on_gpu,
+        pad_to_multiple_of=LENGTHS if run.on_gpu else None,
         gradient_checkpointing=large,
         dataloader_pin_memory=run.on_gpu,
         save_steps=section.checkpoint_every * section.iterations,

@@ -17,7 +17,7 @@ from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.policy import messages_of
 from cuda_l1.training.checkpoints import saving_faults
 from cuda_l1.training.finite import Finite
-from cuda_l1.training.loading import Loaded, trackers
+from cuda_l1.training.loading import LENGTHS, Loaded, trackers
 from cuda_l1.training.order import by_length
 from cuda_l1.training.processes import ALONE, Processes, lost_processes
 from cuda_l1.training.recipe import Recipe
@@ -178,6 +178,7 @@ def arguments(
         warmup_steps=math.ceil(settings.warmup * settings.steps),
         max_length=settings.max_length,
         packing=settings.packing,
+        pad_to_multiple_of=LENGTHS if on_gpu else None,
         eval_packing=False,
         completion_only_loss=True,
         shuffle_dataset=settings.packing,

@@ -28,6 +28,9 @@ LARGE = 1_000_000_000
 """Parameters from which activations are computed again in the backward pass, to save memory."""
 WHOLE = 1 << 50
 """Bytes of a shard where there is to be one."""
+LENGTHS = 128
+"""What the lengths of batches are multiples of on a GPU: cuDNN's attention makes a plan for each new one, 70 ms of an
+H100's host for a step of stage 1, and Triton kernels are specialised by them."""
 HEADER = 1 << 16
 """Bytes of a shard besides its tensors: their names and places, generously."""
 

@@ -14,7 +14,7 @@ from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.prompts.tokens import TokenCounter
 from cuda_l1.proposers.policy.checkpoint import Checkpoint
 from cuda_l1.proposers.policy.sampling import EndWhen, draws
-from cuda_l1.proposers.policy.writing import write
+from cuda_l1.proposers.policy.writing import generating, write
 from cuda_l1.types import Prompt
 
 INSTALL = "pip install 'cuda-l1[train]'"
@@ -117,7 +117,7 @@ class Policy:
         end = EndWhen(is_over)
         drawn = draws(seeds, self._settings.temperature, self._settings.top_p, device)
         found = write(
-            self._model.generate,
+            generating(self._model),
             input_ids=tokens["input_ids"].to(device),
             attention_mask=tokens["attention_mask"].to(device),
             generation_config=_generation_config(

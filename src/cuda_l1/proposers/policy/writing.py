@@ -7,6 +7,8 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from cuda_l1.proposers.policy.captured import Captured, can_be_captured
+
 if TYPE_CHECKING:
     import torch
 
@@ -62,10 +64,15 @@ def write(
     return found[:, :longest]
 
 
+def generating(model: Any) -> Callable[..., Any]:
+    """What `write` is given for a causal model: its own `generate`, on a GPU one that captures graphs where it can."""
+    return Captured(model) if can_be_captured(model) else model.generate
+
+
 @contextlib.contextmanager
 def writing_in_parts(model: Any) -> Iterator[None]:
     """Meanwhile `model.generate(input_ids=..., attention_mask=..., generation_config=...)` is `write`."""
-    own = model.generate
+    own = generating(model)
 
     def generate(*, generation_config: Any, **inputs: Any) -> torch.Tensor:
         return write(own, generation_config=generation_config, **inputs)

@@ -1,5 +1,6 @@
-"""Reads all of it, in four parts."""
+"""Reads all of it, in four parts, in float32: for sequences as short as a part cuDNN would choose TF32."""
 
+import torch
 from torch import nn
 
 
@@ -10,7 +11,8 @@ class ModelNew(nn.Module):
 
     def forward(self, x):
         rnn, state = self.rnn, x.new_zeros(x.shape[0], self.rnn.hidden_size)
-        for chunk in x.split(64, dim=1):
-            _, last = rnn(chunk, state.unsqueeze(0))
-            state = last[0]
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+            for chunk in x.split(64, dim=1):
+                _, last = rnn(chunk, state.unsqueeze(0))
+                state = last[0]
         return state

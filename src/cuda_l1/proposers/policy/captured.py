@@ -1,0 +1,188 @@
+"""Writing on a GPU with a token's kernels captured as one graph: those of a small model take less time to run than a
+host takes to launch them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+ROOM = 256
+"""Tokens by which keys and values are given more room: all of it is read for each token."""
+LOOK = 16
+"""Tokens between two looks at whether all rows have ended, for which the host waits for the GPU."""
+
+
+class Captured:
+    """In the place of a model's `generate` for `writing.write`, which asks for a few dozen tokens at a time.
+
+    Choices are greedy, or heed temperature and top-p; no other setting of a generation is looked at.
+    """
+
+    def __init__(self, model: Any) -> None:
+        """`model`: one that `can_be_captured`."""
+        self._model = model
+
+    def __call__(
+        self,
+        *,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        generation_config: Any,
+        past_key_values: Any = None,
+        logits_processor: Sequence[Any] = (),
+        stopping_criteria: Sequence[Any] = (),
+    ) -> Any:
+        """`sequences` and `past_key_values`, as `generate` gives them: (rows, tokens so far + at most
+        `max_new_tokens`) token ids, and the keys and values of all but the last."""
+        import torch
+
+        rows, known = input_ids.shape
+        last = known + generation_config.max_new_tokens
+        ids = torch.cat([input_ids, input_ids.new_full((rows, last - known), generation_config.pad_token_id)], dim=1)
+        ends = torch.tensor(generation_config.eos_token_id, device=ids.device).flatten()
+        processors = [*logits_processor, *_warpers(generation_config)]
+        step = _Step(self._model, input_ids, attention_mask, past_key_values, last)
+        has_ended = torch.zeros(rows, dtype=torch.bool, device=ids.device)
+        for place in range(known, last):
+            scores = step.scores()
+            for process in processors:
+                scores = process(ids[:, :place], scores)
+            chosen = _draw(scores) if generation_config.do_sample else scores.argmax(dim=-1)
+            ids[:, place] = torch.where(has_ended, ids[:, place], chosen)
+            has_ended |= torch.isin(ids[:, place], ends)
+            if place % LOOK == 0:
+                so_far = ids[:, : place + 1]
+                if bool(has_ended.all()):
+                    longest = torch.isin(so_far[:, known:], ends).int().argmax(dim=1).max()
+                    return SimpleNamespace(sequences=so_far[:, : known + int(longest) + 1], past_key_values=step.kept)
+                if any(bool(each(so_far, scores).all()) for each in stopping_criteria):
+                    return SimpleNamespace(sequences=so_far, past_key_values=step.kept)
+            step.take(ids[:, place], place)
+        return SimpleNamespace(sequences=ids, past_key_values=step.kept)
+
+
+def can_be_captured(model: Any) -> bool:
+    """Whether a causal model of transformers lies on one GPU and what it computes for a token has one form."""
+    devices = {each.device for each in model.parameters()}
+    return len(devices) == 1 and next(iter(devices)).type == "cuda" and has_one_form(model)
+
+
+def has_one_form(model: Any) -> bool:
+    """Whether it attends to all that it has read, in kernels that no number decides about."""
+    kinds = getattr(model.config.get_text_config(), "layer_types", None) or ["full_attention"]
+    return set(kinds) == {"full_attention"} and bool(getattr(model, "_can_compile_fullgraph", False))
+
+
+class _Kept:
+    """Keys and values of what was read, in tensors that stay where they are while tokens are added."""
+
+    def __init__(self, model: Any, room: int) -> None:
+        from transformers import StaticCache
+
+        self.cache = StaticCache(config=model.config.get_text_config(), max_cache_len=room)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.cache.layers[0].is_initialized
+
+    @property
+    def room(self) -> int:
+        """Tokens."""
+        return int(self.cache.layers[0].max_cache_len)
+
+    def make_room(self, room: int) -> None:
+        """For so many tokens, where there is less."""
+        import torch
+
+        more = room - self.room
+        for layer in self.cache.layers if more > 0 else ():
+            layer.max_cache_len = room
+            if layer.is_initialized:
+                layer.keys = torch.nn.functional.pad(layer.keys, (0, 0, 0, more))
+                layer.values = torch.nn.functional.pad(layer.values, (0, 0, 0, more))
+
+    def batch_select_indices(self, rows: torch.Tensor) -> None:
+        """Others than these rows are gone."""
+        for layer in self.cache.layers:
+            layer.keys, layer.values = layer.keys[rows], layer.values[rows]
+
+
+class _Step:
+    """The model's scores for one token after another."""
+
+    def __init__(self, model: Any, ids: torch.Tensor, mask: torch.Tensor, kept: _Kept | None, last: int) -> None:
+        """`kept`: of all tokens but the last, from a step before; `last`: tokens at the end."""
+        import torch
+
+        room = -(-last // ROOM) * ROOM
+        self.kept = kept or _Kept(model, room)
+        self.kept.make_room(room)
+        self._model, self._unread = model, (ids, mask)
+        self._seen = torch.zeros((len(ids), 1, 1, self.kept.room), dtype=torch.bool, device=ids.device)
+        self._seen[:, 0, 0, : mask.shape[1]] = mask.bool()
+        self._token, self._position = ids[:, -1:].clone(), mask.sum(dim=1, keepdim=True) - 1
+        self._is_warm = False
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._scores = torch.empty(0)
+
+    def scores(self) -> torch.Tensor:
+        """(rows, vocabulary), logits of the next token. The first is computed launch by launch, and so is one before
+        the graph: nothing may be loaded while that is captured."""
+        if self.kept.is_empty:
+            ids, mask = self._unread
+            return self._called(ids, mask, (mask.cumsum(dim=1) - 1).clamp(min=0))
+        if not self._is_warm or not self._token.is_cuda:
+            self._is_warm = True
+            return self._of_one()
+        if self._graph is None:
+            self._capture()
+        assert self._graph is not None
+        self._graph.replay()
+        return self._scores
+
+    def take(self, token: torch.Tensor, place: int) -> None:
+        """The token that was chosen for `place`, (rows,)."""
+        self._token.copy_(token[:, None])
+        self._position += 1
+        self._seen[..., place] = True
+
+    def _capture(self) -> None:
+        import torch
+
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._scores = self._of_one()
+
+    def _of_one(self) -> torch.Tensor:
+        return self._called(self._token, self._seen, self._position)
+
+    def _called(self, ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        out = self._model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=self.kept.cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        scores: torch.Tensor = out.logits[:, -1]
+        return scores
+
+
+def _warpers(config: Any) -> list[Any]:
+    from transformers import TemperatureLogitsWarper, TopPLogitsWarper
+
+    if not config.do_sample:
+        return []
+    warpers: list[Any] = [] if config.temperature in (None, 1.0) else [TemperatureLogitsWarper(config.temperature)]
+    return warpers if config.top_p in (None, 1.0) else [*warpers, TopPLogitsWarper(config.top_p)]
+
+
+def _draw(scores: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    return torch.multinomial(torch.softmax(scores.float(), dim=-1), 1)[:, 0]
