@@ -261,7 +261,7 @@ def test_a_few_whole_numbers_are_right_or_as_the_reference_counts_near_an_edge(t
     codes, tokens, count = case.noise.tensors
     assert class_of(case, codes, tokens, count) == "fp32"
     assert class_of(case, codes, torch.zeros_like(tokens), count, relaxed=False) is None
-    assert class_of(case, codes, tokens, torch.tensor(3 * 2048), relaxed=False) is None
+    assert class_of(case, codes, tokens, count + 200, relaxed=False) is None
 
 
 def test_honest_orders_of_summation_jump_where_the_reference_is_moved_to(tmp_path):
@@ -296,6 +296,21 @@ def test_a_small_part_is_seen_where_the_task_jumps_in_half_precision_and_in_a_fl
     assert class_of(case, right, best, relaxed=False) == case.own
     zeros = torch.where(out < 1.0, 0.0, out)
     assert class_of(case, zeros, best, relaxed=False) is None
+
+
+def test_integers_of_the_references_own_are_right_however_often_it_chooses_otherwise(tmp_path):
+    body = """
+        class Model(nn.Module):
+            def forward(self, x):
+                return (x @ x[:64].t()).argmax(-1)
+
+        get_inputs = lambda: [1 + 0.01 * torch.randn(512, 64, dtype=torch.bfloat16)]
+    """
+    case = case_of(tmp_path, body, jumpy=True)
+    (best,) = case.noise.tensors
+    assert int((best != case.truth.tensors[0]).sum()) > oracle.most_isolated(512)  # by rounding to bfloat16
+    assert class_of(case, best) == case.own
+    assert class_of(case, torch.where(torch.arange(512) < 40, (best + 1) % 64, best)) is None
 
 
 @pytest.mark.parametrize(("roundoffs", "found"), [(4.0, "fp32"), (2000.0, None)])

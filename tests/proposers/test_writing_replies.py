@@ -63,14 +63,16 @@ def test_what_is_written_is_what_generate_writes_and_few_rows_are_computed(model
     assert batches[0] == ROWS and batches == sorted(batches, reverse=True) and batches[-1] < ROWS
 
 
-@pytest.mark.parametrize("room", [4, 16, 256])
-def test_a_graphs_steps_write_what_generate_writes(model: Any, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("room", "is_autocast"), [(4, False), (16, False), (256, False), (16, True)])
+def test_a_graphs_steps_write_what_generate_writes(
+    model: Any, room: int, is_autocast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Launch by launch, on a CPU: its keys and values are given room while it writes, and rows leave."""
     monkeypatch.setattr(captured, "ROOM", room)
     monkeypatch.setattr(captured, "LOOK", 2)
-    whole = model.generate(**asked(model), logits_processor=drawn())
     processors = drawn()
-    with torch.no_grad():
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=is_autocast):
+        whole = model.generate(**asked(model), logits_processor=drawn())
         found = writing.write(
             captured.Captured(model), **asked(model), on_left=processors[-1].keep, logits_processor=processors
         )
@@ -96,13 +98,23 @@ def test_a_graphs_steps_draw_as_often_as_generate_does(model: Any, settings: dic
     assert mine.max() < 0.99
 
 
-@pytest.mark.parametrize("where", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_a_model_on_a_gpu_writes_by_a_graph(model: Any, where: str, request: pytest.FixtureRequest) -> None:
+GPU = pytest.mark.gpu
+
+
+@pytest.mark.parametrize(
+    ("where", "is_autocast"),
+    [("cpu", False), pytest.param("cuda", False, marks=GPU), pytest.param("cuda", True, marks=GPU)],
+)
+def test_a_model_on_a_gpu_writes_by_a_graph(model: Any, where: str, is_autocast: bool) -> None:
     moved = copy.deepcopy(model).to(where)
     assert captured.can_be_captured(moved) is (where == "cuda")
     asks = {name: value.to(where) if torch.is_tensor(value) else value for name, value in asked(model).items()}
     captures = []
-    with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
+    with (
+        torch.no_grad(),
+        torch.autocast(where, torch.bfloat16, enabled=is_autocast),
+        pytest.MonkeyPatch.context() as patch,
+    ):
         own = captured._Step._capture
         patch.setattr(captured._Step, "_capture", lambda step: (captures.append(1), own(step)))
         assert torch.equal(writing.write(writing.generating(moved), **asks), moved.generate(**asks))

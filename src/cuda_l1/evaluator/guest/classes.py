@@ -387,13 +387,19 @@ class Case:
         return Errors(worst, bulk, slices)
 
     def _left_out(self, index: int, got: torch.Tensor, *, patient: bool) -> torch.Tensor | None:
-        """Elements that do not count: isolated jumps, and what the reference itself cannot compute."""
+        """Elements that do not count: isolated jumps, what the reference itself cannot compute, and integers that are
+        the reference's own, however often it lies beyond an edge."""
         mask, jumps = self.unjudged[index], self.jumps[index]
         if jumps is None:
             return mask
-        own = oracle.find_jumps(got, self.truth.tensors[index])
+        truth, others = self.truth.tensors[index], got
+        if exact := not (got.is_floating_point() or got.is_complex()):
+            others = torch.where(got == self.noise.tensors[index], truth.to(got.dtype), got)
+        own = oracle.find_jumps(others, truth)
         jumped = jumps.mask | own.mask if self._may_jump(index, jumps.count, own.count) else jumps.mask
         jumped = self._reached(index, got, jumped, patient=patient)
+        if exact:
+            jumped = jumped | (others != got)
         return jumped if mask is None else mask | jumped
 
     def _reached(self, index: int, got: torch.Tensor, mask: torch.Tensor, *, patient: bool) -> torch.Tensor:

@@ -1,14 +1,14 @@
 """Writing on a GPU with a token's kernels captured as one graph: those of a small model take less time to run than a
-host takes to launch them."""
+host takes to launch them. Imports torch and transformers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import torch
+import torch
+from transformers import StaticCache, TemperatureLogitsWarper, TopPLogitsWarper
 
 ROOM = 256
 """Tokens by which keys and values are given more room: all of it is read for each token."""
@@ -38,8 +38,6 @@ class Captured:
     ) -> Any:
         """`sequences` and `past_key_values`, as `generate` gives them: (rows, tokens so far + at most
         `max_new_tokens`) token ids, and the keys and values of all but the last."""
-        import torch
-
         rows, known = input_ids.shape
         last = known + generation_config.max_new_tokens
         ids = torch.cat([input_ids, input_ids.new_full((rows, last - known), generation_config.pad_token_id)], dim=1)
@@ -77,13 +75,18 @@ def has_one_form(model: Any) -> bool:
     return set(kinds) == {"full_attention"} and bool(getattr(model, "_can_compile_fullgraph", False))
 
 
+class _OneType(StaticCache):  # type: ignore[misc]  # transformers has no types
+    """Keys in the type of the values: within autocast those are what attention computes in, and norms are not."""
+
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **others: Any) -> Any:
+        return super().update(key_states.to(value_states.dtype), value_states, *args, **others)
+
+
 class _Kept:
     """Keys and values of what was read, in tensors that stay where they are while tokens are added."""
 
     def __init__(self, model: Any, room: int) -> None:
-        from transformers import StaticCache
-
-        self.cache = StaticCache(config=model.config.get_text_config(), max_cache_len=room)
+        self.cache = _OneType(config=model.config.get_text_config(), max_cache_len=room)
 
     @property
     def is_empty(self) -> bool:
@@ -96,8 +99,6 @@ class _Kept:
 
     def make_room(self, room: int) -> None:
         """For so many tokens, where there is less."""
-        import torch
-
         more = room - self.room
         for layer in self.cache.layers if more > 0 else ():
             layer.max_cache_len = room
@@ -116,8 +117,6 @@ class _Step:
 
     def __init__(self, model: Any, ids: torch.Tensor, mask: torch.Tensor, kept: _Kept | None, last: int) -> None:
         """`kept`: of all tokens but the last, from a step before; `last`: tokens at the end."""
-        import torch
-
         room = -(-last // ROOM) * ROOM
         self.kept = kept or _Kept(model, room)
         self.kept.make_room(room)
@@ -151,8 +150,6 @@ class _Step:
         self._seen[..., place] = True
 
     def _capture(self) -> None:
-        import torch
-
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
             self._scores = self._of_one()
@@ -174,8 +171,6 @@ class _Step:
 
 
 def _warpers(config: Any) -> list[Any]:
-    from transformers import TemperatureLogitsWarper, TopPLogitsWarper
-
     if not config.do_sample:
         return []
     warpers: list[Any] = [] if config.temperature in (None, 1.0) else [TemperatureLogitsWarper(config.temperature)]
@@ -183,6 +178,4 @@ def _warpers(config: Any) -> list[Any]:
 
 
 def _draw(scores: torch.Tensor) -> torch.Tensor:
-    import torch
-
     return torch.multinomial(torch.softmax(scores.float(), dim=-1), 1)[:, 0]

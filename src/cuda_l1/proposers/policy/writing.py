@@ -7,8 +7,6 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cuda_l1.proposers.policy.captured import Captured, can_be_captured
-
 if TYPE_CHECKING:
     import torch
 
@@ -66,6 +64,8 @@ def write(
 
 def generating(model: Any) -> Callable[..., Any]:
     """What `write` is given for a causal model: its own `generate`, on a GPU one that captures graphs where it can."""
+    from cuda_l1.proposers.policy.captured import Captured, can_be_captured
+
     return Captured(model) if can_be_captured(model) else model.generate
 
 
