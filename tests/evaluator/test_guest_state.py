@@ -206,6 +206,9 @@ def test_renamed_and_transposed_tensors_find_each_other_by_their_values():
     assert found.partner["norm.weight"] == "a.weight" and found.partner["norm2.weight"] == "b.weight"
 
 
+BOTH = ["norm1.bias", "norm2.bias"]
+
+
 class Norms(nn.Module):
     def __init__(self, names):
         super().__init__()
@@ -214,20 +217,21 @@ class Norms(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("kept", "partners"),
+    ("kept", "partners", "guessed"),
     [
-        (("norm2_bias", "norm1_bias"), ["norm1_bias", "norm2_bias"]),
-        (("bias_of_last", "norm_2_bias", "b"), ["bias_of_last", "norm_2_bias"]),  # what is left by order
-        (("b1", "b0"), ["b1", "b0"]),  # numbers alone say nothing: some count from another one
-        (("b2", "b1"), ["b2", "b1"]),
-        (("second_norm_bias", "first_norm_bias"), ["second_norm_bias", "first_norm_bias"]),
+        (("norm2_bias", "norm1_bias"), ["norm1_bias", "norm2_bias"], []),
+        (("bias_of_last", "norm_2_bias", "b"), ["bias_of_last", "norm_2_bias"], ["norm1.bias"]),  # by order
+        (("b1", "b0"), ["b1", "b0"], BOTH),  # numbers alone say nothing: some count from another one
+        (("b2", "b1"), ["b2", "b1"], BOTH),
+        (("second_norm_bias", "first_norm_bias"), ["second_norm_bias", "first_norm_bias"], BOTH),
     ],
 )
-def test_of_equal_tensors_similar_names_are_partners_and_others_by_order(kept, partners):
+def test_of_equal_tensors_similar_names_are_partners_and_others_by_order(kept, partners, guessed):
     reference = nn.ModuleDict({name: nn.LayerNorm(4) for name in ("norm1", "norm2")})
     biases = {name: value for name, value in state.snapshot(reference).items() if name.endswith("bias")}
     found = state.match(biases, Norms(kept))
     assert [found.partner[name] for name in biases] == partners and not found.unmapped
+    assert found.guessed == guessed
 
 
 def test_other_values_arrive_in_the_partners():

@@ -303,6 +303,41 @@ def test_weights_are_not_to_be_overwritten(evaluator, after, detail):
     assert_detail(result, f"`linear.weight` is {detail}; the reference leaves it alone")
 
 
+NORMS = """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.LayerNorm(32), nn.LayerNorm(32)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+
+
+def get_inputs():
+    return [torch.randn(16, 32)]
+"""
+
+
+RENAMED = NORMS.replace("class Model(", "class ModelNew(").partition("def get_inputs")[0]
+RENAMED = RENAMED.replace("self.first, self.second", "self.post, self.pre")
+RENAMED = RENAMED.replace("self.second(torch.relu(self.first(x)))", "self.post(torch.relu(self.pre(x)))")
+TAUGHT = """
+    def load_reference(self, state):
+        with torch.no_grad():
+            for name, own in (("first", self.pre), ("second", self.post)):
+                own.load_state_dict({key: state[f"{name}.{key}"] for key in ("weight", "bias")})
+"""
+
+
+def test_a_pairing_by_order_is_named_where_other_weights_come_out_wrong_and_the_candidate_may_know_better(evaluator):
+    task = task_of(NORMS)
+    result = evaluator.evaluate(task, candidate_of(task, RENAMED), protocol=SCREEN)
+    assert result.outcome is Outcome.WRONG_VALUES
+    assert_detail(result, "`first.weight` was laid in `post.weight`, one of several equal tensors")
+    result = evaluator.evaluate(task, candidate_of(task, RENAMED + TAUGHT), protocol=SCREEN)
+    assert result.accepted and "weights-unmapped" not in checks(result), result.detail
+
+
 RANDOM = {
     "every-second": "self.n = getattr(self, 'n', 0) + 1\nreturn torch.relu(self.linear(x)) * (self.n % 2)",
     "noise": "return torch.relu(self.linear(x)) + 0.1 * torch.randn(16, 32)",

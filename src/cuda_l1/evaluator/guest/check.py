@@ -234,7 +234,7 @@ class Checker:
         return self.facts.task_class if self.facts.task_class != "relaxed" else case.own
 
     def _wrong(self, answer: Answer, errors: Errors, case: Case) -> Wrong:
-        text = self._what_is_wrong(errors, case)
+        text = self._what_is_wrong(errors, case) + self._guess(case)
         if self._is_repeat(case) and math.inf in errors.worst:
             return Wrong("WRONG_VALUES", "a second call gives back the output of the first, which was written to since")
         if self._is_repeat(case):
@@ -244,6 +244,16 @@ class Checker:
                 "NONDETERMINISTIC", "a second run on the same inputs gave another answer; in the first " + text
             )
         return Wrong("WRONG_VALUES", text)
+
+    def _guess(self, case: Case) -> str:
+        """What to do where other weights may have been laid in the wrong places."""
+        if case.weights is self.reference.public or len(self.session.guessed) < 2:
+            return ""
+        name, partner = self.session.guessed[:2]
+        return (
+            f"; `{name}` was laid in `{partner}`, one of several equal tensors whose names tell nothing: give them the "
+            "reference's names, or `ModelNew` a method load_reference(state)"
+        )
 
     def _what_is_wrong(self, errors: Errors, case: Case) -> str:
         worst, bounds = errors.worst, self._bounds(case)

@@ -123,8 +123,9 @@ class Runner:
         """Find the partners of the reference's tensors, which lie in the state buffer as constructed."""
         self._partners = state.match(self._read_state(message), self._model)
         self._base = state.snapshot(self._model)
-        unmapped = self._partners.unmapped
-        return {"unmapped": [] if self._partners.by_method else unmapped, "by_method": unmapped}
+        found = self._partners
+        guessed = [each for name in found.guessed for each in (name, found.partner[name])]
+        return {"unmapped": [] if found.by_method else found.unmapped, "by_method": found.unmapped, "guessed": guessed}
 
     def weights(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Take over the reference's values; from now on calls start from them."""

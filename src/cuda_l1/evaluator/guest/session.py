@@ -112,6 +112,8 @@ class Session:
         """State that a timed call changes, as it is where it is not varied."""
         self.fixed: set[str] = set()
         """State of the reference's that the candidate has no tensor for, or that only its own method can set."""
+        self.guessed: list[str] = []
+        """State of the reference's whose partner was one of several as good ones, and that partner."""
         self.laid_state: dict[str, torch.Tensor] = {}
         """What it was before the call that is being made, where it is varied."""
         self.sequence = 0
@@ -234,6 +236,7 @@ class Session:
         reply = self.ask("match", 60.0, "loading", state=self._write_state(constructed))
         unmapped, by_method = reply.get("unmapped"), reply.get("by_method")
         self.fixed = {str(name) for name in by_method} if isinstance(by_method, list) else set()
+        self.guessed = names_of(reply.get("guessed"))
         return [str(n)[:200] for n in unmapped] if isinstance(unmapped, list) else list(constructed)
 
     def set_weights(self, values: Mapping[str, torch.Tensor]) -> None:

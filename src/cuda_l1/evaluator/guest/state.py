@@ -198,6 +198,8 @@ class Partners:
     """Reference name -> candidate name."""
     transposed: set[str] = field(default_factory=set)
     unmapped: list[str] = field(default_factory=list)
+    guessed: list[str] = field(default_factory=list)
+    """Of the reference's, those that were given one of several equal tensors whose names say nothing."""
     by_method: bool = False
     """The candidate has `load_reference(state_dict)`."""
 
@@ -205,7 +207,7 @@ class Partners:
 def match(reference: Mapping[str, torch.Tensor], model: torch.nn.Module) -> Partners:
     """Find each reference tensor's partner: (1) name and shape, (2) equal bytes under the public seed, also
     transposed, of several, as constants have them, by similar names, else by order, (3) the candidate's own
-    `load_reference`."""
+    `load_reference`, also in place of a pair by order."""
     result = Partners(by_method=callable(getattr(model, "load_reference", None)))
     live = collect(model)
     free = dict(live)
@@ -215,10 +217,14 @@ def match(reference: Mapping[str, torch.Tensor], model: torch.nn.Module) -> Part
             del free[name]
     missing = {n: value for n, value in reference.items() if n not in result.partner and value.numel()}
     result.partner.update(_paired(missing, free))
+    result.guessed = [name for name in missing if _is_guessed(name, result.partner.get(name), missing, free)]
     turned = {n: value.t() for n, value in missing.items() if n not in result.partner and value.dim() == 2}
     found = _paired(turned, {n: tensor for n, tensor in free.items() if n not in result.partner.values()})
     result.partner.update(found)
     result.transposed.update(found)
+    if result.by_method:  # it knows better
+        result.partner = {name: other for name, other in result.partner.items() if name not in result.guessed}
+        result.guessed = []
     result.unmapped = [name for name in missing if name not in result.partner]
     return result
 
@@ -233,6 +239,17 @@ def _paired(wanted: Mapping[str, torch.Tensor], free: Mapping[str, torch.Tensor]
         if one not in found and other not in found.values():
             found[one] = other
     return found
+
+
+def _is_guessed(
+    name: str, partner: str | None, wanted: Mapping[str, torch.Tensor], free: Mapping[str, torch.Tensor]
+) -> bool:
+    """Whether a pair of `_paired` is one of several that were as good."""
+    if partner is None or _likeness(name, partner):
+        return False
+    value = wanted[name]
+    equal = [n for n, t in wanted.items() if n != name and _may_be(t, value) and same(t, value)]
+    return bool(equal) and sum(_may_be(t, value) and same(t, value) for t in free.values()) > 1
 
 
 def _may_be(a: torch.Tensor, b: torch.Tensor) -> bool:
