@@ -19,7 +19,8 @@ exp(x) - 1 for ELU and 2 sigmoid(2 x) - 1 for tanh lose that much by cancellatio
 
 The reference's own error is one draw of what rounding does, and where a task magnifies rounding (a softmax of large
 scores) it may be a lucky one. An answer that misses its class by little is therefore held against more draws: what the
-reference errs when its inputs are a roundoff off, or its operands rounded otherwise (docs/adr/0045).
+reference errs when its inputs are a roundoff off (one of bfloat16 for `relaxed`), or its operands rounded otherwise
+(docs/adr/0045).
 """
 
 from __future__ import annotations
@@ -141,6 +142,15 @@ def _neighbour(tensor: torch.Tensor) -> torch.Tensor:
     stays = (tensor == tensor.round()) | ~torch.isfinite(tensor)
     towards = torch.where(torch.rand_like(tensor) < 0.5, math.inf, -math.inf)
     return torch.where(stays, tensor, torch.nextafter(tensor, towards))
+
+
+def _rounded_to_bf16_by_chance(tensor: torch.Tensor) -> torch.Tensor:
+    """float32 elements moved by at most bfloat16's roundoff, as rounding does; what `_neighbour` leaves stays."""
+    if tensor.dtype is not torch.float32:
+        return tensor
+    stays = (tensor == tensor.round()) | ~torch.isfinite(tensor)
+    moved = tensor * (1 + unit_roundoff(torch.bfloat16) * (2 * torch.rand_like(tensor) - 1))
+    return torch.where(stays, tensor, moved)
 
 
 def _told_apart(tensor: torch.Tensor) -> torch.Tensor:
@@ -462,7 +472,8 @@ class Case:
         """Whether every tensor's error is within class `name`. May raise the bounds, see `_learn_from_rounding`."""
         if self._passes(errors, name):
             return True
-        return name in (self.own, "tf32") and self._learn_from_rounding(errors, name) and self._passes(errors, name)
+        may_learn = name in (self.own, "tf32", "relaxed")
+        return may_learn and self._learn_from_rounding(errors, name) and self._passes(errors, name)
 
     def _passes(self, errors: Errors, name: str) -> bool:
         if not all(e <= b for e, b in zip(errors.worst, self.bounds(name), strict=True)):
@@ -502,7 +513,8 @@ class Case:
         if name in self._redrawn or self.jumpy or not near:
             return False
         self._redrawn.add(name)
-        draw = self._errors_by_chance if name == "tf32" else self._errors_of_neighbours
+        others = {"tf32": self._errors_by_chance, "relaxed": self._errors_in_bf16}
+        draw = others.get(name, self._errors_of_neighbours)
         found = [drawn for drawn in (draw() for _ in range(DRAWS)) if drawn is not None]
         if not found:
             return False
@@ -520,6 +532,11 @@ class Case:
     def _errors_by_chance(self) -> Errors | None:
         """In TF32, operands rounded up or down by chance: which one is drawn with the seed."""
         return self._errors_drawn("tf32-by-chance", secret_seed())
+
+    def _errors_in_bf16(self) -> Errors | None:
+        """Under autocast, inputs and weights rounded to bfloat16, too: so they are where all is kept in it."""
+        answer = self._answer_to_moved(_rounded_to_bf16_by_chance, "autocast")
+        return None if answer is None else self.errors(answer)
 
     def _errors_drawn(self, how: str, seed: int) -> Errors | None:
         try:
@@ -541,12 +558,12 @@ class Case:
         share = NUDGES[number % len(NUDGES)]
         return self._answer_to_moved(lambda t: _nudged(t, share * multiple(t.dtype)))
 
-    def _answer_to_moved(self, moved: Callable[[torch.Tensor], torch.Tensor]) -> Answer | None:
+    def _answer_to_moved(self, moved: Callable[[torch.Tensor], torch.Tensor], how: str = "plain") -> Answer | None:
         seed_everything(secret_seed())  # a call of the reference leaves the generator where the one before left it
         try:
             inputs = map_leaves(list(self.inputs), lambda t: moved(t.to(self.reference.device)))
             weights = {key: moved(value) for key, value in self.weights.items()}
-            return self.reference.call(inputs, weights, "plain", self.seed)
+            return self.reference.call(inputs, weights, how, self.seed)
         except _NO_DRAW:
             return None
 
