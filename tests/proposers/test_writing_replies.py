@@ -121,11 +121,19 @@ def test_a_model_on_a_gpu_writes_by_a_graph(model: Any, where: str, is_autocast:
     assert bool(captures) is (where == "cuda")
 
 
-def test_a_model_with_a_window_writes_as_it_does(model: Any) -> None:
-    windowed = copy.deepcopy(model)
-    windowed.config.layer_types = ["full_attention", "sliding_attention"]
-    assert captured.has_one_form(model) and not captured.has_one_form(windowed)
-    assert writing.generating(windowed) == windowed.generate
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("layer_types", ["full_attention", "sliding_attention"]),
+        ("num_experts", 8),
+        ("_attn_implementation", "flash_attention_2"),
+    ],
+)
+def test_a_model_whose_kernels_differ_from_token_to_token_writes_as_it_does(model: Any, name: str, value: Any) -> None:
+    other = copy.deepcopy(model)
+    setattr(other.config, name, value)
+    assert captured.has_one_form(model) and not captured.has_one_form(other)
+    assert writing.generating(other) == other.generate
 
 
 def test_a_model_that_keeps_no_cache_writes_the_same(model: Any) -> None:

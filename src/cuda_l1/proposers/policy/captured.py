@@ -12,6 +12,8 @@ from transformers import StaticCache, TemperatureLogitsWarper, TopPLogitsWarper
 
 ROOM = 256
 """Tokens by which keys and values are given more room: all of it is read for each token."""
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
+"""What configurations call the number of parts of which each token has some."""
 LOOK = 16
 """Tokens between two looks at whether all rows have ended, for which the host waits for the GPU."""
 
@@ -70,9 +72,13 @@ def can_be_captured(model: Any) -> bool:
 
 
 def has_one_form(model: Any) -> bool:
-    """Whether it attends to all that it has read, in kernels that no number decides about."""
-    kinds = getattr(model.config.get_text_config(), "layer_types", None) or ["full_attention"]
-    return set(kinds) == {"full_attention"} and bool(getattr(model, "_can_compile_fullgraph", False))
+    """Whether it attends to all that it has read, by kernels that take a mask and that no number decides about."""
+    config = model.config.get_text_config()
+    kinds = getattr(config, "layer_types", None) or ["full_attention"]
+    chooses = getattr(model, "hf_quantizer", None) is not None or any(getattr(config, name, 0) for name in EXPERTS)
+    takes_mask = config._attn_implementation in ("sdpa", "eager")
+    compiles = bool(getattr(model, "_can_compile_fullgraph", False))
+    return compiles and takes_mask and not chooses and set(kinds) == {"full_attention"}
 
 
 class _OneType(StaticCache):  # type: ignore[misc]  # transformers has no types
