@@ -232,8 +232,7 @@ def match(reference: Mapping[str, torch.Tensor], model: torch.nn.Module) -> Part
 def _paired(wanted: Mapping[str, torch.Tensor], free: Mapping[str, torch.Tensor]) -> dict[str, str]:
     """Names of `wanted` with those of equal tensors in `free`, each of which is taken once: the most similar names
     first, others in order."""
-    pairs = [(one, other) for one, value in wanted.items() for other, t in free.items() if _may_be(t, value)]
-    pairs = [(one, other) for one, other in pairs if same(free[other], wanted[one])]
+    pairs = [(one, other) for one, value in wanted.items() for other in _equals(value, free)]
     found: dict[str, str] = {}
     for one, other in sorted(pairs, key=lambda pair: -_likeness(*pair)):
         if one not in found and other not in found.values():
@@ -247,9 +246,12 @@ def _is_guessed(
     """Whether a pair of `_paired` is one of several that were as good."""
     if partner is None or _likeness(name, partner):
         return False
-    value = wanted[name]
-    equal = [n for n, t in wanted.items() if n != name and _may_be(t, value) and same(t, value)]
-    return bool(equal) and sum(_may_be(t, value) and same(t, value) for t in free.values()) > 1
+    return all(len(_equals(wanted[name], tensors)) > 1 for tensors in (wanted, free))
+
+
+def _equals(value: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> list[str]:
+    """Names of those that are equal to `value`."""
+    return [name for name, tensor in tensors.items() if _may_be(tensor, value) and same(tensor, value)]
 
 
 def _may_be(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -400,10 +400,10 @@ ALONE = 4
 """So many parameters are touched one after the other; more of them in two halves."""
 MOVED, MOVED_BY = 4, 4.0
 """Elements of a tensor that is touched, and root mean squares by which they become others."""
-TRIES, MORE_TRIES = 16, 1 << 20
-"""At choosing them so that the sum is rounded as it was: a mean that differs in its last digit tells, too. So many
-tries at the least, and as many as look at so many elements, up to `MOST_TRIES`."""
-MOST_TRIES = 256
+TRIES, MOST_TRIES = 16, 256
+"""At choosing them so that the sum is rounded as it was: a mean that differs in its last digit tells, too."""
+LOOKED_AT = 1 << 20
+"""Elements that all tries together may look at where they are more than `TRIES`."""
 
 
 def parts(model: torch.nn.Module, data: Collection[str] = (), changed: Collection[str] = ()) -> list[Part]:
@@ -441,7 +441,7 @@ def _with_moved(value: torch.Tensor, any_sign: bool) -> torch.Tensor:
         return _with_others(value, 1, 1.0 + MOVED_BY if any_sign else 1.5)
     step = MOVED_BY * (float(value.abs().float().pow(2).mean().sqrt()) or VISIBLE)
     places_of = range(1, value.numel() - 1) if value.numel() > 2 * MOVED else range(value.numel())  # samples know ends
-    for _ in range(max(TRIES, min(MOST_TRIES, MORE_TRIES // value.numel()))):
+    for _ in range(max(TRIES, min(MOST_TRIES, LOOKED_AT // value.numel()))):
         places = _random.sample(places_of, min(MOVED, value.numel() // 2 * 2))
         flat, up, down = value.reshape(-1).clone(), places[::2], places[1::2]
         moved = step if any_sign else flat[down] / 2

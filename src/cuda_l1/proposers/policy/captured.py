@@ -4,6 +4,7 @@ host takes to launch them. Imports torch and transformers."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -81,18 +82,17 @@ def has_one_form(model: Any) -> bool:
     return compiles and takes_mask and not chooses and set(kinds) == {"full_attention"}
 
 
-class _OneType(StaticCache):  # type: ignore[misc]  # transformers has no types
+def _of_one_type(update: Any, keys: torch.Tensor, values: torch.Tensor, *args: Any, **others: Any) -> Any:
     """Keys in the type of the values: within autocast those are what attention computes in, and norms are not."""
-
-    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **others: Any) -> Any:
-        return super().update(key_states.to(value_states.dtype), value_states, *args, **others)
+    return update(keys.to(values.dtype), values, *args, **others)
 
 
 class _Kept:
     """Keys and values of what was read, in tensors that stay where they are while tokens are added."""
 
     def __init__(self, model: Any, room: int) -> None:
-        self.cache = _OneType(config=model.config.get_text_config(), max_cache_len=room)
+        self.cache = StaticCache(config=model.config.get_text_config(), max_cache_len=room)
+        self.cache.update = partial(_of_one_type, self.cache.update)
 
     @property
     def is_empty(self) -> bool:
