@@ -106,10 +106,18 @@ GPU = pytest.mark.gpu
     [("cpu", False), pytest.param("cuda", False, marks=GPU), pytest.param("cuda", True, marks=GPU)],
 )
 def test_a_model_on_a_gpu_writes_by_a_graph(model: Any, where: str, is_autocast: bool) -> None:
+    """Its scores are those of one look at all that was written, whatever rounding makes of the choice."""
     moved = copy.deepcopy(model).to(where)
     assert captured.can_be_captured(moved) is (where == "cuda")
     asks = {name: value.to(where) if torch.is_tensor(value) else value for name, value in asked(model).items()}
+    seen: list[tuple[Any, Any]] = []
     captures = []
+
+    def note(ids: Any, scores: Any) -> Any:
+        seen.append((ids.clone(), scores.clone()))
+        return scores
+
+    processors = draws(range(ROWS), 1.0, 1.0, torch.device(where))
     with (
         torch.no_grad(),
         torch.autocast(where, torch.bfloat16, enabled=is_autocast),
@@ -117,8 +125,23 @@ def test_a_model_on_a_gpu_writes_by_a_graph(model: Any, where: str, is_autocast:
     ):
         own = captured._Step._capture
         patch.setattr(captured._Step, "_capture", lambda step: (captures.append(1), own(step)))
-        assert torch.equal(writing.write(writing.generating(moved), **asks), moved.generate(**asks))
+        writing.write(
+            writing.generating(moved), **asks, on_left=processors[-1].keep, logits_processor=[note, *processors]
+        )
+        for ids, scores in seen:
+            whole = moved(ids, attention_mask=(ids.cumsum(dim=1) > 0).long()).logits[:, -1]
+            torch.testing.assert_close(scores.float(), whole.float(), rtol=0, atol=0.1 if is_autocast else 1e-3)
+    assert len(seen) > 12 and len(seen[-1][0]) < ROWS
     assert bool(captures) is (where == "cuda")
+
+
+def test_the_last_reply_ends_what_is_written(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also between two looks: all greedy replies of this model end at once."""
+    monkeypatch.setattr(captured, "LOOK", 1000)
+    with torch.no_grad():
+        whole = model.generate(**asked(model))
+        assert whole.shape[1] < 9 + writing.PART
+        assert torch.equal(writing.write(captured.Captured(model), **asked(model)), whole)
 
 
 @pytest.mark.parametrize(

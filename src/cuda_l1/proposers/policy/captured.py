@@ -48,6 +48,7 @@ class Captured:
         processors = [*logits_processor, *_warpers(generation_config)]
         step = _Step(self._model, input_ids, attention_mask, past_key_values, last)
         has_ended = torch.zeros(rows, dtype=torch.bool, device=ids.device)
+        so_far = ids
         for place in range(known, last):
             scores = step.scores()
             for process in processors:
@@ -55,15 +56,16 @@ class Captured:
             chosen = _draw(scores) if generation_config.do_sample else scores.argmax(dim=-1)
             ids[:, place] = torch.where(has_ended, ids[:, place], chosen)
             has_ended |= torch.isin(ids[:, place], ends)
-            if place % LOOK == 0:
+            if place % LOOK == 0 or place == last - 1:
                 so_far = ids[:, : place + 1]
                 if bool(has_ended.all()):
                     longest = torch.isin(so_far[:, known:], ends).int().argmax(dim=1).max()
-                    return SimpleNamespace(sequences=so_far[:, : known + int(longest) + 1], past_key_values=step.kept)
+                    so_far = so_far[:, : known + int(longest) + 1]
+                    break
                 if any(bool(each(so_far, scores).all()) for each in stopping_criteria):
-                    return SimpleNamespace(sequences=so_far, past_key_values=step.kept)
+                    break
             step.take(ids[:, place], place)
-        return SimpleNamespace(sequences=ids, past_key_values=step.kept)
+        return SimpleNamespace(sequences=so_far, past_key_values=step.kept)
 
 
 def can_be_captured(model: Any) -> bool:
