@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from graphs import Twins, applies, candidate, check, make_task
+
+from cuda_l1.proposers.techniques import lifetimes
 
 INIT = """self.c = nn.Conv2d(3, 4, 3, padding=1)
 self.d = nn.Conv2d(4, 4, 3, groups=2, bias=False)
@@ -135,6 +139,22 @@ KEEPS = [
 @pytest.mark.parametrize("forward", KEEPS)
 def test_memory_that_somebody_reads_is_kept(forward: str) -> None:
     assert not applies("in_place", make_task(forward, "torch.randn(4, 4)", SMALL))
+
+
+def test_a_long_chain_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unrolled recurrence of 300 steps, all in one memory: what each looks into is not searched from the start."""
+    asked = 0
+    own = lifetimes.is_view
+
+    def counted(node: Any) -> bool:
+        nonlocal asked
+        asked += 1
+        return own(node)
+
+    monkeypatch.setattr(lifetimes, "is_view", counted)
+    task = make_task("for _ in range(300):\n    x = x.sin()\nreturn x + 1.0", "torch.randn(4, 4)", SMALL)
+    assert candidate(task, "in_place").source.count("sin_(") > 290
+    assert 300 < asked < 10_000
 
 
 def test_arguments_and_weights_are_not_written() -> None:

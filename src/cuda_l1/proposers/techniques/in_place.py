@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from cuda_l1.proposers.techniques.lifetimes import Lifetimes
-from cuda_l1.proposers.techniques.matching import argument, is_op, op_name, operands, storage_root, tensor, val
+from cuda_l1.proposers.techniques.matching import argument, is_op, op_name, operands, tensor, val
 
 if TYPE_CHECKING:
     from torch.fx import Graph, Node
@@ -35,29 +36,34 @@ class InPlace:
     def applies(self, draft: Draft) -> bool:
         """Whether any call can write over its argument."""
         assert draft.graph_module is not None
-        return _next(draft.graph_module.graph) is not None
+        return next(_takers(draft.graph_module.graph), None) is not None
 
     def apply(self, draft: Draft) -> None:
         """Turn every such call into its in-place twin; memory passes from call to call."""
         assert draft.graph_module is not None
-        graph = draft.graph_module.graph
-        while (found := _next(graph)) is not None:
-            node, position = found
+        for node, position in _takers(draft.graph_module.graph):
             if position == 1:
                 node.args = (node.args[1], node.args[0], *node.args[2:])
             node.target = _twin(node)
 
 
-def _next(graph: Graph) -> tuple[Node, int] | None:
-    """(call, position of the argument that it can write over)."""
+def _takers(graph: Graph) -> Iterator[tuple[Node, int]]:
+    """(call, position of the argument that it can write over); each is rewritten before the next is asked for. To write
+    over memory makes its life longer, so no call before it can do so because of it: one pass finds all."""
     lifetimes = Lifetimes(graph)
+    owners: dict[Node, Node] = {}
     for node in graph.nodes:
-        if is_op(node, *ELEMENTWISE) and _twin(node) is not None:
-            swappable = is_op(node, *COMMUTATIVE) and argument(node, "alpha", 1) == 1
-            for position in (0, 1) if swappable else (0,):
-                if _can_take(node, operands(node)[position], lifetimes):
-                    return node, position
-    return None
+        if not is_op(node, *ELEMENTWISE) or _twin(node) is None:
+            continue
+        swappable = is_op(node, *COMMUTATIVE) and argument(node, "alpha", 1) == 1
+        for position in (0, 1) if swappable else (0,):
+            source = operands(node)[position]
+            owner = owners.get(source, source)
+            if _can_take(node, source, owner, lifetimes):
+                yield node, position
+                owners[node] = owner
+                lifetimes.takes_over(node, owner)
+                break
 
 
 def _twin(node: Node) -> Any:
@@ -68,24 +74,17 @@ def _twin(node: Node) -> Any:
     return getattr(getattr(torch.ops.aten, base + "_", None), overload, None)
 
 
-def _can_take(node: Node, source: Any, lifetimes: Lifetimes) -> bool:
-    """Whether the result fits into the memory of `source`, which dies here and which no other argument looks into."""
-    if val(source) is None:
+def _can_take(node: Node, source: Any, owner: Any, lifetimes: Lifetimes) -> bool:
+    """Whether the result fits into the memory of `source`, all of what `owner` has, which dies here and which no other
+    argument looks into."""
+    if val(source) is None or owner is not lifetimes.root(source):
         return False
-    owner = source
-    while _is_in_place(owner):
-        owner = operands(owner)[0]
-    if owner is not storage_root(source) or not lifetimes.owned(owner) or not lifetimes.dies_at(owner, node):
+    if not lifetimes.owned(owner) or not lifetimes.dies_at(owner, node):
         return False
-    if any(other is not source and storage_root(other) is owner for other in node.all_input_nodes):
+    if any(other is not source and lifetimes.root(other) is owner for other in node.all_input_nodes):
         return False
     one, two = tensor(node), tensor(source)
     return one.dtype == two.dtype and one.shape == two.shape and one.stride() == two.stride()
-
-
-def _is_in_place(node: Any) -> bool:
-    name = op_name(node)
-    return name.startswith("aten.") and name.split(".")[1].endswith("_")
 
 
 TECHNIQUE = InPlace()
