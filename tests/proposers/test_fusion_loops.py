@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 import pytest
 from graphs import make_task
 
 from cuda_l1.evaluator.findings.static import static_findings
+from cuda_l1.proposers.techniques import fusion
 from cuda_l1.proposers.techniques.codegen.axes import Atom, Axes, resolve, unify
 from cuda_l1.proposers.techniques.codegen.ir import Builder, Unsupported, Value
 from cuda_l1.proposers.techniques.codegen.schedule import schedule
@@ -60,6 +62,33 @@ def test_each_value_of_an_unrolled_recurrence_is_looked_at_once(monkeypatch: pyt
         state = b.point("tanh", b.point("add", b.point("mul", state, 0.5), rows))
     assert [len(nest.values) for nest in schedule([state])] == [600]
     assert len(looked) < 5 * 600
+
+
+UNROLLED = """x = torch.stack((x, torch.tanh(x)), dim=0).sum(dim=0)
+x = x + x
+state = torch.zeros_like(x[:, 0])
+states = []
+for step in x.unbind(dim=1):
+    state = 0.5 * state + step / (1.0 + step.abs())
+    states.append(state)
+return torch.stack(states, dim=1)"""
+
+
+def test_a_long_region_that_cannot_be_written_is_shortened_by_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unrolled loop behind what cannot be computed with it: the same kernels in far fewer tries."""
+    tried = 0
+    own = fusion._written
+
+    def counted(*args: Any) -> Any:
+        nonlocal tried
+        tried += 1
+        return own(*args)
+
+    monkeypatch.setattr(fusion, "_written", counted)
+    draft = open_draft(make_task(UNROLLED, "torch.randn(2, 32, 8)"), "cpu")
+    assert draft.graph_module is not None
+    assert [len(region.nodes) for region, _ in fusion._kernels(draft.graph_module.graph, "cpu")] == [7]
+    assert tried < 100
 
 
 def test_loops_that_cannot_be_extended_are_as_before() -> None:

@@ -19,6 +19,9 @@ from cuda_l1.proposers.techniques.normal_form import remove_unused
 if TYPE_CHECKING:
     from torch.fx import Graph, Node
 
+LONG = 64
+"""Operations of a region; to look for the loops of a longer one takes tenths of a second."""
+
 
 class Fusion:
     """Fuses element-wise operations, row reductions and moves of data between matrix products into single passes.
@@ -93,9 +96,13 @@ def _written(region: Region, index: int, device: Device) -> Kernel:
 
 
 def _blame(region: Region, reason: Unsupported) -> set[Node]:
-    """The node that a rule refused; else the region's last operation, so that a smaller region is tried."""
+    """The node that a rule refused; else the region's last operation, of a long region an eighth, so that a smaller
+    region is tried: of an unrolled loop hundreds would be."""
     node = getattr(reason, "node", None)
-    return {node} if node in region.nodes else {region.work()[-1]}
+    if node in region.nodes:
+        return {node}
+    work = region.work()
+    return set(work[-1:] if len(work) <= LONG else work[-len(work) // 8 :])
 
 
 def _replace(graph: Graph, region: Region, kernel: Kernel, moved: dict[Node, Node]) -> None:
