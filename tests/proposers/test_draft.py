@@ -11,6 +11,7 @@ import torch
 from graphs import Twins, applies, candidate, check, make_task, namespace
 
 from cuda_l1.proposers.techniques import compose
+from cuda_l1.proposers.techniques import draft as drafts
 from cuda_l1.proposers.techniques.draft import Draft, open_draft, render
 from cuda_l1.tasks import task_from_module
 from cuda_l1.types import Task
@@ -155,6 +156,15 @@ def test_what_cannot_be_captured_says_why_in_one_line(forward: str, why: str) ->
     draft = open_draft(make_task(forward, "torch.randn(3)"), "cpu")
     assert draft.graph_module is None
     assert why in draft.failure and "\n" not in draft.failure and draft.failure
+
+
+def test_what_cannot_be_captured_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    own = drafts.capture_graph
+    monkeypatch.setattr(drafts, "capture_graph", lambda source: (tried.append(source), own(source))[1])
+    task = make_task("return x if x.sum() > 0 else -x  # in no other test", "torch.randn(4, 6)")
+    assert open_draft(task, "cpu").failure == open_draft(task, "cpu").failure != ""
+    assert tried == [task.source]
 
 
 def test_without_a_graph_the_model_keeps_its_forward() -> None:

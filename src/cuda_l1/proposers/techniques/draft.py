@@ -101,15 +101,21 @@ def _fresh_copy(source: str) -> torch.fx.GraphModule:
     from torch.fx import Graph, GraphModule
 
     captured = _captured(source)
+    if isinstance(captured, CaptureError):
+        raise captured.with_traceback(None)
     graph = Graph()
     graph.output(graph.graph_copy(captured.graph, {}))
     return GraphModule(captured, graph)
 
 
 @functools.lru_cache(maxsize=8)
-def _captured(source: str) -> torch.fx.GraphModule:
-    module = capture_graph(source)
-    normalise(module)
+def _captured(source: str) -> torch.fx.GraphModule | CaptureError:
+    """The error, too, is kept: each technique of a search asks, and it can take ten seconds to find out."""
+    try:
+        module = capture_graph(source)
+        normalise(module)
+    except CaptureError as error:
+        return error
     return module
 
 
