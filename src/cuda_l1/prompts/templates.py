@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +11,7 @@ from cuda_l1.errors import UsageError
 from cuda_l1.types import digest
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 SYSTEM = "system.j2"
 SYSTEM_COMPACT = "system_compact.j2"
@@ -80,7 +80,7 @@ def _rendered(name: str, text: str, values: dict[str, Any]) -> str:
     from jinja2 import TemplateError, TemplateNotFound
 
     try:
-        return _environment().from_string(text).render(values).strip() + "\n"
+        return _compiled(text).render(values).strip() + "\n"
     except TemplateNotFound as error:
         raise UsageError(f"template {name}: it includes {error}, but only files of cuda_l1/prompts can be") from error
     except (
@@ -95,14 +95,19 @@ def _rendered(name: str, text: str, values: dict[str, Any]) -> str:
         raise UsageError(f"template {name}: {' '.join(str(error).split())}") from error
 
 
-def _parts(text: str) -> list[str]:
+@lru_cache(maxsize=64)
+def _compiled(text: str) -> Template:
+    """What takes most of the time of a rendering; `from_string` keeps nothing."""
+    return _environment().from_string(text)
+
+
+@lru_cache(maxsize=64)
+def _parts(text: str) -> tuple[str, ...]:
     """A text and, in order, all that it includes."""
     from jinja2 import meta
 
-    found = [text]
-    for name in meta.find_referenced_templates(_environment().parse(text)):
-        found += _parts(_built_in(name)) if name else []
-    return found
+    included = filter(None, meta.find_referenced_templates(_environment().parse(text)))
+    return (text, *(part for name in included for part in _parts(_built_in(name))))
 
 
 @cache
@@ -125,5 +130,6 @@ def _names() -> frozenset[str]:
     return frozenset(file.name for file in files("cuda_l1.prompts").iterdir() if file.name.endswith(".j2"))
 
 
+@cache
 def _built_in(name: str) -> str:
     return files("cuda_l1.prompts").joinpath(name).read_text("utf-8")

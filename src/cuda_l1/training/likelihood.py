@@ -96,7 +96,8 @@ def _row(lesson: Lesson, tokenizer: Any) -> dict[str, list[int]]:
     laid_out = [*messages, {"role": "assistant", "content": PLACE}]
     head, _, tail = tokenizer.apply_chat_template(laid_out, tokenize=False).rpartition(PLACE)
     asked = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    before, question, end = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (head, asked, tail))
+    question, end = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (asked, tail))
+    before = question if head == asked else tokenizer(head, add_special_tokens=False)["input_ids"]
     answer = tokenizer(lesson.completion, add_special_tokens=False, split_special_tokens=True)["input_ids"]
     ids = [*before, *answer, *end]
     given = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids, question, strict=False)))
