@@ -1,7 +1,9 @@
-"""Variants are collected by several evaluators at once; the techniques write one at a time."""
+"""Variants are collected by several evaluators at once, each with techniques in a process beside it."""
 
 from __future__ import annotations
 
+import math
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,13 +13,15 @@ import pytest
 from judge_fakes import FakeEvaluator, candidate
 
 import cuda_l1.evaluator
-from cuda_l1.api import collecting_writers
+from cuda_l1.api import collecting_pool
 from cuda_l1.api.collecting import Choice, Outcome, Source
 from cuda_l1.api.collecting_pool import PooledCollection
 from cuda_l1.api.lanes import on_lane
 from cuda_l1.api.pool import EvaluatorPool
+from cuda_l1.api.proposers import PROPOSERS
+from cuda_l1.api.writing_process import WritingProcess
 from cuda_l1.archive import Archive, RunDirectory
-from cuda_l1.config import CollectSettings, EvaluatorSettings
+from cuda_l1.config import CollectSettings, EvaluatorSettings, SearchSettings
 from cuda_l1.errors import InfrastructureError
 from cuda_l1.types import Candidate, Evaluation, Record, Task
 
@@ -50,28 +54,32 @@ class LaneEvaluator(FakeEvaluator):
 
 
 class Writer:
-    """Two variants of every task; alone whenever it writes."""
+    """Two variants of every task, for one thread."""
 
     name = "techniques"
     failures: Sequence[str] = ()
     texts: ClassVar[tuple[str, ...]] = ("speed=2.0", "speed=3.0")
+    closed: ClassVar[list[Any]] = []
 
-    def __init__(self) -> None:
-        self._writing = threading.Lock()
+    def __init__(self, settings: SearchSettings, lane: Any) -> None:
+        self.lane = lane
+        self.threads: set[int] = set()
+
+    def close(self) -> None:
+        self.closed.append(self.lane)
 
     def propose(self, task: Task, history: Sequence[Record], until: float) -> Candidate | None:
-        assert self._writing.acquire(blocking=False), "two threads write at a time"
-        try:
-            number = len(history)
-            return candidate(f"{self.texts[number]} # {task.name}", task) if number < len(self.texts) else None
-        finally:
-            self._writing.release()
+        self.threads.add(threading.get_ident())
+        assert len(self.threads) == 1
+        number = len(history)
+        return candidate(f"{self.texts[number]} # {task.name}", task) if number < len(self.texts) else None
 
 
 @pytest.fixture(autouse=True)
 def _fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_l1.evaluator, "Evaluator", LaneEvaluator)
-    monkeypatch.setattr(collecting_writers, "make_proposers", lambda settings, sources: [Writer()])
+    monkeypatch.setattr(collecting_pool, "WritingProcess", Writer)
+    Writer.closed = []
     LaneEvaluator.opened = []
     LaneEvaluator.together.reset()
 
@@ -84,14 +92,15 @@ def collected(folder: Path, lanes: int = 2) -> Iterator[tuple[Choice, Outcome]]:
         EvaluatorPool(ONE, size=lanes, places=places) as pool,
     ):
         run = RunDirectory.create(folder, SETTINGS, name="collected")
-        made = PooledCollection(SETTINGS, archive=archive, pool=pool, run=run, name="run")
-        yield from made.chosen([Choice(source, task, None) for task in TASKS])
+        with PooledCollection(SETTINGS, archive=archive, pool=pool, run=run, name="run") as made:
+            yield from made.chosen([Choice(source, task, None) for task in TASKS])
 
 
 def test_each_lane_takes_tasks_and_nothing_is_paid_for_twice(tmp_path: Path) -> None:
     found = {choice.task.sha: outcome for choice, outcome in collected(tmp_path)}
     assert {each.settings.lane for each in LaneEvaluator.opened} == {(0,), (1,)}
     assert all(each.settings.interchangeable and each.paid for each in LaneEvaluator.opened)
+    assert sorted(Writer.closed) == [(0,), (1,)]
     assert sum(len(each.paid) for each in LaneEvaluator.opened) == 2 * len(TASKS)
     assert [len(found[task.sha].attempts[0].kept) for task in TASKS] == [2] * len(TASKS)
     LaneEvaluator.opened = []
@@ -105,3 +114,46 @@ def test_a_machine_that_fails_again_and_again_ends_it(tmp_path: Path, monkeypatc
     monkeypatch.setattr("cuda_l1.search.verdicts.RETRY_PAUSE_S", 0.0)
     with pytest.raises(InfrastructureError, match="the device is gone"):
         list(collected(tmp_path))
+
+
+TASK = Task(
+    suite="file",
+    name="two_steps",
+    source="""import torch
+from torch import nn
+
+print("what a task prints is no answer")
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x * 2) + 1
+
+
+def get_inputs():
+    return [torch.randn(4, 4)]
+
+
+def get_init_inputs():
+    return []
+""",
+)
+
+
+def test_a_process_of_its_own_writes_what_techniques_write() -> None:
+    settings = SearchSettings(task_sha="", device="cpu", proposers=("techniques:in_place+straight_line",))
+    here = PROPOSERS["techniques"]("in_place+straight_line", settings, None)
+    assert here is not None
+    core = min(os.sched_getaffinity(0))
+    there = WritingProcess(settings, (core,))
+    try:
+        first = there.propose(TASK, [], math.inf)
+        assert isinstance(first, Candidate) and first == here.propose(TASK, [], math.inf)
+        assert there._process is not None and os.sched_getaffinity(there._process.pid) == {core}
+        there._process.kill()
+        with pytest.raises(InfrastructureError, match=r"two_steps: the process that writes variants died \(exit -9\)"):
+            there.propose(TASK, [], math.inf)
+        assert there.propose(TASK, [], math.inf) == first
+    finally:
+        there.close()
+    assert there._process.wait(10) == -9

@@ -3,50 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from threading import Lock
+from typing import NamedTuple, Self
 
-from cuda_l1.api.collecting import Choice, Collection, Outcome, Source
+from cuda_l1.api.collecting import Choice, Collection, Outcome
 from cuda_l1.api.collecting_writers import Writers
 from cuda_l1.api.pool import EvaluatorPool, Job
-from cuda_l1.api.proposers import Sources
+from cuda_l1.api.proposers import Sources, make_proposers
+from cuda_l1.api.writing_process import WritingProcess
 from cuda_l1.archive import Archive, RunDirectory
-from cuda_l1.config import CollectSettings
+from cuda_l1.config import CollectSettings, SearchSettings
 from cuda_l1.evaluator import Evaluator
-from cuda_l1.proposers import NotYet, Proposer
-from cuda_l1.search.collect import Writer
-from cuda_l1.types import Candidate, Record, Task
+from cuda_l1.proposers import Proposer
 
 
-class InTurn:
-    """A proposer for several threads: it writes for one at a time, since proposers are made for one."""
+class _Bench(NamedTuple):
+    """What belongs to one evaluator, which one thread drives."""
 
-    def __init__(self, proposer: Proposer, turn: Lock) -> None:
-        self.name, self._proposer, self._turn = proposer.name, proposer, turn
-
-    @property
-    def failures(self) -> Sequence[str]:
-        """The proposer's."""
-        return self._proposer.failures
-
-    def propose(self, task: Task, history: Sequence[Record], until: float) -> Candidate | NotYet | None:
-        """The proposer's next candidate."""
-        with self._turn:
-            return self._proposer.propose(task, history, until)
+    collection: Collection
+    """With faults of its own."""
+    writers: Writers
 
 
 class PooledCollection:
-    """One run over tasks, for techniques and what data sets brought along, with all evaluators of a pool."""
+    """One run over tasks, for techniques and what data sets brought along, with all evaluators of a pool. Of several
+    evaluators each has techniques in a process beside it, which write while it waits for them."""
 
     def __init__(
         self, settings: CollectSettings, *, archive: Archive, pool: EvaluatorPool, run: RunDirectory, name: str
     ) -> None:
         """`name`: the run whose replies of language models, if any, are its own."""
-        self._settings, self._archive, self._pool, self._run = settings, archive, pool, run
-        self._collections: dict[int, Collection] = {}
-        first = self._of(pool.first)
-        self._writers = Writers(settings, Sources(archive, name, pool.first.environment), first.is_done)
-        self._turn = Lock()
+        self._settings, self._archive, self._pool, self._run, self._name = settings, archive, pool, run, name
+        self._benches: dict[int, _Bench] = {}
+        self._processes: list[WritingProcess] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.close()
 
     def chosen(self, choices: Sequence[Choice]) -> Iterator[tuple[Choice, Outcome]]:
         """What came of each task, as they finish. Raises as `Collection.over` does."""
@@ -55,16 +50,18 @@ class PooledCollection:
             yield job.work, outcome
 
     def _collected(self, evaluator: Evaluator, choice: Choice) -> Outcome:
-        return next(self._of(evaluator).chosen([choice], self._writers_of))[1]
+        bench = self._benches.get(id(evaluator)) or self._bench_of(evaluator)
+        return next(bench.collection.chosen([choice], bench.writers.of))[1]
 
-    def _of(self, evaluator: Evaluator) -> Collection:
-        """Each evaluator is driven by one thread, and has faults of its own."""
-        if id(evaluator) not in self._collections:
-            made = Collection(self._settings, archive=self._archive, evaluator=evaluator, run=self._run)
-            self._collections[id(evaluator)] = made
-        return self._collections[id(evaluator)]
+    def _bench_of(self, evaluator: Evaluator) -> _Bench:
+        def made(settings: SearchSettings, sources: Sources) -> list[Proposer]:
+            if self._pool.size == 1:
+                return make_proposers(settings, sources)
+            self._processes.append(WritingProcess(settings, evaluator.settings.lane))
+            return [self._processes[-1]]
 
-    @contextmanager
-    def _writers_of(self, task: Task, source: Source) -> Iterator[list[Writer]]:
-        with self._writers.of(task, source) as made:
-            yield [writer._replace(proposer=InTurn(writer.proposer, self._turn)) for writer in made]
+        collection = Collection(self._settings, archive=self._archive, evaluator=evaluator, run=self._run)
+        sources = Sources(self._archive, self._name, evaluator.environment)
+        bench = _Bench(collection, Writers(self._settings, sources, collection.is_done, made))
+        self._benches[id(evaluator)] = bench
+        return bench

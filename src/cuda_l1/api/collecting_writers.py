@@ -48,9 +48,15 @@ class Writers:
     """Who writes for a collection. Models are asked by a proposer each, made anew for every task, so that one that has
     nothing new to say on a task is asked on the next; all of them pay from one purse."""
 
-    def __init__(self, settings: CollectSettings, sources: Sources, is_done: Callable[[str], bool]) -> None:
-        """Raises UsageError for an unknown proposer, technique or price file."""
-        self._settings, self._sources = settings, sources
+    def __init__(
+        self,
+        settings: CollectSettings,
+        sources: Sources,
+        is_done: Callable[[str], bool],
+        make: Callable[[SearchSettings, Sources], list[Proposer]] = make_proposers,
+    ) -> None:
+        """`make`: makes proposers that ask no model. Raises UsageError for an unknown one, technique or price file."""
+        self._settings, self._sources, self._make = settings, sources, make
         self._models = by_place(settings.llm.models) if settings.llm else []
         self._techniques = {name: made for name in settings.proposers if name != "llm" for made in self._made(name)}
         self._purse: Purse | None = None
@@ -93,7 +99,7 @@ class Writers:
 
     def _made(self, name: str) -> list[Proposer]:
         asked = search_settings(self._settings).model_copy(update={"proposers": (name,)})
-        return make_proposers(asked, self._sources)
+        return self._make(asked, self._sources)
 
 
 def search_settings(settings: CollectSettings) -> SearchSettings:

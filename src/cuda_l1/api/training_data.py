@@ -119,7 +119,8 @@ def _outcomes(
         if not scoring.is_confined(pool.first.environment):
             raise InfrastructureError(UNCONFINED)
         log = Log.create(run.path, settings, name=f"collected-{recipe.digest[:8]}")  # records carry this name
-        yield from PooledCollection(settings, archive=archive, pool=pool, run=log, name=run.name).chosen(chosen)
+        with PooledCollection(settings, archive=archive, pool=pool, run=log, name=run.name) as collection:
+            yield from collection.chosen(chosen)
 
 
 def _settings(recipe: Recipe, chosen: Sequence[Choice]) -> CollectSettings:

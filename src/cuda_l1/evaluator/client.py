@@ -43,7 +43,7 @@ class Evaluator:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": _python_path(), "PYTHONSAFEPATH": "1"},
+            env={**os.environ, "PYTHONPATH": python_path(), "PYTHONSAFEPATH": "1"},
         )
         theirs.close()
         self._channel.send({"settings": self.settings.model_dump(mode="json")})
@@ -177,7 +177,7 @@ class Evaluator:
             self._channel.close()
 
 
-def _python_path() -> str:
+def python_path() -> str:
     """Where this package lies, then what the caller's environment names: never the folder of the caller's script,
     whose files may bear the names of library modules."""
     here = str(Path(__file__).parents[2])
