@@ -296,15 +296,16 @@ def test_parameters_are_touched_one_after_the_other_and_buffers_together():
     assert trials.parts(nn.ReLU()) == [] and trials.parts(nn.PReLU()) == [(("weight",),)]
 
 
+@pytest.mark.parametrize("exchanged", [True, False])
 @pytest.mark.parametrize("any_sign", [True, False])
-def test_a_few_elements_of_weights_are_touched_and_the_rest_is_what_it_was(any_sign):
+def test_a_few_elements_of_weights_are_touched_and_the_rest_is_what_it_was(any_sign, exchanged):
     model = Tied()
     model.angles = nn.Parameter(torch.linspace(1, 2, 64))
     model.slope = nn.Parameter(torch.ones(1).bfloat16())
     weights = trials.other_state(model)
     weights["angles"] = model.angles.detach()
     part = (("embedding.weight", "head.weight"), ("norm.running_var",), ("angles",), ("slope",))
-    touched = trials.with_touched(weights, part, any_sign=any_sign)
+    touched = trials.with_touched(weights, part, any_sign=any_sign, exchanged=exchanged)
     assert touched["head.weight"] is touched["embedding.weight"]
     for name, value in weights.items():
         if not any(name in names for names in part):
@@ -316,6 +317,19 @@ def test_a_few_elements_of_weights_are_touched_and_the_rest_is_what_it_was(any_s
             assert torch.allclose(touched[name].mean(), value.mean(), atol=1e-5)
     assert bool((touched["norm.running_var"] > 0).all()) and bool((touched["angles"].diff() >= 0).all())
     assert any_sign or bool((touched["angles"] > 0).all())
+    before, after = (values["head.weight"].flatten().sort().values for values in (weights, touched))
+    assert torch.equal(before, after) == exchanged
+
+
+@pytest.mark.parametrize("shape", [(512, 64), (7,), (2,)])
+def test_no_sum_norm_or_extreme_tells_that_weights_were_touched(shape):
+    value, known = torch.randn(shape), 0
+    for _ in range(20):
+        made = trials.with_touched({"w": value}, (("w",),), any_sign=True)["w"]
+        assert 0 < int((made != value).sum()) <= trials.MOVED
+        assert torch.equal(made.flatten().sort().values, value.flatten().sort().values)
+        known += not (torch.equal(made.sum(), value.sum()) and torch.equal(made.norm(), value.norm()))
+    assert known <= 10 or value.numel() < 8  # that they are rounded alike takes luck
 
 
 @pytest.mark.parametrize("constants", trials.CONSTANT_BUFFERS)
@@ -394,6 +408,12 @@ def test_plans_vary_everything_that_a_candidate_could_have_kept():
     )
     assert {p.factor < 0 for p in plans} == {True, False} and any(0 < p.factor < 1 for p in plans)
     assert [p.offset for p in trials.standard_plans(aligned=True) if p.offset] == [16]
+    touching = [p for p in trials.standard_plans([(("a", "b"),), (("c",), ("d",))]) if p.touches]
+    assert [(p.touches, p.exchanged) for p in touching] == [
+        ((("a", "b"),), True),
+        ((("c",), ("d",)), True),
+        ((("a", "b"), ("c",), ("d",)), False),
+    ]
     exponents = {p.factor for _ in range(60) for p in trials.standard_plans() if p.kind == "scaled"}
     assert len(exponents) > 2  # not known in advance
 

@@ -151,7 +151,10 @@ class Checker:
         if plan.touches:
             if self._last is not None:
                 for any_sign in (True, False):
-                    yield self._last.inputs, trials.with_touched(self._weights, plan.touches, any_sign=any_sign)
+                    touched = trials.with_touched(
+                        self._weights, plan.touches, any_sign=any_sign, exchanged=plan.exchanged
+                    )
+                    yield self._last.inputs, touched
             return
         if plan.kind == "signs":
             model, data = self.reference.model, self.reference.data

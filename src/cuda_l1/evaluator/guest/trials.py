@@ -43,6 +43,8 @@ class Plan:
     """Made in several forms, of which the first that the reference stands counts."""
     touches: Part = ()
     """What is touched of the weights of the trial before, whose inputs come again."""
+    exchanged: bool = True
+    """Touched elements are in each other's places, else other numbers."""
 
     @property
     def may_tie(self) -> bool:
@@ -57,9 +59,10 @@ class Plan:
 
 def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tuple[Plan, ...]:
     """The trials of every verdict, in order: later ones change what the first forward could have cached. `parts`: of
-    the weights, one of them changes and the others stay. `aligned`: the one with an offset leaves inputs where a vector
-    load may begin."""
+    the weights, one of them changes and the others stay, and then all do. `aligned`: the one with an offset leaves
+    inputs where a vector load may begin."""
     exponent = int.from_bytes(os.urandom(1), "little") % 5 + 2
+    every = tuple(names for part in parts for names in part)
     return (
         Plan("base"),
         Plan("repeat", same_inputs=True),
@@ -68,6 +71,7 @@ def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tupl
         Plan("outliers", in_place=True, few=True, factor=64.0),
         Plan("weights", other_weights=True),
         *(Plan("touched-weights", other_weights=True, in_place=True, touches=part) for part in parts),
+        *[Plan("touched-weights", other_weights=True, in_place=True, touches=every, exchanged=False)] * bool(every),
         Plan("negated", other_weights=True, factor=-1.0),
         Plan("scaled", other_weights=True, factor=2.0**exponent),
         Plan("shrunk", factor=2.0**-exponent),
@@ -87,7 +91,8 @@ UNDRAWN_PLANS = (
     HISTORY,
 )
 """What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
-draw has the same, parameters of both signs and buffers as another checkpoint has them, biases that keep gates open."""
+draw has the same, parameters of both signs and
+buffers as another checkpoint has them, biases that keep gates open."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
 RELATED = Plan("related", in_forms=True)
@@ -401,8 +406,8 @@ ALONE = 4
 MOVED, MOVED_BY = 4, 4.0
 """Elements of a tensor that is touched, and root mean squares by which they become others."""
 TRIES, MOST_TRIES = 16, 256
-"""At choosing them so that the sum is rounded as it was: a mean that differs in its last digit tells, too."""
-LOOKED_AT = 1 << 20
+"""At choosing them so that sum and norm are rounded as they were: a mean that differs in its last digit tells, too."""
+LOOKED_AT = 1 << 22
 """Elements that all tries together may look at where they are more than `TRIES`."""
 
 
@@ -426,12 +431,16 @@ def parts(model: torch.nn.Module, data: Collection[str] = (), changed: Collectio
     return [*split, others] if others else split
 
 
-def with_touched(weights: Mapping[str, torch.Tensor], part: Part, *, any_sign: bool) -> state.State:
-    """`weights` with a few other elements in every tensor of `part`, whose mean stays. Not `any_sign`: what is positive
-    remains so."""
+def with_touched(
+    weights: Mapping[str, torch.Tensor], part: Part, *, any_sign: bool, exchanged: bool = True
+) -> state.State:
+    """`weights` with a few elements in each other's places in every tensor of `part`; where that changes nothing, or
+    not `exchanged`, a few are others, and the mean stays. Not `any_sign`: what is positive remains so."""
     values = dict(weights)
     for names in part:
-        touched = _with_moved(weights[names[0]], any_sign and not _is_statistic(names[0]))
+        touched = _with_exchanged(weights[names[0]]) if exchanged else weights[names[0]]
+        if torch.equal(touched, weights[names[0]]):
+            touched = _with_moved(touched, any_sign and not _is_statistic(names[0]))
         values.update(dict.fromkeys(names, touched))
     return values
 
@@ -450,6 +459,30 @@ def _with_moved(value: torch.Tensor, any_sign: bool) -> torch.Tensor:
         if torch.equal(flat.sum(), value.sum()):
             break
     return as_agreed(flat.view(value.shape), value)
+
+
+LOOKED_OVER = 64
+"""Elements of which the largest and the smallest are exchanged."""
+
+
+def _with_exchanged(value: torch.Tensor) -> torch.Tensor:
+    """`value` with some of its larger elements in the places of smaller ones: neither a sum nor a norm nor an extreme
+    tells. As it was where they are all equal, or in order."""
+    flat = value.reshape(-1)
+    inner = range(1, flat.numel() - 1) if flat.numel() > 2 * MOVED else range(flat.numel())
+    best, most = flat, -1
+    for _ in range(max(TRIES, min(MOST_TRIES, LOOKED_AT // flat.numel()))):
+        places = torch.tensor(_random.sample(inner, min(LOOKED_OVER, len(inner))), device=flat.device)
+        places, count = places[flat[places].real.argsort()], min(MOVED, len(inner)) // 2
+        ends = torch.cat([places[:count], places[-count:]])
+        made = flat.clone()
+        made[ends] = flat[ends.flip(0)]
+        kept = 2 * torch.equal(made.sum(), flat.sum()) + torch.equal(made.norm(), flat.norm())
+        if kept > most:
+            best, most = made, kept
+        if most == 3:
+            break
+    return as_agreed(best.view(value.shape), value)
 
 
 SIGNED_SHARE = 0.25
