@@ -11,10 +11,10 @@ from torch.nn.functional import one_hot
 from cuda_l1.evaluator.guest import choices
 
 
-def other(value, *, numbers=True, places=True, beside=()):
+def other(value, *, numbers=True, places=True, beside=(), fixed=(0,), few=False):
     """The value with other choices, or None where it stays."""
     torch.manual_seed(1)
-    (made, *_), found = choices.with_other_choices([value, *beside], {0}, numbers=numbers, places=places)
+    (made, *_), found = choices.with_other_choices([value, *beside], fixed, numbers=numbers, places=places, few=few)
     assert found is (made is not value)
     if found:
         assert made.dtype == value.dtype and made.stride() == value.stride() and not torch.equal(made, value)
@@ -124,11 +124,55 @@ def test_each_column_of_places_keeps_its_range():
 
 def test_places_that_are_in_order_stay():
     place = torch.arange(30)
-    assert other(place) is None and other(place // 5) is None and other(torch.arange(9, 0, -1)) is None
+    assert other(place) is None and other(torch.arange(9, 0, -1)) is None
     assert other(place.expand(4, 30)) is None and other(place.expand(100, 30).contiguous()) is None
+    beside = torch.arange(10) * 7 % 9
+    made, found = choices.with_other_choices([place * 3, beside], (0, 1), numbers=False, places=True)
+    assert found and torch.equal(made[0], place * 3)  # it may have to agree with the others
     pairs = torch.stack([place // 3, place * 7 % 30])
     made = other(pairs)
     assert torch.equal(made[0], pairs[0]) and not torch.equal(made[1], pairs[1])
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize(
+    ("places", "strictly"),
+    [
+        (torch.tensor([0, 7, 9, 30, 31, 40]), True),
+        (torch.arange(0, 400, 8), True),
+        (torch.arange(30) // 5, False),
+        (torch.tensor([0, 0, 0, 1, 1, 2, 5, 5, 5, 5]), False),
+    ],
+    ids=["offsets", "even-offsets", "even-segments", "segments"],
+)
+def test_distances_between_places_in_order_are_others(places, strictly, few):
+    made = other(places, numbers=False, few=few)
+    steps = made.diff()
+    assert bool((steps > 0).all()) if strictly else bool((steps >= 0).all())
+    assert made[0] == places[0] and made[-1] == places[-1] and set(made.tolist()) <= set(range(int(places.max()) + 1))
+    assert torch.equal(made.unique(), places.unique()) or strictly
+    assert not few or int((made != places).sum()) <= 3
+
+
+def test_an_even_distance_that_a_number_among_the_inputs_tells_stays():
+    assert other(torch.arange(0, 400, 8), beside=[8]) is None and other(torch.arange(0, 400, 8), beside=[9]) is not None
+
+
+CHOSEN = {
+    "edges": edges,
+    "lengths": lambda: torch.full((64,), 128),
+    "one-hot": lambda: one_hot(torch.arange(64) * 7 % 64).float(),
+    "shares": lambda: torch.linspace(0, 9, 256).sin().view(32, 8).softmax(-1),
+    "table": lambda: torch.linspace(-3, 5, 4096).sin(),
+}
+
+
+@pytest.mark.parametrize("make", CHOSEN.values(), ids=CHOSEN)
+def test_only_one_or_two_are_others(make):
+    value = make()
+    rows = value.view(len(value), -1) if value.is_floating_point() else value.view(-1, 1)
+    made = other(value, few=True, beside=[torch.zeros(9, 9)])
+    assert 0 < int((made.view_as(rows) != rows).any(-1).sum()) <= choices.TWO
 
 
 def test_uneven_routing_is_dealt_in_another_order():

@@ -176,6 +176,12 @@ class Checker:
             made = (trials.with_other_constants(drawn, *others) for others in trials.OTHERS)
         elif plan.kind == "choices":
             made = (choices.with_other_choices(drawn, self._alike, numbers=n, places=p) for n, p in choices.PARTS)
+        elif plan.kind == "touched-choices":
+            made = (
+                choices.with_other_choices(self._last.inputs, self._alike, numbers=n, places=p, few=True)
+                for n, p in choices.PARTS
+                if self._last is not None
+            )
         elif plan is trials.RELATED:
             made = (trials.related(drawn, apart) for apart in trials.APART)
         elif plan.kind == "rows":

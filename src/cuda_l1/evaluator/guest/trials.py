@@ -87,11 +87,12 @@ UNDRAWN_PLANS = (
     Plan("rows", in_forms=True),
     Plan("constants", in_forms=True),
     Plan("choices", in_forms=True),
+    Plan("touched-choices", in_place=True, in_forms=True),
     Plan("signs", other_weights=True, in_forms=True),
     HISTORY,
 )
 """What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
-draw has the same, parameters of both signs and
+draw has the same, in many places and then in two, parameters of both signs and
 buffers as another checkpoint has them, biases that keep gates open."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
