@@ -215,6 +215,23 @@ def test_rows_of_one_length_are_of_the_same_few_families():
     assert torch.equal(upper, upper.triu())
 
 
+def test_large_elements_of_a_row_lie_near_one_another():
+    both, positive, narrow = torch.randn(90, 256), torch.rand(3, 90, 64).transpose(0, 1), torch.randn(9, 63)
+    left = [torch.randn(5, 128, dtype=torch.complex64), torch.randint(0, 9, (9, 128)), torch.rand(1, 99).expand(9, 99)]
+    made, found = trials.clustered([both, positive, narrow, *left], 8.0)
+    assert found and all(after is before for after, before in zip(made[2:], [narrow, *left], strict=True))
+    for before, after in ((both, made[0]), (positive, made[1])):
+        larger = after != before
+        count, after_larger = larger.sum(-1), (after * larger).flatten(0, -2)
+        assert int(count.max()) == trials.CLUSTER and int(count.min()) >= 4 and after.stride() == before.stride()
+        assert bool((after_larger.sign().sum(-1).abs() == count.flatten()).all())  # of one sign
+        assert float(after.abs().max()) <= 8 * float(before.abs().max())
+        beside = (larger & larger.roll(1, -1)).sum(-1) == trials.CLUSTER - 1
+        assert 0.25 < float(beside.double().mean()) < 0.85
+    assert bool((made[0] > 9).any()) and bool((made[0] < -9).any()) and bool((made[1] >= 0).all())
+    assert not trials.clustered([narrow, *left], 8.0)[1]
+
+
 def test_emptied_rows_keep_their_layout():
     value = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
     (made,), _ = trials.emptied([value], numbers=True, masks=True)

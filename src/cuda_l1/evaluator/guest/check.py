@@ -182,6 +182,8 @@ class Checker:
                 for n, p in choices.PARTS
                 if self._last is not None
             )
+        elif plan.kind == "clusters":
+            made = (trials.clustered(drawn, factor) for factor in trials.LARGER)
         elif plan is trials.RELATED:
             made = (trials.related(drawn, apart) for apart in trials.APART)
         elif plan.kind == "rows":

@@ -88,11 +88,12 @@ UNDRAWN_PLANS = (
     Plan("constants", in_forms=True),
     Plan("choices", in_forms=True),
     Plan("touched-choices", in_place=True, in_forms=True),
+    Plan("clusters", in_forms=True),
     Plan("signs", other_weights=True, in_forms=True),
     HISTORY,
 )
 """What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
-draw has the same, in many places and then in two, parameters of both signs and
+draw has the same, in many places and then in two, large values that lie near one another, parameters of both signs and
 buffers as another checkpoint has them, biases that keep gates open."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
@@ -258,6 +259,38 @@ def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
 
     made = map_leaves(inputs, of_families)
     return made, bool(heads)
+
+
+CLUSTER, LEAST_WIDTH = 16, 64
+"""Elements that lie near one another, and those of a row that can hold them beside others."""
+LARGER = (8.0, 2.0)
+"""By which they are multiplied, from the first to the last that the reference stands."""
+
+
+def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
+    """The inputs with up to `CLUSTER` elements of every row, along the last dimension, of one sign and times `factor`,
+    in order of their size; and whether there was such a row. They lie beside one another, in every other row a power of
+    two apart, and a row that ends goes on at its beginning. Independent numbers spread their largest ones evenly over
+    any parts of a row, of which each can then be taken to hold few."""
+
+    def is_row(tensor: torch.Tensor) -> bool:
+        wide = tensor.dim() > 0 and tensor.shape[-1] >= LEAST_WIDTH and tensor.numel() == extent(tensor)
+        return wide and may_be_stressed(tensor) and not tensor.is_complex()
+
+    def of_clusters(tensor: torch.Tensor) -> torch.Tensor:
+        rows, width, device = (*tensor.shape[:-1], 1), tensor.shape[-1], tensor.device
+        apart = 2 ** torch.randint((width // 4).bit_length(), rows, device=device)
+        apart = torch.where(torch.rand(rows, device=device) < 0.5, 1, apart)
+        places = (torch.randint(width, rows, device=device) + apart * torch.arange(CLUSTER, device=device)) % width
+        signs = torch.ones(rows, device=device)
+        if bool((tensor < 0).any()):
+            signs = torch.where(torch.rand(rows, device=device) < 0.5, -signs, signs)
+        sizes = tensor.gather(-1, places).abs().sort(dim=-1).values
+        larger = (sizes * signs * factor).to(tensor.dtype)
+        return as_agreed(tensor.clone(memory_format=torch.preserve_format).scatter_(-1, places, larger), tensor)
+
+    found = any(is_row(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: of_clusters(t) if is_row(t) else t), found
 
 
 ROW_PARTS = ((True, True), (True, False), (False, True))
