@@ -232,6 +232,17 @@ def test_large_elements_of_a_row_lie_near_one_another():
     assert not trials.clustered([narrow, *left], 8.0)[1]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.half])
+def test_a_few_elements_hold_nearly_all_of_a_large_tensor(dtype):
+    drawn = [torch.rand(64, 128).to(dtype).t(), torch.rand(63, 64), torch.randint(0, 9, (99, 99))]
+    made, found = trials.concentrated(drawn, 1.0)
+    assert found and all(after is before for after, before in zip(made[1:], drawn[1:], strict=True))
+    sizes = made[0].double().flatten().sort(descending=True).values
+    assert float(sizes[: trials.HOLDERS].sum()) > 50 * float(sizes[trials.HOLDERS :].sum())
+    assert 0.1 < float(sizes.sum()) / float(drawn[0].double().sum()) < 8  # about as much as before
+    assert made[0].stride() == drawn[0].stride() and not trials.concentrated(drawn[1:], 1.0)[1]
+
+
 def test_emptied_rows_keep_their_layout():
     value = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
     (made,), _ = trials.emptied([value], numbers=True, masks=True)

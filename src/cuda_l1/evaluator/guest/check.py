@@ -184,6 +184,8 @@ class Checker:
             )
         elif plan.kind == "clusters":
             made = (trials.clustered(drawn, factor) for factor in trials.LARGER)
+        elif plan is trials.CONCENTRATED:
+            made = (trials.concentrated(drawn, power) for power in trials.HELD_POWERS)
         elif plan is trials.RELATED:
             made = (trials.related(drawn, apart) for apart in trials.APART)
         elif plan.kind == "rows":

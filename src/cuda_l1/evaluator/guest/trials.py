@@ -98,10 +98,12 @@ buffers as another checkpoint has them, biases that keep gates open."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
 RELATED = Plan("related", in_forms=True)
-RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6), LARGE_WEIGHTS, RELATED)
+CONCENTRATED = Plan("concentrated", in_forms=True)
+RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6), LARGE_WEIGHTS, RELATED, CONCENTRATED)
 """Far from ordinary inputs: exponentials overflow, epsilons decide, and fp16, else as good as TF32, has no range.
 Behind a normalisation inputs of any size are alike, and only weights make what follows large. Rows that are alike
-make attention sharp, experts full and matrices nearly singular, which those of independent draws never do."""
+make attention sharp, experts full and matrices nearly singular, which those of independent draws never do. A mean of
+many independent numbers is that of a part of them, as far as half precision tells; not where few of them hold all."""
 
 FAMILIES = 4
 """Of related rows."""
@@ -291,6 +293,31 @@ def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
 
     found = any(is_row(t) for t in leaves(inputs))
     return map_leaves(inputs, lambda t: of_clusters(t) if is_row(t) else t), found
+
+
+HOLDERS, LEAST_MANY = 8, 4096
+"""Elements that hold almost all of a tensor of at least so many."""
+HELD_POWERS = (1.0, 0.5, 0.0)
+"""They are multiplied by such a power of how many elements there are for each, from the first to the last that the
+reference stands: with the first a mean stays about as large as it was."""
+
+
+def concentrated(inputs: Inputs, power: float) -> tuple[Inputs, bool]:
+    """The inputs with all but `HOLDERS` elements of every large tensor divided by how many there are for each of these,
+    which are multiplied by a `power` of that; and whether there was such a tensor."""
+
+    def is_large(tensor: torch.Tensor) -> bool:
+        return may_be_stressed(tensor) and extent(tensor) >= LEAST_MANY
+
+    def held_by_few(tensor: torch.Tensor) -> torch.Tensor:
+        flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
+        each = 2.0 ** (flat.numel() // HOLDERS).bit_length()
+        made, places = flat / each, torch.randint(flat.numel(), (HOLDERS,), device=tensor.device)
+        made[places] = flat[places] * each**power
+        return as_agreed(torch.as_strided(made, tensor.shape, tensor.stride()), tensor)
+
+    found = any(is_large(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: held_by_few(t) if is_large(t) else t), found
 
 
 ROW_PARTS = ((True, True), (True, False), (False, True))
