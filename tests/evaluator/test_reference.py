@@ -242,7 +242,7 @@ def test_shapes_that_depend_on_values_are_no_task(tmp_path):
         audit(reference_of(tmp_path, model("return x[x[:, 0] > 0]", inputs=INPUTS.replace("4, 3", "4096, 3"))))
 
 
-def test_buffers_that_follow_from_the_arguments_alone_are_no_data(tmp_path):
+def test_buffers_that_follow_from_the_arguments_alone_are_no_data_and_need_no_partner(tmp_path):
     reference = reference_of(
         tmp_path,
         """
@@ -254,12 +254,19 @@ def test_buffers_that_follow_from_the_arguments_alone_are_no_data(tmp_path):
                 self.register_buffer("packed", torch.randint(-9, 9, (8, 4)).to(torch.int8))
                 self.register_buffer("causal", torch.ones(9, 9).tril())
                 self.register_buffer("drawn", torch.randn(8), persistent=False)
+                self.register_buffer("angles", torch.linspace(0, 1, 40), persistent=False)
+                self.register_buffer("mask", torch.ones(9), persistent=False)
+                self.register_buffer("seen", torch.arange(3.0), persistent=False)
+                self.slopes = torch.arange(4.0)
 
             def forward(self, x):
+                self.seen += x
                 return x + self.codebook.sum()
 
         def get_inputs():
             return [torch.randn(3)]
         """,
     )
+    reference.learn_changes(reference.draw())
     assert reference.data == {"codebook", "packed"}
+    assert reference.formulas == {"angles", "slopes"}  # who writes them down needs no tensor

@@ -579,6 +579,40 @@ def test_a_loader_of_the_candidates_takes_packed_parameters(evaluator):
     assert "weights" in {t.kind for t in result.correctness.trials}
 
 
+COSINES = """
+    class Model(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            place = torch.arange(width) + 0.0
+            self.register_buffer("basis", torch.outer(place, place).mul(0.1).cos() / width, persistent=False)
+            self.gain = nn.Parameter(torch.ones(width))
+
+        def forward(self, x):
+            return x @ self.basis * self.gain
+
+    def get_inputs():
+        return [torch.randn(16, 32)]
+
+    def get_init_inputs():
+        return [32]
+"""
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["saved", "not-saved"])
+def test_who_writes_down_a_formula_that_no_checkpoint_holds_needs_no_tensor(evaluator, kept):
+    source = COSINES.replace("persistent=False", f"persistent={kept}")
+    task = task_of(source)
+    other = COSINES.replace('self.register_buffer("basis", ', "self.table = lambda: (").replace(
+        ", persistent=False", ""
+    )
+    other = other.replace("self.basis", "self.table()")
+    result = evaluator.evaluate(
+        task, candidate_of(task, other.replace("class Model(", "class ModelNew(")), protocol=QUICK
+    )
+    assert result.accepted and ("weights-unmapped" in checks(result, "suspect")) == kept
+    assert ("weights" in {t.kind for t in result.correctness.trials}) != kept
+
+
 # ── precision ─────────────────────────────────────────────────────────────────────────────────────
 
 WIDE = LINEAR.replace("[32]", "[512]").replace("16, 32", "16, 512")

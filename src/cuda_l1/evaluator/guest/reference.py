@@ -202,13 +202,29 @@ class Reference:
         names = [n for n in saved if trials.may_be_data(n, self.public[n])]
         if not names or self.weights:
             return frozenset(names)
-        other = state.collect(
+        return frozenset(n for n in names if n in self._reseeded and not self._is_alike(n))
+
+    @functools.cached_property
+    def formulas(self) -> frozenset[str]:
+        """What no checkpoint holds, no call changes, and no trial varies, since the constructor makes it alike under
+        every seed: buffers that are not saved and plain attributes. Who writes the formula down needs no tensor."""
+        kinds, saved = state.kinds(self.model), state.saved_buffers(self.model)
+        names = [n for n in self.constructed if kinds.get(n) in ("buffer", "attribute") and n not in saved]
+        fixed = [n for n in names if n not in self.changed_state and not trials.is_varied(n, self.constructed[n])]
+        return frozenset(n for n in fixed if n in self._reseeded and self._is_alike(n))
+
+    @functools.cached_property
+    def _reseeded(self) -> state.State:
+        """As the constructor leaves it under another seed."""
+        return state.collect(
             self._stage(
                 "the constructor of Model raised when it was called again",
                 lambda: construct(self._class, self.init, self.device, trials.secret_seed()),
             )
         )
-        return frozenset(n for n in names if n in other and not state.same(other[n], self.constructed[n]))
+
+    def _is_alike(self, name: str) -> bool:
+        return state.same(self._reseeded[name], self.constructed[name])
 
     @functools.cached_property
     def timed_weights(self) -> state.State:

@@ -630,6 +630,12 @@ def may_be_data(name: str, value: torch.Tensor) -> bool:
     return not is_mask(value) and len(torch.unique(_sample(value))) > 2
 
 
+def is_varied(name: str, value: torch.Tensor) -> bool:
+    """Whether trials make another one of a buffer that no checkpoint holds: of statistics, and of nothing but ones or
+    zeros, which may be a mask."""
+    return _is_statistic(name) or (value.numel() > 1 and not is_integer(value) and _is_constant(value))
+
+
 def with_large_weights(
     model: torch.nn.Module, other: Mapping[str, torch.Tensor], factor: float, dims: int
 ) -> state.State:
