@@ -216,7 +216,7 @@ def test_rows_of_one_length_are_of_the_same_few_families():
 
 
 def test_large_elements_of_a_row_lie_near_one_another():
-    both, positive, narrow = torch.randn(90, 256), torch.rand(3, 90, 64).transpose(0, 1), torch.randn(9, 63)
+    both, positive, narrow = torch.randn(60, 256), torch.rand(60, 3, 64).transpose(0, 1), torch.randn(9, 63)
     left = [torch.randn(5, 128, dtype=torch.complex64), torch.randint(0, 9, (9, 128)), torch.rand(1, 99).expand(9, 99)]
     made, found = trials.clustered([both, positive, narrow, *left], 8.0)
     assert found and all(after is before for after, before in zip(made[2:], [narrow, *left], strict=True))
@@ -230,6 +230,16 @@ def test_large_elements_of_a_row_lie_near_one_another():
         assert 0.25 < float(beside.double().mean()) < 0.85
     assert bool((made[0] > 9).any()) and bool((made[0] < -9).any()) and bool((made[1] >= 0).all())
     assert not trials.clustered([narrow, *left], 8.0)[1]
+
+
+def test_large_rows_lie_near_one_another():
+    keys = torch.randn(40, 128, 16)
+    (made,), _ = trials.clustered([keys], 8.0)
+    larger = (made != keys).all(-1)
+    assert torch.equal(made, torch.where(larger[..., None], keys * 8, keys))
+    assert bool((larger.sum(-1) <= 2 * trials.CLUSTER).all())
+    beside = larger.unfold(-1, trials.CLUSTER, 1).all(-1).any(-1)
+    assert float(beside.double().mean()) > 0.8 and int(larger.sum(-1).max()) > trials.CLUSTER
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.half])

@@ -264,35 +264,49 @@ def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
 
 
 CLUSTER, LEAST_WIDTH = 16, 64
-"""Elements that lie near one another, and those of a row that can hold them beside others."""
+"""Elements or rows that lie near one another, and how many there are at least."""
 LARGER = (8.0, 2.0)
 """By which they are multiplied, from the first to the last that the reference stands."""
 
 
 def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
     """The inputs with up to `CLUSTER` elements of every row, along the last dimension, of one sign and times `factor`,
-    in order of their size; and whether there was such a row. They lie beside one another, in every other row a power of
-    two apart, and a row that ends goes on at its beginning. Independent numbers spread their largest ones evenly over
-    any parts of a row, of which each can then be taken to hold few."""
+    in order of their size, and twice as many rows, along the one before it, times `factor`; and whether there was such
+    a row. Half of them lie beside one another, half a power of two apart, and what ends goes on at its beginning.
+    Independent numbers spread their largest ones evenly over any parts of a row, of which each can then be taken to
+    hold few."""
 
-    def is_row(tensor: torch.Tensor) -> bool:
-        wide = tensor.dim() > 0 and tensor.shape[-1] >= LEAST_WIDTH and tensor.numel() == extent(tensor)
-        return wide and may_be_stressed(tensor) and not tensor.is_complex()
+    def is_long(tensor: torch.Tensor) -> bool:
+        dense = tensor.dim() > 0 and max(tensor.shape[-2:]) >= LEAST_WIDTH and tensor.numel() == extent(tensor)
+        return dense and may_be_stressed(tensor) and not tensor.is_complex()
 
     def of_clusters(tensor: torch.Tensor) -> torch.Tensor:
-        rows, width, device = (*tensor.shape[:-1], 1), tensor.shape[-1], tensor.device
-        apart = 2 ** torch.randint((width // 4).bit_length(), rows, device=device)
-        apart = torch.where(torch.rand(rows, device=device) < 0.5, 1, apart)
-        places = (torch.randint(width, rows, device=device) + apart * torch.arange(CLUSTER, device=device)) % width
-        signs = torch.ones(rows, device=device)
-        if bool((tensor < 0).any()):
-            signs = torch.where(torch.rand(rows, device=device) < 0.5, -signs, signs)
-        sizes = tensor.gather(-1, places).abs().sort(dim=-1).values
-        larger = (sizes * signs * factor).to(tensor.dtype)
-        return as_agreed(tensor.clone(memory_format=torch.preserve_format).scatter_(-1, places, larger), tensor)
+        made = tensor.clone(memory_format=torch.preserve_format)
+        if tensor.shape[-1] >= LEAST_WIDTH:
+            places = _near_one_another(tensor.shape[:-1], tensor.shape[-1], tensor.device, beside=0.5)
+            signs = torch.ones_like(places[..., :1])
+            if bool((tensor < 0).any()):
+                signs = torch.where(torch.rand(signs.shape, device=signs.device) < 0.5, -signs, signs)
+            sizes = tensor.gather(-1, places).abs().sort(dim=-1).values
+            made.scatter_(-1, places, (sizes * signs * factor).to(tensor.dtype))
+        if tensor.dim() > 1 and tensor.shape[-2] >= LEAST_WIDTH:
+            shape, count = tensor.shape[:-2], tensor.shape[-2]
+            runs = [_near_one_another(shape, count, tensor.device, beside=share) for share in (1.0, 0.0)]
+            rows = torch.cat(runs, -1).unsqueeze(-1)
+            rows = rows.expand(*rows.shape[:-1], tensor.shape[-1])
+            made.scatter_(-2, rows, made.gather(-2, rows) * factor)
+        return as_agreed(made, tensor)
 
-    found = any(is_row(t) for t in leaves(inputs))
-    return map_leaves(inputs, lambda t: of_clusters(t) if is_row(t) else t), found
+    found = any(is_long(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: of_clusters(t) if is_long(t) else t), found
+
+
+def _near_one_another(shape: Sequence[int], count: int, device: torch.device, *, beside: float) -> torch.Tensor:
+    """`CLUSTER` places of `count` for each of `shape`, beside one another in the share `beside`, see `clustered`."""
+    each = (*shape, 1)
+    apart = 2 ** torch.randint((count // 4).bit_length(), each, device=device)
+    apart = torch.where(torch.rand(each, device=device) < beside, 1, apart)
+    return (torch.randint(count, each, device=device) + apart * torch.arange(CLUSTER, device=device)) % count
 
 
 HOLDERS, LEAST_MANY = 8, 4096
