@@ -76,10 +76,20 @@ def test_of_a_repeated_id_the_last_stands_and_both_places_are_named(tmp_path):
     assert release.problems == ("line 3: level1/7 is there twice; this one is used, not that of line 1",)
 
 
-def test_a_score_that_is_no_number_takes_its_row_out_and_says_so(tmp_path):
-    release = read(tmp_path, row(1, 1), row(1, 2, score_default="fast"), row(1, 3, score_default=float("nan")))
+def test_a_score_that_is_no_number_is_left_out_and_named_and_its_kernel_stays(tmp_path):
+    rows = [row(1, 2, score_default="N/A", score_cudnn=2), row(1, 3, score_default=float("nan"))]
+    release = read(tmp_path, *rows, row(1, 4, score_default="1.5", score_released="2025-11-01"))
+    assert [entry.scores for entry in release.entries] == [{"cudnn": 2.0}, {}, {"default": 1.5}]
+    named = ["line 1: level1/2, score `default`", "line 2: level1/3, score `default`"]
+    named.append("line 3: level1/4, score `released`")
+    assert [problem.partition(": Input should be")[0] for problem in release.problems] == named
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_kernel_that_no_file_could_hold_is_a_problem_of_its_row(tmp_path, column):
+    release = read(tmp_path, row(1, 1), row(1, 2, **{f"{column}_code": "x = '\ud800'"}))
     assert [entry.name for entry in release.entries] == ["level1/1"]
-    assert [problem.partition(":")[0] for problem in release.problems] == ["line 2", "line 3"]
+    assert release.problems[0].startswith(f"line 2: `{column}_code`: ") and "\ud800" not in release.problems[0]
 
 
 def test_what_is_no_speed_up_is_no_score(tmp_path):
@@ -134,7 +144,7 @@ def test_separators_of_lines_within_a_string_do_not_cut_a_row(tmp_path):
         ("", "is empty"),
         ("import torch\n", "neither JSON lines"),
         ('{"1": [{"task_id": 1, "ref_co\n', "no published kernel.*entry 1 of level 1: not JSON: .* at line 1"),
-        ('{"level_id": 1, "task_id": 1, "code": "x"}\n', "no published kernel"),
+        ('{"level_id": 1, "task_id": 1, "code": "x"}\n', "no published kernel.*line 1: `ref_code`: Field required"),
         ('{"1": 5}', "no published kernel"),
         ("[]", "no published kernel"),
         (json.dumps({"level_id": 1, "task_id": 1, "ref_code": "\ud800"}), "no published kernel"),

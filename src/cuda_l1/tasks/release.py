@@ -15,9 +15,9 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError, model_validator
 
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.file_task import source_task
@@ -69,7 +69,13 @@ class Release(Frozen):
     entries: tuple[ReleaseEntry, ...]
     """In the order of level and number; no two of one id."""
     problems: tuple[str, ...] = ()
-    """One line each, with the place in the file: lines that are not JSON, rows that lack a field, ids that repeat."""
+    """One line each, with the place in the file: lines that are not JSON, rows that lack a field, ids that repeat,
+    scores that are no number, which their kernels do without."""
+
+
+_Text = Annotated[str, Field(pattern="")]
+"""What can be written down: a pattern, whichever, refuses halves of surrogate pairs."""
+_SCORE = TypeAdapter(FiniteFloat)
 
 
 class _Row(BaseModel):
@@ -79,10 +85,10 @@ class _Row(BaseModel):
     level_id: int = Field(ge=0)
     task_id: int = Field(ge=0)
     ref_code: str = Field(pattern=r"\S")
-    custom_code: str | None = None
-    cuda_graph_code: str | None = None
-    cudnn_code: str | None = None
-    scores: dict[str, FiniteFloat | None]
+    custom_code: _Text | None = None
+    cuda_graph_code: _Text | None = None
+    cudnn_code: _Text | None = None
+    scores: dict[str, Any]
 
     @model_validator(mode="before")
     @classmethod
@@ -108,7 +114,7 @@ def read_release(path: Path) -> Release:
     entries: dict[tuple[int, int], ReleaseEntry] = {}
     for place, row in _rows(path, text, problems):
         try:
-            entry = _entry(_Row.model_validate(row), place)
+            entry = _entry(_Row.model_validate(row), place, problems)
         except ValidationError as error:
             problems.append(f"{place}: {_first(error)}")
             continue
@@ -151,7 +157,7 @@ def _rows(path: Path, text: str, problems: list[str]) -> Iterator[_Found]:
         return _lines(path, text, problems, error)
     if isinstance(document, list):
         return iter([_Found(f"entry {number}", row) for number, row in enumerate(document, start=1)])
-    if isinstance(document, dict) and "ref_code" not in document:
+    if isinstance(document, dict) and "ref_code" not in document and "task_id" not in document:
         return _nested(document, problems)
     return iter([_Found("line 1", document)])
 
@@ -254,14 +260,22 @@ def _nested(document: dict[str, Any], problems: list[str]) -> Iterator[_Found]:
             yield _Found(f"entry {number} of level {level}", with_level)
 
 
-def _entry(row: _Row, place: str) -> ReleaseEntry:
+def _entry(row: _Row, place: str, problems: list[str]) -> ReleaseEntry:
     codes: dict[Column, str] = {}
     for column in COLUMNS:
         code = getattr(row, f"{column}_code")
         if code and code.strip():
             codes[column] = code
     task = Task(suite="release", name=f"level{row.level_id}/{row.task_id}", level=row.level_id, source=row.ref_code)
-    scores = {against: score for against, score in row.scores.items() if score is not None and score > 0}
+    scores = {}
+    for against, given in row.scores.items():
+        try:
+            score = _SCORE.validate_python(given) if given is not None else 0.0
+        except ValidationError as error:
+            problems.append(f"{place}: {task.name}, score `{against}`: {_first(error)}; left out")
+            continue
+        if score > 0:
+            scores[against] = score
     return ReleaseEntry(level_id=row.level_id, task_id=row.task_id, task=task, codes=codes, scores=scores, place=place)
 
 
