@@ -107,6 +107,27 @@ def test_beside_a_candidate_no_baseline_is_taken_apart(tmp_path: Path) -> None:
     assert "Best candidate: fusion" in page and page.count("<caption>Correctness trials") == 1
 
 
+def test_what_does_not_count_is_not_called_the_best(tmp_path: Path) -> None:
+    suspicion = Finding(check="busy-machine", severity="suspect", evidence="others ran")
+    for number, (speedup, findings, said) in enumerate(
+        [(2.0, [suspicion], "ACCEPTED, does not count"), (None, [], "WRONG_VALUES")]
+    ):
+        made = [(record(PLAIN, 1.0, "eager"), PLAIN), (record(PLAIN, speedup, findings=findings), PLAIN)]
+        index = site(tmp_path / f"site{number}", made)
+        page = (index.parent / "tasks" / f"{page_name(PLAIN)}.html").read_text()
+        assert "No candidate counts; the latest: fusion" in page and "Best candidate" not in page
+        assert f", {said}. Record" in page and f">{said}</td>" in index.read_text()
+
+
+def test_an_overview_names_no_final_that_never_was(tmp_path: Path) -> None:
+    other = task("2_b", 1)
+    screened = (record(PLAIN, 2.0, protocol="screen"), PLAIN)
+    made = [screened, (record(other, 2.0), other), *((record(of, 1.0, "eager"), of) for of in (PLAIN, other))]
+    rows = site(tmp_path / "site", made).read_text().split("<tr>")
+    (final,) = [row for row in rows if "1_a<" in row and ">final<" in row and ">techniques<" in row]
+    assert ">not confirmed</td>" in final and "ACCEPTED" not in final
+
+
 def test_an_earlier_site_is_replaced_and_anything_else_is_not(tmp_path: Path) -> None:
     folder = tmp_path / "site"
     site(folder, [(record(PLAIN, 3.0), PLAIN)])

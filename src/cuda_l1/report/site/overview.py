@@ -16,7 +16,7 @@ from cuda_l1.report.site import plots
 from cuda_l1.report.tables.roofline import under_the_roof
 from cuda_l1.report.tables.techniques import WRITERS, tried
 from cuda_l1.report.technique_effects import technique_effects
-from cuda_l1.report.versus import Standing, against, against_best, standing, standings
+from cuda_l1.report.versus import Standing, against, against_best, outcome_of, standing, standings
 
 COLUMNS = ("task", "protocol", "device", "method", "outcome", "class", "vs eager", "vs best baseline", "best baseline",
            "technique", "level", "flags")  # fmt: skip
@@ -58,7 +58,7 @@ def _cells(section: Section, one: Standing) -> tuple[Cell, ...]:
         section.protocol,
         section.label,
         one.method.name,
-        str(evaluation.outcome),
+        outcome_of(one),
         evaluation.precision_class,
         against(section, one),
         best.ratio if best else None,

@@ -19,7 +19,7 @@ from cuda_l1.report.sections import Section, TaskView
 from cuda_l1.report.site import plots
 from cuda_l1.report.site.source import coloured, diff
 from cuda_l1.report.tables.tasks import task_table
-from cuda_l1.report.versus import Standing, against, over, standing
+from cuda_l1.report.versus import Standing, against, outcome_of, over, standing
 from cuda_l1.types import Evaluation, Record, Task
 
 RecordOf = Callable[[str], Record | None]
@@ -85,7 +85,7 @@ def _beside_the_reference(shown: Shown, task: Task) -> dict[str, Any]:
     is_baseline = shown.standing.method.kind == "baseline"
     return {
         **_evidence(shown),
-        "kind": "Fastest baseline" if is_baseline else "Best candidate",
+        "kind": _kind("baseline" if is_baseline else "candidate", shown.standing),
         "label": candidate.label,
         "techniques": origin.techniques if origin and not is_baseline else (),
         "rationale": candidate.rationale,
@@ -93,6 +93,12 @@ def _beside_the_reference(shown: Shown, task: Task) -> dict[str, Any]:
         "source": coloured(candidate.source),
         "diff": diff(task.source, candidate.source),
     }
+
+
+def _kind(what: str, one: Standing) -> str:
+    if not one.counts:
+        return f"No {what} counts; the latest"
+    return f"{'Fastest' if what == 'baseline' else 'Best'} {what}"
 
 
 def _as_baseline(shown: Shown) -> str:
@@ -104,7 +110,7 @@ def _evidence(shown: Shown) -> dict[str, Any]:
     """What one verdict rests on."""
     record, evaluation = shown.record, shown.record.evaluation
     return {
-        "title": f"{shown.standing.method.name}, {shown.section.title}, {evaluation.outcome}",
+        "title": f"{shown.standing.method.name}, {shown.section.title}, {outcome_of(shown.standing)}",
         "record_id": record.id,
         "run": record.run,
         "time": f"{record.time:%Y-%m-%d %H:%M} UTC",
