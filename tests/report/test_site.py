@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,13 @@ def test_plots_stand_single_and_equal_values() -> None:
         == plots.bars({}, "t")
         == ""
     )
+
+
+def test_names_of_many_groups_stand_in_lines_of_their_own() -> None:
+    groups = {f"kernelbench of another name, level {number}": [0.5, 1.0, 2.0 + number] for number in range(9)}
+    places = re.findall(r'x="([\d.]+)" y="([\d.]+)" text-anchor="start">kernelbench', plots.boxes(groups, "t"))
+    heights = [float(y) for _, y in places]
+    assert len(heights) == 9 and all(below - above >= 30 for above, below in pairwise(heights))
 
 
 def test_a_point_says_whose_it_is_and_leads_there(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from cuda_l1.report.cells import Ratio, text
 from cuda_l1.report.site.axes import (
     BOTTOM,
     COLOURS,
-    HEIGHT,
+    LEFT,
+    TOP,
     Frame,
     box,
     decades,
@@ -26,6 +27,8 @@ from cuda_l1.report.site.axes import (
 )
 
 BINS = 40
+ROW = 40
+"""Pixels of a box with its name."""
 MOST_P = 3.0
 """Up to which fast_p is drawn."""
 
@@ -124,26 +127,32 @@ def _place(frame: Frame, place: Place, number: int) -> Markup:
 
 
 def boxes(groups: Mapping[str, Sequence[float]], title: str) -> Markup:
-    """Quartiles, median and ends of positive speed-ups, one box a group."""
+    """Quartiles, median and ends of positive speed-ups, one box a group, its name above it however many there are."""
     shown = {name: values for name, values in groups.items() if values}
     if not shown:
         return NOTHING
     everything = [1.0, *(value for values in shown.values() for value in values)]
     low, high = min(everything), max(everything)
-    frame, marks = Frame((0, len(shown) + 1), (low, high), log_y=True), []
-    for place, (name, values) in enumerate(shown.items(), start=1):
-        marks += _box(frame, frame.x(place), values)
-        marks.append(label(frame.x(place), HEIGHT - BOTTOM + 16, name, "middle"))
-    return figure(title, frame.axes("", "speed-up", (), log_ticks(low, high), "x"), [*marks, frame.one()])
+    frame, bottom = Frame((low, high), (0.0, 1.0), log_x=True), TOP + ROW * len(shown)
+    marks = []
+    for tick in log_ticks(low, high):
+        x = frame.x(tick)
+        marks += [
+            line(x, TOP, x, bottom, "one" if tick == 1 else "grid"),
+            label(x, bottom + 16, f"{tick:g}x", "middle"),
+        ]
+    for row, (name, values) in enumerate(shown.items()):
+        marks += [label(LEFT, TOP + ROW * row + 11, name, "start"), *_box(frame, TOP + ROW * row + 24, values)]
+    return figure(title, NOTHING, marks, bottom + BOTTOM)
 
 
-def _box(frame: Frame, x: float, values: Sequence[float]) -> list[Markup]:
-    marks = [line(x, frame.y(min(values)), x, frame.y(max(values)), "interval")]
+def _box(frame: Frame, y: float, values: Sequence[float]) -> list[Markup]:
+    marks = [line(frame.x(min(values)), y, frame.x(max(values)), y, "interval")]
     if spread := quartiles(values):
-        top, bottom = frame.y(spread.upper), frame.y(spread.lower)
-        marks.append(box(x - 14, top, 28, max(1.0, round(bottom - top, 1)), "box"))
-    middle = frame.y(statistics.median(values))
-    return [*marks, line(x - 14, middle, x + 14, middle, "median")]
+        left, right = frame.x(spread.lower), frame.x(spread.upper)
+        marks.append(box(left, y - 8, max(1.0, round(right - left, 1)), 16, "box"))
+    middle = frame.x(statistics.median(values))
+    return [*marks, line(middle, y - 8, middle, y + 8, "median")]
 
 
 def bars(counts: Mapping[str, int], title: str) -> Markup:
