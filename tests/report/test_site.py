@@ -73,7 +73,8 @@ def test_the_site_needs_no_network_and_every_link_leads_somewhere(tmp_path: Path
         assert "Content-Security-Policy" in text and "default-src 'none'" in text
         for _, attributes in Tags(text).found:
             if target := attributes.get("href"):
-                assert (page.parent / target).exists(), target
+                file, _, place = target.partition("#")
+                assert (page.parent / file).exists() and (not place or f'id="{place}"' in text), target
 
 
 def test_a_task_page_shows_the_best_candidate_with_its_evidence(tmp_path: Path) -> None:

@@ -36,9 +36,8 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = [(record(of, speedup), of) for of, speedup in ((task("2_b", 1), 3.0), (task("10_c", 1), 12.5))]
-    return site(
-        tmp_path_factory.mktemp("browser") / "site", [*hostile(), *made, (record(task("9_d"), None), task("9_d"))]
-    )
+    made += [(record(task("9_d"), None), task("9_d")), (record(EVIL, 1.0, "eager", protocol="screen"), EVIL)]
+    return site(tmp_path_factory.mktemp("browser") / "site", [*hostile(), *made])
 
 
 def opened(browser: Any, path: Path) -> Any:
@@ -83,6 +82,46 @@ def test_the_keyboard_sorts_and_the_filter_narrows(browser: Any, index: Path) ->
     browser.find_element("id", "filter").send_keys("wrong_values")
     assert column(browser, 0) == ["kernelbench/9_d"]
     assert browser.find_element("id", "count").text.startswith("1 of ")
+
+
+def test_every_table_sorts_by_keyboard_a_share_by_its_value(browser: Any, index: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    opened(browser, index)
+    table = next(
+        t
+        for t in browser.find_elements("tag name", "table")
+        if "Speed-up against eager" in t.find_element("tag name", "caption").text
+    )
+    head = next(b for b in table.find_elements("css selector", "th button") if b.text.startswith("success"))
+    for pressed in (False, True):
+        head.send_keys(Keys.ENTER)
+        place = [b.text.split(" ")[0] for b in table.find_elements("css selector", "th button")].index("success")
+        shares = [
+            row.find_elements("tag name", "td")[place].text.split("/")
+            for row in table.find_elements("css selector", "tbody tr")
+        ]
+        values = [int(count) / int(total) for count, total in shares]
+        assert len(set(values)) > 1 and values == sorted(values, reverse=pressed)
+
+
+def test_the_keyboard_reaches_the_figures_without_passing_every_task(browser: Any, index: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    opened(browser, index)
+    link = browser.find_elements("css selector", "nav a")[1]
+    assert link.text == browser.find_elements("css selector", "section > h2")[0].text
+    for _ in range(2):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+    assert browser.switch_to.active_element == link
+    link.send_keys(Keys.ENTER)
+    assert browser.current_url.endswith("#block1")
+
+
+def test_a_report_of_one_section_names_place_and_protocol_once(browser: Any, tmp_path: Path) -> None:
+    opened(browser, site(tmp_path / "site", [(record(task("2_b", 1), 3.0), task("2_b", 1))]))
+    names = [head.text for head in browser.find_elements("css selector", "#overview th")]
+    assert names[:2] == ["task", "method"] and column(browser, names.index("level")) == ["1"]
 
 
 def test_a_row_leads_to_its_task_and_back(browser: Any, index: Path) -> None:

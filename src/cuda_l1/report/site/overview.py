@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from cuda_l1.report.build import Report
-from cuda_l1.report.cells import Cell, Ratio, Table
+from cuda_l1.report.cells import Cell, Covered, Quoted, Ratio, Share, Table
 from cuda_l1.report.entries import EAGER
 from cuda_l1.report.sections import Section
 from cuda_l1.report.site import plots
@@ -21,6 +21,8 @@ from cuda_l1.report.versus import Standing, against, against_best, outcome_of, s
 COLUMNS = ("task", "protocol", "device", "method", "outcome", "class", "vs eager", "vs best baseline", "best baseline",
            "technique", "level", "flags")  # fmt: skip
 """What tells rows of one task apart stands beside its name."""
+SAME = ("protocol", "device")
+"""What all rows share where a report has one section, whose title says it."""
 
 
 @dataclass(frozen=True)
@@ -40,19 +42,21 @@ class PlottedBlock:
     tables: tuple[Table, ...]
 
 
-def overview_rows(report: Report, links: Mapping[str, str]) -> list[OverviewRow]:
-    """Every task and method with a verdict, systems before baselines; `links` by the task's sha."""
+def overview_rows(report: Report, links: Mapping[str, str]) -> tuple[tuple[str, ...], list[OverviewRow]]:
+    """(columns, every task and method with a verdict), systems before baselines; `links` by the task's sha."""
+    shown = [place for place, name in enumerate(COLUMNS) if len(report.sections) > 1 or name not in SAME]
     rows = []
     for section in report.sections:
         for view in section.views:
             for method in (*section.systems, *section.baselines):
                 if one := standing(section, view, method):
-                    rows.append(OverviewRow(_cells(section, one), links[view.task.sha]))
-    return rows
+                    cells = _cells(section, one)
+                    rows.append(OverviewRow(tuple(cells[place] for place in shown), links[view.task.sha]))
+    return tuple(COLUMNS[place] for place in shown), rows
 
 
 def _cells(section: Section, one: Standing) -> tuple[Cell, ...]:
-    evaluation, best = one.entry.evaluation, against_best(section, one)
+    evaluation, best, level = one.entry.evaluation, against_best(section, one), one.view.task.level
     return (
         one.view.name,
         section.protocol,
@@ -63,8 +67,8 @@ def _cells(section: Section, one: Standing) -> tuple[Cell, ...]:
         against(section, one),
         best.ratio if best else None,
         best.baseline if best else None,
-        one.entry.label,
-        ", ".join(filter(None, (one.view.level, section.edition))),
+        None if one.method.kind == "baseline" else one.entry.label,
+        ", ".join(filter(None, ("" if level is None else str(level), section.edition))) or None,
         ", ".join(one.view.flags) or None,
     )
 
@@ -131,6 +135,11 @@ def _speedups(section: Section, found: list[Standing]) -> list[float | None]:
 
 def sort_key(cell: Cell) -> str:
     """What a browser sorts a cell by; empty for a cell without a value."""
-    if isinstance(cell, Ratio):
-        return repr(cell.value)
+    match cell:
+        case Quoted():
+            return cell.printed
+        case Share():
+            return repr(cell.count / cell.total) if cell.total else ""
+        case Ratio() | Covered():
+            return "" if cell.value is None else repr(cell.value)
     return "" if cell is None else str(cell)

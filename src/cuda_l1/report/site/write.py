@@ -109,6 +109,7 @@ def _write_pages(report: Report, record_of: RecordOf, made: Path, on_page: Calla
         _write_task(task, names[sha], report, record_of, made / "tasks")
         on_page()
     links = {sha: f"tasks/{name}.html" for sha, name in names.items()}
+    columns, rows = overview.overview_rows(report, links)
     shown = rendered_page(
         "index.html.j2",
         root="",
@@ -117,8 +118,8 @@ def _write_pages(report: Report, record_of: RecordOf, made: Path, on_page: Calla
         sections=[section.title for section in report.sections],
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         version=cuda_l1.__version__,
-        columns=overview.COLUMNS,
-        rows=overview.overview_rows(report, links),
+        columns=columns,
+        rows=rows,
         blocks=overview.plotted_blocks(report, links),
     )
     (made / "index.html").write_text(shown, "utf-8")

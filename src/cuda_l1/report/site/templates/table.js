@@ -1,32 +1,27 @@
 "use strict";
-// Sorting and filtering of the overview. The page is complete without it.
-const table = document.getElementById("overview");
-const body = table.tBodies[0];
-const rows = Array.from(body.rows);
-const heads = Array.from(table.tHead.rows[0].cells);
-const filter = document.getElementById("filter");
-const count = document.getElementById("count");
-
+// Sorting of every table, and filtering of the one that a field names. The page is complete without it.
 function compare(left, right) {
-  if (left === "" || right === "") return (left === "") - (right === "");
   const numbers = [Number(left), Number(right)];
   if (!numbers.some(Number.isNaN)) return numbers[0] - numbers[1];
   return left.localeCompare(right, "en", { numeric: true });
 }
 
-function sortBy(index) {
+function sortBy(table, index) {
+  const heads = Array.from(table.tHead.rows[0].cells);
   const descending = heads[index].ariaSort === "ascending";
   for (const head of heads) head.ariaSort = "none";
   heads[index].ariaSort = descending ? "descending" : "ascending";
-  const value = (row) => row.cells[index].dataset.value;
+  const value = (row) => row.cells[index].dataset.value ?? row.cells[index].textContent;
+  const rows = Array.from(table.tBodies[0].rows);
   rows.sort((a, b) => {
-    if (value(a) === "" || value(b) === "") return compare(value(a), value(b)); // what is missing stays last
-    return (descending ? -1 : 1) * compare(value(a), value(b));
+    const missing = (value(a) === "") - (value(b) === "");
+    return missing || (descending ? -1 : 1) * compare(value(a), value(b)); // what is missing stays last
   });
-  body.append(...rows);
+  table.tBodies[0].append(...rows);
 }
 
-function narrow() {
+function narrow(filter) {
+  const rows = Array.from(document.getElementById(filter.dataset.table).tBodies[0].rows);
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
   for (const row of rows) {
@@ -34,9 +29,21 @@ function narrow() {
     row.hidden = !words.every((word) => text.includes(word));
     shown += !row.hidden;
   }
-  count.textContent = `${shown} of ${rows.length}`;
+  document.getElementById("count").textContent = `${shown} of ${rows.length}`;
 }
 
-heads.forEach((head, index) => head.firstElementChild.addEventListener("click", () => sortBy(index)));
-filter.addEventListener("input", narrow);
-narrow();
+for (const table of document.querySelectorAll("table")) {
+  if (table.tBodies[0].rows.length < 2) continue;
+  Array.from(table.tHead.rows[0].cells).forEach((head, index) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    button.addEventListener("click", () => sortBy(table, index));
+    head.append(button);
+    head.ariaSort = "none";
+  });
+}
+for (const filter of document.querySelectorAll("input[data-table]")) {
+  filter.addEventListener("input", () => narrow(filter));
+  narrow(filter);
+}
