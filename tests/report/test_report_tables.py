@@ -72,6 +72,21 @@ def test_success_and_speedup_are_of_the_suites_tasks_as_in_their_tables() -> Non
     assert cells(headline.precisions({"default": section}), "techniques", "default")["success"] == Share(1, 4)
 
 
+def test_failures_alone_make_no_mean_against_a_baseline_that_finals_were_not_timed_against() -> None:
+    """torch.compile, slower than eager, was screened; so a right final has no figure over it, and a wrong one none."""
+    screens = [entry(of, 0.5, "compile", protocol="screen") for of in (A, B, C)]
+    finals = [entry(A, 4.0), entry(B, None), entry(C, 2.0, against={"compile": 4.0})]
+    (final, _) = sections([*screens, *finals])
+    row = cells(spread.configurations(final), "Torch Compile (compile)", "techniques", "all")
+    assert (value(row["mean"]), row["tasks"], row["success"]) == (4.0, Share(1, 3), Share(2, 3))
+    assert row["speed-up > 1.01x"] == Share(1, 1)
+    (final, _) = sections([*screens, *finals[:2]])
+    assert [row.cells[0] for row in spread.configurations(final).rows if row.cells[2] == "all"] == ["Default (eager)"]
+    faster = [entry(B, 1.5, "compile", protocol="screen")]
+    (final, _) = sections([*faster, entry(B, None)])  # a right one would have been timed against the best
+    assert value(cells(spread.configurations(final), "Torch Compile (compile)", "techniques", "all")["mean"]) == 0.0
+
+
 def test_the_headline_is_floored_and_says_what_it_covers() -> None:
     (section,) = sections(three())
     row = cells(headline.headline(section), "techniques", "all")

@@ -144,6 +144,14 @@ def reference_over(section: Section, view: TaskView, baseline: str) -> Ratio | N
     )
 
 
+def is_measured(section: Section, view: TaskView, baseline: str) -> bool:
+    """Whether a right candidate has a figure over it here: eager and the best baseline are timed in every verdict."""
+    if baseline not in view.baselines:
+        return False
+    best = max(view.baselines, key=lambda name: view.baselines[name])
+    return baseline in (EAGER, best) or _theirs(section, view, baseline) is not None
+
+
 def _theirs(section: Section, view: TaskView, baseline: str) -> Ratio | None:
     """A baseline's own figure against eager under this protocol."""
     found = (entry for entry in view.of(Method("baseline", baseline)) if entry.evaluation.accepted)

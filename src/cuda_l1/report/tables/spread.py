@@ -8,7 +8,7 @@ from cuda_l1.report.aggregates import GAIN, arithmetic_mean, quartiles, share_ab
 from cuda_l1.report.cells import Cell, Covered, Ratio, Row, Share, Table
 from cuda_l1.report.entries import EAGER, HEADLINE_PROTOCOLS, Method
 from cuda_l1.report.sections import Section, TaskView
-from cuda_l1.report.versus import against, standings
+from cuda_l1.report.versus import against, is_measured, standings
 
 CONFIGURATIONS = {
     EAGER: "Default",
@@ -28,8 +28,8 @@ ALL_THERE, IN_COMMON = "all there", "in common"
 
 
 COUNTED = (
-    "`success`: of all sound tasks. `speed-up`: of those on which the baseline counts. `tasks`: those that mean and "
-    "quartiles are over, where both have a verdict, of all sound ones."
+    "`success`: of all sound tasks. `speed-up`: of those on which the baseline counts and was measured as the method "
+    "was. `tasks`: those that mean and quartiles are over, where both have a verdict, of all sound ones."
 )
 
 
@@ -89,17 +89,24 @@ def _versus(section: Section, method: Method, views: Sequence[TaskView], baselin
     speedups = _speedups(section, method, views, baseline)
     if not speedups:
         return None
-    success = Share(sum(one.counts for one in standings(section, method, views)), len(views))
-    comparable = sum(baseline in view.baselines for view in views)
+    there = standings(section, method, views)
+    success = Share(sum(one.counts for one in there), len(views))
+    unknown = {one.view.task.sha for one in there} - speedups.keys()
+    comparable = sum(baseline in view.baselines and view.task.sha not in unknown for view in views)
     return (*spread_cells([*speedups.values()], success, comparable), Share(len(speedups), len(views)))
 
 
 def _speedups(section: Section, method: Method, views: Sequence[TaskView], baseline: str) -> dict[str, float | None]:
-    """The method over the baseline by the task's hash, None where it failed; without tasks that say nothing of both."""
-    found = [one for one in standings(section, method, views) if baseline in one.view.baselines]
-    ratios = [(one, against(section, one, baseline)) for one in found]
-    # What counts and has no figure was measured under another protocol than the baseline: neither figure nor failure.
-    return {one.view.task.sha: ratio.value if ratio else None for one, ratio in ratios if ratio or not one.counts}
+    """The method over the baseline by the task's hash, None where it failed; without tasks that say nothing of both.
+
+    What the baseline was not measured against here, under this protocol, is neither a figure nor a failure.
+    """
+    found = {}
+    for one in standings(section, method, views):
+        ratio = against(section, one, baseline) if baseline in one.view.baselines else None
+        if ratio or (not one.counts and is_measured(section, one.view, baseline)):
+            found[one.view.task.sha] = ratio.value if ratio else None
+    return found
 
 
 def side_by_side(sections: Sequence[Section]) -> list[Table]:
