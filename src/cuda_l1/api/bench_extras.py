@@ -142,6 +142,6 @@ def _ours(result: Result) -> Ours:
         technique=final.candidate.label if final else None,
         precision_class=final.evaluation.precision_class if final else None,
         best_baseline=result.held_against,
-        detail="" if final else f"nothing faster was found ({result.stop_reason})",
+        detail="" if final else f"nothing faster was found that holds ({result.stop_reason})",
         **figures(result.versus_eager, result.versus_best_baseline),
     )

@@ -12,7 +12,7 @@ import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
-from cuda_l1.cli.output import Output, plain
+from cuda_l1.cli.output import Output, many, plain
 from cuda_l1.errors import InfrastructureError, UsageError
 
 if TYPE_CHECKING:
@@ -225,5 +225,5 @@ def shard_of(tasks: list[Task], text: str) -> list[Task]:
         raise UsageError(f"--shard {text}: give I/N with I from 1 to N, e.g. 1/4")
     mine = tasks[int(found[1]) - 1 :: int(found[2])]
     if not mine:
-        raise UsageError(f"--shard {text}: the suite has only {len(tasks)} tasks, none is left for this shard")
+        raise UsageError(f"--shard {text}: the suite has only {many(len(tasks), 'task')}, none is left for this shard")
     return mine
