@@ -103,6 +103,17 @@ def test_a_task_that_fetches_a_model_is_skipped_with_the_wall_named(run: Run, su
     assert all(total["tasks"] == 1 for total in summary["baselines"]), "it is no sound task"
 
 
+def test_a_module_that_does_not_build_is_no_task(run: Run, suite: Callable[..., str]) -> None:
+    *rows, summary = lines(run("bench", suite("", "# eager outcome BUILD_FAILED"), "--json"))
+    assert rows[1]["skipped"] == "does not build: it says so" and summary["judged"] == 1
+    assert all(total["tasks"] == 1 for total in summary["baselines"])
+    assert "level1/2_Task compile screen" not in BenchEvaluator.asked
+    *rows, _ = lines(run("report", "--json"))
+    apart = next(row for row in rows if row["kind"] == "table" and row["name"] == "apart")
+    assert [row[1] for row in apart["rows"]] == ["does-not-build"]
+    assert all(not row["sound"] for row in rows if row["kind"] == "task" and row["task"] == "level1/2_Task")
+
+
 def test_nothing_is_paid_for_twice(run: Run, suite: Callable[..., str]) -> None:
     spec = suite("", "# bad task")
     first = run("bench", spec, "--json")

@@ -20,7 +20,7 @@ from cuda_l1.evaluator import Evaluator
 from cuda_l1.proposers.baselines import named
 from cuda_l1.search.bench import TaskRow, attempt, row_of, skipped_row
 from cuda_l1.search.verdicts import known
-from cuda_l1.types import Candidate, Record, Task
+from cuda_l1.types import Candidate, Outcome, Record, Task
 
 T = TypeVar("T")
 W = TypeVar("W")
@@ -85,7 +85,7 @@ class Bench:
         found: Found = {}
         usable = [fit.task for fit in fitted if not (fit.skipped or self._run.reason_to_skip(fit.task))]
         self._judge([Item(task, self._baselines(task)[0]) for task in usable], found)
-        judged = [task for task in usable if isinstance(found[task.sha, self._baselines(task)[0].id], Record)]
+        judged = [task for task in usable if _can_be_judged(found[task.sha, self._baselines(task)[0].id])]
         self._judge([Item(task, baseline) for task in judged for baseline in self._baselines(task)[1:]], found)
         for fit in fitted:
             yield fit.task, self._row(fit, found)
@@ -93,7 +93,7 @@ class Bench:
     def _row(self, fit: Fitted, found: Found) -> TaskRow:
         task, (eager, *others) = fit.task, self._baselines(fit.task)
         known_of_eager = found.get((task.sha, eager.id))
-        failed = str(known_of_eager) if isinstance(known_of_eager, CudaL1Error) else None
+        failed = None if known_of_eager is None or _can_be_judged(known_of_eager) else _why_not(known_of_eager)
         reason = fit.skipped or self._run.reason_to_skip(task) or failed
         if reason is not None:
             return skipped_row(task, reason.removeprefix(f"{task.id}: "))
@@ -157,6 +157,15 @@ class Bench:
         jobs = [Job(item, task.sha, is_slow_to_build=is_slow) for item, task, is_slow in work]
         for job, result in self._pool.run(jobs, do):
             yield job.work, result
+
+
+def _can_be_judged(eager: Record | CudaL1Error) -> bool:
+    """A module that does not even build is no task, and what a baseline makes of it says nothing."""
+    return isinstance(eager, Record) and eager.evaluation.outcome is not Outcome.BUILD_FAILED
+
+
+def _why_not(eager: Record | CudaL1Error) -> str:
+    return f"does not build: {eager.evaluation.detail}" if isinstance(eager, Record) else str(eager)
 
 
 def protocol_of(settings: BenchSettings) -> Protocol:

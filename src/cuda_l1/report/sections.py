@@ -15,7 +15,7 @@ from cuda_l1.config import Precision
 from cuda_l1.report.editions import Edition, editions
 from cuda_l1.report.entries import EAGER, HEADLINE_PROTOCOLS, Entry, Method
 from cuda_l1.report.roofline import Ceilings, ceilings_of
-from cuda_l1.types import UNSOUND_FLAGS, Clock, Environment, Task, Work
+from cuda_l1.types import UNSOUND_FLAGS, Clock, Environment, Outcome, Task, Work
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,10 @@ class Question:
 DEFAULT = Question()
 
 
+UNBUILT = "does-not-build"
+"""The flag of a task whose own module does not."""
+
+
 @dataclass(frozen=True)
 class TaskView:
     """One task in one place under one protocol: the latest record of every candidate."""
@@ -39,7 +43,7 @@ class TaskView:
     name: str
     """What it is called, unlike any other of the place."""
     flags: tuple[str, ...]
-    """What the judge said of the task, in any of its verdicts here."""
+    """What the judge said of the task, in any of its verdicts here, and UNBUILT."""
     entries: tuple[Entry, ...]
     screened: tuple[Entry, ...]
     """Of a final section: what was screened in this place. It stands in no figure."""
@@ -50,9 +54,14 @@ class TaskView:
     """What a call of its reference asks of the device, where any verdict here counted it."""
 
     @property
+    def unsound(self) -> tuple[str, ...]:
+        """Why figures of this task mean nothing; empty where they do."""
+        return tuple(sorted({*UNSOUND_FLAGS, UNBUILT}.intersection(self.flags)))
+
+    @property
     def is_sound(self) -> bool:
         """Whether figures of this task mean anything."""
-        return not UNSOUND_FLAGS & set(self.flags)
+        return not self.unsound
 
     @property
     def level(self) -> str:
@@ -179,12 +188,15 @@ def _views(
 
 
 def _view(found: Sequence[Entry], name: str, protocol: str, clock: Clock, precision: Precision) -> TaskView:
-    flags = sorted({flag for entry in found for flag in entry.evaluation.task_flags})
+    flags = {flag for entry in found for flag in entry.evaluation.task_flags}
+    eager = [entry for entry in found if entry.is_eager]
+    if eager and eager[-1].evaluation.outcome is Outcome.BUILD_FAILED:
+        flags.add(UNBUILT)
     is_final = protocol == "final"
     return TaskView(
         task=found[0].task,
         name=name,
-        flags=tuple(flags),
+        flags=tuple(sorted(flags)),
         entries=tuple(entry for entry in found if entry.evaluation.protocol == protocol),
         screened=tuple(entry for entry in found if is_final and entry.evaluation.protocol == "screen"),
         baselines=_ranking(found, protocol, clock, precision),

@@ -10,7 +10,7 @@ from cuda_l1.report.cells import Cell, Row, Share, Table
 from cuda_l1.report.entries import Entry, Method
 from cuda_l1.report.sections import Section
 from cuda_l1.report.versus import Standing, against, against_best, outcome_of, standing, standings
-from cuda_l1.types import UNSOUND_FLAGS, Outcome, PrecisionClass
+from cuda_l1.types import Outcome, PrecisionClass
 
 
 def coverage(section: Section) -> Table:
@@ -72,9 +72,7 @@ def apart(section: Section) -> Table:
     for view in (view for view in section.views if not view.is_sound):
         for method in section.systems or section.baselines:
             if one := standing(section, view, method):
-                rows.append(
-                    Row((view.task.id, ", ".join(sorted(UNSOUND_FLAGS & set(view.flags))), *_figures(section, one)))
-                )
+                rows.append(Row((view.task.id, ", ".join(view.unsound), *_figures(section, one))))
     return Table(
         name="apart",
         title="Apart from all figures",
