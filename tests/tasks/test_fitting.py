@@ -142,6 +142,9 @@ def test_a_text_without_sizes_is_not_scaled() -> None:
         ("import sys\nsys.path.insert(0, '/x')\nimport nowhere_to_be_found\n", []),
         ("from . import x\n", []),
         ("def broken(:\n", []),
+        ("import __main__\n", []),
+        (f"import nowhere_to_be_found\nx = {'+'.join('1' * 100_000)}\n", []),
+        (f"x = {'-' * 200_000}1\n", []),
     ],
 )
 def test_libraries_that_are_not_here(text: str, missing: list[str]) -> None:
@@ -164,6 +167,7 @@ class Model(torch.nn.Module):
         (FOR_OTHERS, False),
         ("# from_pretrained() is only talked about\n", False),
         ("def broken(:\n", False),
+        (f"A.from_pretrained('gpt2')\nx = {'-' * 200_000}1\n", False),
     ],
 )
 def test_what_fetches_a_model(text: str, fetches: bool) -> None:

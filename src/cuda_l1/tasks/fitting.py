@@ -91,14 +91,11 @@ def missing_modules(task: Task) -> list[str]:
     """
     if "sys.path" in task.source or "sys.meta_path" in task.source:
         return []
-    try:
-        tree = ast.parse(task.source)
-    except SyntaxError:
-        return []
+    tree = _parsed(task)
     names = [alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module and not node.level]
     roots = dict.fromkeys(name.partition(".")[0] for name in names)
-    return [root for root in roots if importlib.util.find_spec(root) is None]
+    return [root for root in roots if not _is_here(root)]
 
 
 def fetches_a_model(task: Task) -> bool:
@@ -106,10 +103,7 @@ def fetches_a_model(task: Task) -> bool:
 
     A function of that name which the text defines may be there for others, and what it calls is not looked at.
     """
-    try:
-        waiting: list[ast.AST] = [ast.parse(task.source)]
-    except SyntaxError:
-        return False
+    waiting: list[ast.AST] = [_parsed(task)]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == _FETCH:
@@ -117,3 +111,18 @@ def fetches_a_model(task: Task) -> bool:
         if not (isinstance(node, ast.FunctionDef) and node.name == _FETCH):
             waiting += ast.iter_child_nodes(node)
     return False
+
+
+def _is_here(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:  # `__main__`
+        return True
+
+
+def _parsed(task: Task) -> ast.Module:
+    """Empty for what is no Python, or is nested too deep."""
+    try:
+        return ast.parse(task.source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module(body=[], type_ignores=[])
