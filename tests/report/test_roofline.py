@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import Any
 
 import pytest
@@ -102,4 +103,8 @@ def test_the_plot_shows_roofs_and_every_task() -> None:
 @pytest.mark.parametrize("flops", [1, 10**15])
 def test_the_plot_stands_a_single_task_far_from_the_edge(flops: int) -> None:
     report = build([counted(task("1_a"), 2.0, work(flops=flops))])
-    assert 'class="roof"' in "".join(section_plots(report.sections[0], LINKS))
+    shown = "".join(section_plots(report.sections[0], LINKS))
+    for bends in re.findall(r'class="roof" points="([^"]*)"', shown):
+        (left, low), (edge, high), (right, same) = (map(float, bend.split(",")) for bend in bends.split())
+        assert left < edge < right and low > high == same, "it rises to its edge, which is in sight"
+    assert 'class="roof"' in shown

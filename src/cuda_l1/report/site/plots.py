@@ -102,14 +102,13 @@ def under_roofs(
     if not places:
         return NOTHING
     x_low, x_high = (end([place.intensity for place in places]) for end in (min, max))
-    x_high = max(x_high, 2 * max(gflops_per_s.values()) / gb_per_s)  # the roof's edge is in sight
+    edges = [most / gb_per_s for most in gflops_per_s.values()]
+    x_low, x_high = min(x_low, min(edges) / 2), max(x_high, max(edges) * 2)  # the roof's edges are in sight
     y_low = min(x_low * gb_per_s, *(place.gflops_per_s for place in places))
     y_high = max(*gflops_per_s.values(), *(place.gflops_per_s for place in places))
     frame, marks = Frame((x_low, x_high), (y_low, y_high), log_x=True, log_y=True), []
-    for name, most in gflops_per_s.items():
-        edge = most / gb_per_s
-        start = (x_low, min(most, x_low * gb_per_s))
-        bends = [start, *([(edge, most)] if edge > x_low else []), (x_high, most)]
+    for (name, most), edge in zip(gflops_per_s.items(), edges, strict=True):
+        bends = [(x_low, x_low * gb_per_s), (edge, most), (x_high, most)]
         path = " ".join(f"{frame.x(x)},{frame.y(y)}" for x, y in bends)
         marks.append(Markup('<polyline class="roof" points="{}"/>').format(path))
         marks.append(label(frame.x(x_high) - 4, frame.y(most) - 4, name, "end"))
