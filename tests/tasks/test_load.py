@@ -168,6 +168,11 @@ def test_odd_escapes_of_a_file_are_its_own_business(tmp_path, recwarn):
     assert not recwarn.list
 
 
+def test_a_text_that_is_nested_too_deep_says_so(tmp_path):
+    path = write(tmp_path / "deep.py", f"{TASK}x = {'-' * 200_000}1\n")
+    assert refused(path).endswith("deep.py: cannot be parsed: nested too deep")
+
+
 def test_neighbours_that_cannot_be_taken_along(tmp_path):
     path = write(tmp_path / "blocks.py", "import neighbour_of_block\n" + TASK)
     write(tmp_path / "neighbour_of_block.py", "def f(:\n")

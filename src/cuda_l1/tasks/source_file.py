@@ -71,7 +71,7 @@ def _parse(path: Path, text: str) -> ast.Module:
     except SyntaxError as error:
         raise TaskError(f"{path}:{error.lineno or 1}: syntax error: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise TaskError(f"{path}: cannot be parsed: {error}") from None
+        raise TaskError(f"{path}: cannot be parsed: {str(error) or 'nested too deep'}") from None
 
 
 def _defined(tree: ast.Module) -> dict[str, int]:
