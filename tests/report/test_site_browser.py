@@ -11,6 +11,9 @@ import pytest
 from report_fakes import record, task
 from test_site import EVIL, hostile, site
 
+from cuda_l1.report.cells import Ratio, Row, Table
+from cuda_l1.report.site.write import write_table
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
@@ -167,5 +170,23 @@ def test_it_can_be_used_on_a_phone(browser: Any, index: Path) -> None:
         assert "vs eager" in browser.execute_script(told)
         browser.find_element("id", "filter").send_keys("wrong_values")
         assert column(browser, 0) == ["kernelbench/9_d"]
+    finally:
+        browser.set_window_size(1280, 900)
+
+
+def test_a_long_reason_can_be_read_on_a_phone_and_the_table_filtered(browser: Any, tmp_path: Path) -> None:
+    why = "measured otherwise: " + "their rounds lie between 1.41x and 2.01x; " * 5
+    rows = tuple(Row((f"level1/{number}", Ratio(1.5), why)) for number in range(1, 4))
+    page = write_table(
+        Table("replay", "a.json, replayed", ("task", "ours", "why they differ"), rows), tmp_path / "site"
+    )
+    browser.set_window_size(500, 800)
+    try:
+        opened(browser, page)
+        assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+        cells = browser.find_elements("css selector", "#shown tbody td:last-child")
+        assert all(cell.rect["width"] > 350 for cell in cells)
+        browser.find_element("id", "filter").send_keys("level1/2")
+        assert browser.find_element("id", "count").text == "1 of 3"
     finally:
         browser.set_window_size(1280, 900)
