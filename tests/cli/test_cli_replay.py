@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from cli_fakes import FAST, REFERENCE, FakeEvaluator, lines
 
+from cuda_l1.errors import TaskError
+
 
 def write(path: Path, *rows: dict) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -155,8 +157,6 @@ def test_without_a_published_figure_the_means_are_those_of_both_verdicts(run, tm
 
 
 def test_a_task_that_does_not_work_is_told_and_the_rest_goes_on(run, release, monkeypatch):
-    from cuda_l1.errors import TaskError
-
     own = FakeEvaluator.evaluate
 
     def evaluate(self, task, candidate, **more):
@@ -169,6 +169,17 @@ def test_a_task_that_does_not_work_is_told_and_the_rest_goes_on(run, release, mo
     told = {line["task"]: line for line in lines(result)[:-1]}
     assert told["level1/2"]["fault"] == "the reference needs more memory" and told["level1/2"]["ours"] is None
     assert result.exit_code == 0
+
+
+def test_why_there_is_no_verdict_stands_beside_the_other_reasons(run, tmp_path, monkeypatch):
+    def fails(self, task, candidate, **more):
+        raise TaskError("the reference needs more memory")
+
+    monkeypatch.setattr(FakeEvaluator, "evaluate", fails)
+    folder = checkout(tmp_path / "kb", ("level1/1_A.py", REFERENCE.replace("4, 4", "8, 8")))
+    result = run("replay", write(tmp_path / "r.jsonl", row(1)), "--kernelbench", folder)
+    assert "here not judged (the reference needs more memory; another reference)" in result.stderr
+    assert "the reference needs more memory; another reference: " in " ".join(result.stdout.split())
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_goes_on(run, tmp_path):

@@ -54,7 +54,7 @@ def line_of(replayed: Replayed, why: Sequence[Reason]) -> str:
     for name, record in (("there", replayed.theirs), ("here", replayed.ours)):
         figure = _figure(record)
         words.append(f"{name} {_outcome(record) if figure is None else times(figure)}")
-    told = "; ".join(reason.why for reason in why) or replayed.fault or ""
+    told = "; ".join(filter(None, (replayed.fault, *(reason.why for reason in why))))
     return f"{replayed.item.entry.name}: {', '.join(words)}{f' ({told})' if told else ''}"
 
 
@@ -130,7 +130,7 @@ def _cells(replayed: Replayed, why: Sequence[Reason]) -> tuple[Cell, ...]:
         _outcome(ours) if timing is None else ratio_of(timing),
         ours.evaluation.precision_class if ours else None,
         _suspect_for(ours) or None,
-        replayed.fault or "; ".join(f"{reason.why}: {reason.evidence}" for reason in why),
+        "; ".join(filter(None, (replayed.fault, *(f"{reason.why}: {reason.evidence}" for reason in why)))),
     )
 
 
