@@ -197,6 +197,13 @@ def test_what_is_measured_otherwise_says_what_both_figures_rest_on():
     assert "95 % intervals, and theirs lies within" in why(final, harness)["measured otherwise"]
 
 
+def test_another_figure_here_names_the_harness_that_says_it():
+    """A release is judged by whichever is asked for, which need not be the one that it was published with."""
+    other = evaluation(speedup=1.0, protocol="kernelbench")
+    told = why(evaluation(speedup=1.0), other, published=2.0)["another figure here"]
+    assert told == "published 2.00x, the harness kernelbench says 1.00x on GPU"
+
+
 def test_a_figure_against_another_reference_is_no_figure_of_this_machine():
     sized = "batch_size = 64\ndim = 8\n" + REFERENCE
     found = reasons(Facts(2.0, theirs(1.1), evaluation(speedup=1.1), sized, CANDIDATE, sized.replace("64", "16")))

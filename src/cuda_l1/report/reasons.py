@@ -308,14 +308,14 @@ def apart(one: float, other: float) -> bool:
 
 
 def _another_figure(facts: Facts) -> str | None:
-    """The published figure does not come back under the harness that it was published with, against one reference."""
+    """The published figure does not come back under the harness that was asked for, against one reference."""
     timing = facts.theirs.timing() if facts.theirs and facts.theirs.accepted else None
     if timing is None or facts.published is None or facts.theirs is None or facts.published_reference is not None:
         return None
     if not apart(timing.speedup, facts.published):
         return None
-    place = facts.theirs.environment
-    return f"published {times(facts.published)}, the same harness says {times(timing.speedup)} on {place.device_name}"
+    harness, device = facts.theirs.protocol, facts.theirs.environment.device_name
+    return f"published {times(facts.published)}, the harness {harness} says {times(timing.speedup)} on {device}"
 
 
 RULES: dict[Why, Callable[[Facts], str | None]] = {
