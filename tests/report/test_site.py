@@ -198,6 +198,15 @@ def test_fast_p_falls_in_steps_where_a_task_has_its_speedup() -> None:
     assert points == [(frame.x(p), frame.y(share)) for p, share in steps]
 
 
+def test_curves_and_boxes_say_what_they_are_and_no_two_curves_look_alike() -> None:
+    shown = plots.fast_p_curves({f"method <{number}>": [2.0, None, 0.5, 9.0] for number in range(11)}, "t")
+    assert "<title>method &lt;3&gt;: 0.750 at 0, 0.500 at 1, 0.500 at 1.5, 0.250 at 2; 4 tasks</title>" in shown
+    assert len(set(re.findall(r'class="curve ([^"]*)"', shown))) == 11 and "method &lt;8&gt; (dashed)" in shown
+    boxes = plots.boxes({"a": [1.0, 2.0, 5.0], "b": [2.0]}, "t")
+    assert "<title>a: median 2.00x, quartiles 1.50x and 3.50x, 1.00x to 5.00x, 3 tasks</title>" in boxes
+    assert "<title>b: median 2.00x, 2.00x to 2.00x, 1 task</title>" in boxes
+
+
 def test_a_plot_holds_no_number_that_is_none() -> None:
     report = build([entry(PLAIN, 3.0), entry(PLAIN, None)])
     from cuda_l1.report.site.overview import section_plots

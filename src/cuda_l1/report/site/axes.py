@@ -107,6 +107,11 @@ def linked(target: str, told: str, parts: Sequence[Markup]) -> Markup:
     return shape.format(target, told, Markup("").join(parts))
 
 
+def told(what: str, parts: Sequence[Markup]) -> Markup:
+    """Marks that say what they are when pointed at."""
+    return Markup("<g><title>{}</title>{}</g>").format(what, Markup("").join(parts))
+
+
 def key(number: int, text: str, *, left: bool = False) -> Markup:
     """The name of a series in its colour, below those before it; at the right, or else at the left."""
     x, anchor = (LEFT + 6, "start") if left else (WIDTH - RIGHT - 4, "end")

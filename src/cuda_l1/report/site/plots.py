@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from cuda_l1.report.aggregates import fast_p, quartiles
-from cuda_l1.report.cells import Ratio, text
+from cuda_l1.report.aggregates import FAST_P, fast_p, quartiles
+from cuda_l1.report.cells import Ratio, text, times
 from cuda_l1.report.site.axes import (
     BOTTOM,
     COLOURS,
@@ -24,6 +24,7 @@ from cuda_l1.report.site.axes import (
     line,
     linked,
     log_ticks,
+    told,
 )
 
 BINS = 40
@@ -89,8 +90,12 @@ def fast_p_curves(speedups: Mapping[str, Sequence[float | None]], title: str) ->
             points += [(p, points[-1][1]), (p, fast_p(values, p) or 0.0)]
         points.append((MOST_P, points[-1][1]))
         path = " ".join(f"{frame.x(p)},{frame.y(share)}" for p, share in points)
-        marks.append(Markup('<polyline class="curve c{}" points="{}"/>').format(number % COLOURS, path))
-        marks.append(key(number, name))
+        is_dashed = number >= COLOURS
+        kind = f"c{number % COLOURS}{' dashed' if is_dashed else ''}"
+        curve = Markup('<polyline class="curve {}" points="{}"/>').format(kind, path)
+        shares = ", ".join(f"{fast_p(values, p) or 0.0:.3f} at {p:g}" for p in FAST_P)
+        marks += [told(f"{name}: {shares}; {len(values)} tasks", [curve])]
+        marks.append(key(number, f"{name} (dashed)" if is_dashed else name))
     return figure(title, frame.axes("p", "share of tasks", (0, 1, 1.5, 2, 3), (0, 0.5, 1), ""), marks)
 
 
@@ -141,7 +146,8 @@ def boxes(groups: Mapping[str, Sequence[float]], title: str) -> Markup:
             label(x, bottom + 16, f"{tick:g}x", "middle"),
         ]
     for row, (name, values) in enumerate(shown.items()):
-        marks += [label(LEFT, TOP + ROW * row + 11, name, "start"), *_box(frame, TOP + ROW * row + 24, values)]
+        shape = _box(frame, TOP + ROW * row + 24, values)
+        marks += [label(LEFT, TOP + ROW * row + 11, name, "start"), told(f"{name}: {_spread(values)}", shape)]
     return figure(title, NOTHING, marks, bottom + BOTTOM)
 
 
@@ -152,6 +158,14 @@ def _box(frame: Frame, y: float, values: Sequence[float]) -> list[Markup]:
         marks.append(box(left, y - 8, max(1.0, round(right - left, 1)), 16, "box"))
     middle = frame.x(statistics.median(values))
     return [*marks, line(middle, y - 8, middle, y + 8, "median")]
+
+
+def _spread(values: Sequence[float]) -> str:
+    """What a box shows, in words."""
+    ends = f"{times(min(values))} to {times(max(values))}, {len(values)} task{'s' if len(values) > 1 else ''}"
+    found = quartiles(values)
+    inner = f", quartiles {times(found.lower)} and {times(found.upper)}" if found else ""
+    return f"median {times(statistics.median(values))}{inner}, {ends}"
 
 
 def bars(counts: Mapping[str, int], title: str) -> Markup:
