@@ -207,6 +207,14 @@ def test_curves_and_boxes_say_what_they_are_and_no_two_curves_look_alike() -> No
     assert "<title>b: median 2.00x, 2.00x to 2.00x, 1 task</title>" in boxes
 
 
+def test_a_run_of_baselines_has_a_plot_of_how_they_are_spread() -> None:
+    from cuda_l1.report.site.overview import section_plots
+
+    report = build([entry(PLAIN, 1.0, "eager"), entry(PLAIN, 1.5, "compile"), entry(PLAIN, None, "cuda-graph")])
+    shown = "".join(section_plots(report.sections[0], LINKS))
+    assert "<title>compile: median 1.50x, 1.50x to 1.50x, 1 task</title>" in shown and "cuda-graph: median" not in shown
+
+
 def test_a_plot_holds_no_number_that_is_none() -> None:
     report = build([entry(PLAIN, 3.0), entry(PLAIN, None)])
     from cuda_l1.report.site.overview import section_plots

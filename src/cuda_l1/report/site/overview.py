@@ -85,7 +85,8 @@ def plotted_blocks(report: Report, links: Mapping[str, str]) -> list[PlottedBloc
 
 
 def section_plots(section: Section, links: Mapping[str, str]) -> tuple[Markup, ...]:
-    """Sorted speed-ups with intervals, fast_p, spread by level, and how often each technique stands for a task."""
+    """Sorted speed-ups with intervals, fast_p, spread by level and method, and how often each technique stands for a
+    task."""
     made = []
     for method in section.systems:
         found = standings(section, method, section.sound)
@@ -100,6 +101,8 @@ def section_plots(section: Section, links: Mapping[str, str]) -> tuple[Markup, .
         made.append(plots.bars(dict(used.most_common(20)), f"{method.name}: which candidate stands for a task"))
     curves = {method.name: _speedups(section, standings(section, method, section.sound))
               for method in (*section.systems, *section.baselines) if method.name != EAGER}  # fmt: skip
+    right = {name: [value for value in values if value is not None] for name, values in curves.items()}
+    made.append(plots.boxes(right, "speed-up against eager by method, of what counts"))
     made.append(plots.fast_p_curves(curves, "fast_p against eager"))
     made.append(_roofline(section, links))
     for kind, writer in WRITERS.items():
