@@ -211,6 +211,15 @@ def test_fast_p_of_systems_stands_against_both_opponents() -> None:
     assert [best[f"p = {p}"] for p in ("0", "1", "1.5", "2")] == pytest.approx([2 / 3, 2 / 3, 1 / 3, 0.0])
 
 
+def test_what_was_given_up_is_as_right_against_the_best_baseline_as_against_eager() -> None:
+    screens = [entry(of, speedup, protocol="screen") for of, speedup in ((A, 4.1), (B, 0.9), (C, None))]
+    (final, _) = sections([*screens, entry(A, 4.0), entry(A, 2.0, "compile")])
+    table = kernelbench.fast(final)
+    for opponent in ("eager", "best baseline"):
+        row = cells(table, "techniques", opponent)
+        assert [row[f"p = {p}"] for p in ("0", "1")] == pytest.approx([2 / 3, 1 / 3]), opponent
+
+
 MODEL = Origin(proposer="llm", model="some-model")
 
 
