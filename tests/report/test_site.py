@@ -123,11 +123,15 @@ def test_what_does_not_count_is_not_called_the_best(tmp_path: Path) -> None:
 
 def test_an_overview_names_no_final_that_never_was(tmp_path: Path) -> None:
     other = task("2_b", 1)
-    screened = (record(PLAIN, 2.0, protocol="screen"), PLAIN)
+    origin = Origin(proposer="techniques", techniques=("given_up",))
+    screened = (record(PLAIN, 2.0, origin, protocol="screen"), PLAIN)
     made = [screened, (record(other, 2.0), other), *((record(of, 1.0, "eager"), of) for of in (PLAIN, other))]
-    rows = site(tmp_path / "site", made).read_text().split("<tr>")
+    page = site(tmp_path / "site", made).read_text()
+    rows = page.split("<tr>")
     (final,) = [row for row in rows if "1_a<" in row and ">final<" in row and ">techniques<" in row]
-    assert ">not confirmed</td>" in final and "ACCEPTED" not in final
+    assert ">not confirmed</td>" in final and not {"ACCEPTED", "fp32", "given_up"} & set(re.split("[<>]", final))
+    stands = [plot for plot in page.split("<figure>") if "which candidate stands for a task<" in plot]
+    assert [">given_up<" in plot for plot in stands] == [False, True], "of the finals, and of the screens"
 
 
 def test_an_earlier_site_is_replaced_and_anything_else_is_not(tmp_path: Path) -> None:

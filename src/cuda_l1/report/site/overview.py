@@ -63,11 +63,11 @@ def _cells(section: Section, one: Standing) -> tuple[Cell, ...]:
         section.label,
         one.method.name,
         outcome_of(one),
-        evaluation.precision_class,
+        evaluation.precision_class if one.confirmed else None,
         against(section, one),
         best.ratio if best else None,
         best.baseline if best else None,
-        None if one.method.kind == "baseline" else one.entry.label,
+        one.entry.label if one.confirmed and one.method.kind != "baseline" else None,
         ", ".join(filter(None, ("" if level is None else str(level), section.edition))) or None,
         ", ".join(one.view.flags) or None,
     )
@@ -97,7 +97,7 @@ def section_plots(section: Section, links: Mapping[str, str]) -> tuple[Markup, .
         ]
         made.append(plots.sorted_speedups(best, f"{method.name}: speed-up against the best baseline, 95 % intervals"))
         made.append(plots.boxes(_by_level(section, found), f"{method.name}: speed-up against eager by level"))
-        used = Counter(one.entry.label for one in found if one.counts)
+        used = Counter(one.entry.label for one in found if one.counts and one.confirmed)
         made.append(plots.bars(dict(used.most_common(20)), f"{method.name}: which candidate stands for a task"))
     curves = {method.name: _speedups(section, standings(section, method, section.sound))
               for method in (*section.systems, *section.baselines) if method.name != EAGER}  # fmt: skip
