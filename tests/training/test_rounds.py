@@ -192,7 +192,7 @@ def test_with_a_lag_verdicts_are_given_while_others_are_written(
     rounds.submit(0, [reply("slow_speed=2.0"), reply("speed=1.0")])
     first = rounds.ask(1, [A])  # asked while round 0 is judged
     rounds.submit(1, [reply("speed=3.0"), reply("wrong=1")])
-    assert not evaluator.answered, "nobody waited for round 0"
+    assert not any("slow" in answered for answered in evaluator.answered), "nobody waited for round 0"
     evaluator.release.set()
     assert [rounds.collect(number).rewards for number in (0, 1)] == [[2.0, 1.0], [3.0, 0.0]]
     assert len(first) == 1 and rounds.best == {TASKS[0].id: 3.0}

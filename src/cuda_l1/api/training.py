@@ -20,7 +20,7 @@ from cuda_l1.errors import UsageError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.reviewer import Reviewer
 from cuda_l1.training.data import rows_of
-from cuda_l1.training.examples import examples_of
+from cuda_l1.training.examples import lessons_of
 from cuda_l1.training.processes import joined
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
@@ -123,10 +123,11 @@ def _from_nothing(run: RunDirectory) -> Path:
 
     quiet()
     recipe = run.recipe
-    asked = examples_of(
-        rows_of(recipe, run), settings=recipe.prompt.settings, exemplars=recipe.sft.exemplars, seed=recipe.run.seed
+    texts = (
+        text
+        for example in lessons_of(rows_of(recipe, run), recipe)
+        for text in (example.prompt.system, example.prompt.user, example.completion)
     )
-    texts = (text for example in asked for text in (example.prompt.system, example.prompt.user, example.completion))
     return make_policy(recipe, texts, run.start)
 
 

@@ -17,6 +17,8 @@ from cuda_l1.prompts.build import render
 from cuda_l1.prompts.continuation import continuation
 from cuda_l1.prompts.reply import parse_reply
 from cuda_l1.prompts.sections import ANALYSIS, CODE, DESIGN
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.renaming import renamed
 from cuda_l1.types import Exemplar, Prompt, Task, detect_language
 
 
@@ -81,11 +83,25 @@ def read_rows(folder: Path) -> list[Row]:
     return [Row(**values) for values in found]
 
 
-def examples_of(rows: Sequence[Row], *, settings: PromptSettings, exemplars: int, seed: int) -> Iterator[Example]:
+def lessons_of(rows: Sequence[Row], recipe: Recipe) -> Iterator[Example]:
+    """The examples that stage 1 of a recipe makes of rows."""
+    return examples_of(
+        rows,
+        settings=recipe.prompt.settings,
+        exemplars=recipe.sft.exemplars,
+        seed=recipe.run.seed,
+        other_names=recipe.sft.other_names,
+    )
+
+
+def examples_of(
+    rows: Sequence[Row], *, settings: PromptSettings, exemplars: int, seed: int, other_names: float = 0.0
+) -> Iterator[Example]:
     """Each row as the answer to questions that show 0 to `exemplars` other variants of its task from the same device.
 
-    Contrastive questions come with the one-shot question of CUDA-L1's first stage beside them. The same arguments give
-    the same examples.
+    Contrastive questions come with the one-shot question of CUDA-L1's first stage beside them. Of what is trained on
+    the share `other_names` is told under other names ([`renaming`](renaming.py)). The same arguments give the same
+    examples.
     """
     siblings: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -97,7 +113,20 @@ def examples_of(rows: Sequence[Row], *, settings: PromptSettings, exemplars: int
         most = 0 if settings.kind == "one-shot" else min(exemplars, len(others))
         for count in range(most + 1):
             rng = Random(f"{seed} {row.candidate_id} {count}")
-            yield _example(row, rng.sample(others, count), settings)
+            shown = rng.sample(others, count)
+            if row.split == "train" and rng.random() < other_names:
+                yield _example(*_renamed(row, shown, rng), settings)
+            else:
+                yield _example(row, shown, settings)
+
+
+def _renamed(row: Row, shown: Sequence[Row], rng: Random) -> tuple[Row, list[Row]]:
+    told = [row, *shown]
+    reference, variants = renamed(row.reference, [each.variant for each in told], rng)
+    first, *others = (
+        each._replace(reference=reference, variant=variant) for each, variant in zip(told, variants, strict=True)
+    )
+    return first, others
 
 
 def _example(row: Row, shown: Sequence[Row], settings: PromptSettings) -> Example:

@@ -113,6 +113,9 @@ class SftSection(Frozen):
     exemplars: Annotated[int, Changeable(("start", "held-out"))] = Field(2, ge=0, le=16)
     """Earlier variants in a prompt, at most: each example is shown with 0 to so many, so that later stages meet no
     form of prompt that the policy has never seen."""
+    other_names: float = Field(0.0, ge=0, le=1)
+    """Share of the training examples whose attributes and arguments have other names, in question and answer alike, so
+    that a policy from nothing learns to read them in its question."""
     checkpoint_every: int = Field(200, ge=1)
     """Steps from one checkpoint to the next."""
     final: Literal["best", "last"] = "best"

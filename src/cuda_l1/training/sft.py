@@ -14,7 +14,7 @@ from cuda_l1.prompts.reply import parse_reply
 from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.training.checkpoints import going_on_from
 from cuda_l1.training.data import rows_of, split
-from cuda_l1.training.examples import Example, Row, examples_of
+from cuda_l1.training.examples import Example, lessons_of
 from cuda_l1.training.forms import most_shown, too_few, write_shown
 from cuda_l1.training.likelihood import fitting, train_on
 from cuda_l1.training.loading import Loaded, is_in_parts, load_policy, save_policy, whole_weights
@@ -37,7 +37,7 @@ def run(
 ) -> Path:
     """Fine-tunes the policy in `start` on the run's rows; see `stages.RunStage`. Raises as `train_on` does."""
     stage, processes = run.stage(NAME), surroundings.processes
-    train, validation = (_examples(rows, recipe) for rows in split(rows_of(recipe, run)))
+    train, validation = (list(lessons_of(rows, recipe)) for rows in split(rows_of(recipe, run)))
     if not train:
         raise UsageError("all rows belong to the validation split; give more tasks or examples in [data]")
     policy = load_policy(start, recipe, longest=recipe.sft.max_length)
@@ -60,12 +60,6 @@ def run(
     keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, weights=whole_weights(model))
     processes.first(lambda: keep(beside=beside.describe))
     return stage.final
-
-
-def _examples(rows: Sequence[Row], recipe: Recipe) -> list[Example]:
-    return list(
-        examples_of(rows, settings=recipe.prompt.settings, exemplars=recipe.sft.exemplars, seed=recipe.run.seed)
-    )
 
 
 @dataclass
