@@ -16,7 +16,7 @@ from cuda_l1.evaluator import Evaluator
 from cuda_l1.proposers import Proposer
 
 
-class _Bench(NamedTuple):
+class _Place(NamedTuple):
     """What belongs to one evaluator, which one thread drives."""
 
     collection: Collection
@@ -33,7 +33,7 @@ class PooledCollection:
     ) -> None:
         """`name`: the run whose replies of language models, if any, are its own."""
         self._settings, self._archive, self._pool, self._run, self._name = settings, archive, pool, run, name
-        self._benches: dict[int, _Bench] = {}
+        self._places: dict[int, _Place] = {}
         self._processes: list[WritingProcess] = []
 
     def __enter__(self) -> Self:
@@ -50,10 +50,10 @@ class PooledCollection:
             yield job.work, outcome
 
     def _collected(self, evaluator: Evaluator, choice: Choice) -> Outcome:
-        bench = self._benches.get(id(evaluator)) or self._bench_of(evaluator)
-        return next(bench.collection.chosen([choice], bench.writers.of))[1]
+        place = self._places.get(id(evaluator)) or self._place_of(evaluator)
+        return next(place.collection.chosen([choice], place.writers.of))[1]
 
-    def _bench_of(self, evaluator: Evaluator) -> _Bench:
+    def _place_of(self, evaluator: Evaluator) -> _Place:
         def made(settings: SearchSettings, sources: Sources) -> list[Proposer]:
             if self._pool.size == 1:
                 return make_proposers(settings, sources)
@@ -62,6 +62,6 @@ class PooledCollection:
 
         collection = Collection(self._settings, archive=self._archive, evaluator=evaluator, run=self._run)
         sources = Sources(self._archive, self._name, evaluator.environment)
-        bench = _Bench(collection, Writers(self._settings, sources, collection.is_done, made))
-        self._benches[id(evaluator)] = bench
-        return bench
+        place = _Place(collection, Writers(self._settings, sources, collection.is_done, made))
+        self._places[id(evaluator)] = place
+        return place

@@ -1,6 +1,8 @@
 """Techniques in processes of their own, for collections on several lanes: one process writes for one lane at a time.
 
-python -m cuda_l1.api.writing_process FD
+    python -m cuda_l1.api.writing_process FD
+
+It answers until the other side hangs up.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from cuda_l1.api.lanes import Lane
 from cuda_l1.api.proposers import PROPOSERS
 from cuda_l1.config import SearchSettings
 from cuda_l1.errors import InfrastructureError
-from cuda_l1.evaluator.client import python_path
+from cuda_l1.evaluator.client import started
 from cuda_l1.proposers import NotYet, Proposer
 from cuda_l1.types import Candidate, Record, Task
 
@@ -57,14 +59,7 @@ class WritingProcess:
         if self._is_closed:
             raise KeyboardInterrupt
         self._channel, theirs = Pipe()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-            env={**os.environ, "PYTHONPATH": python_path(), "PYTHONSAFEPATH": "1"},
-        )
+        self._process = started(__name__, theirs.fileno())
         theirs.close()
         self._channel.send((self._settings, self._lane))
 

@@ -37,14 +37,7 @@ class Evaluator:
 
     def _open(self) -> None:
         self._channel, theirs = Channel.pair()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "cuda_l1.evaluator.serving", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-            env={**os.environ, "PYTHONPATH": python_path(), "PYTHONSAFEPATH": "1"},
-        )
+        self._process = started("cuda_l1.evaluator.serving", theirs.fileno())
         theirs.close()
         self._channel.send({"settings": self.settings.model_dump(mode="json")})
         self.environment = Environment.model_validate(self._receive(None)["environment"])
@@ -177,7 +170,19 @@ class Evaluator:
             self._channel.close()
 
 
-def python_path() -> str:
+def started(module: str, descriptor: int) -> subprocess.Popen[bytes]:
+    """A fresh process in a session of its own that runs `module` and is passed one end of a channel."""
+    return subprocess.Popen(
+        [sys.executable, "-m", module, str(descriptor)],
+        pass_fds=[descriptor],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": _python_path(), "PYTHONSAFEPATH": "1"},
+    )
+
+
+def _python_path() -> str:
     """Where this package lies, then what the caller's environment names: never the folder of the caller's script,
     whose files may bear the names of library modules."""
     here = str(Path(__file__).parents[2])
