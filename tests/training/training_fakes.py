@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from cuda_l1.training import examples
 from cuda_l1.training.examples import Row
 
 FRAME = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return {}\n"
@@ -38,15 +38,6 @@ def row(number: int, *, task: str = "t", speedup: float = 1.0, device: str = "Te
 
 def write_rows(folder: Path, rows: list[Row]) -> Path:
     """A data set as `collect` writes it, in so far as training reads it."""
-    pyarrow = pytest.importorskip("pyarrow", reason="a data set is parquet")
-    from pyarrow import parquet
-
-    (folder / "data").mkdir(parents=True)
-    table = pyarrow.Table.from_pylist([each._asdict() for each in rows], schema=_schema(pyarrow))
-    parquet.write_table(table, folder / "data" / "train-00000-of-00001.parquet")
+    pytest.importorskip("pyarrow", reason="a data set is parquet")
+    examples.write_rows(folder / "data" / "train-00000-of-00001.parquet", rows)
     return folder
-
-
-def _schema(pyarrow: Any) -> Any:
-    kinds = {"speedup_eager": pyarrow.float64(), "techniques": pyarrow.list_(pyarrow.string())}
-    return pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in Row._fields])

@@ -19,7 +19,7 @@ from cuda_l1.config import EvaluatorSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.reviewer import Reviewer
-from cuda_l1.training.data import rows_of
+from cuda_l1.training.data import rows_of, unjudged_of
 from cuda_l1.training.examples import lessons_of
 from cuda_l1.training.processes import joined
 from cuda_l1.training.recipe import Recipe
@@ -125,7 +125,7 @@ def _from_nothing(run: RunDirectory) -> Path:
     recipe = run.recipe
     texts = (
         text
-        for example in lessons_of(rows_of(recipe, run), recipe)
+        for example in lessons_of([*rows_of(recipe, run), *unjudged_of(run)], recipe)
         for text in (example.prompt.system, example.prompt.user, example.completion)
     )
     return make_policy(recipe, texts, run.start)

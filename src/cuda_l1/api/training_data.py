@@ -13,14 +13,15 @@ from cuda_l1.api.lanes import kept_off, lanes_for, on_lane
 from cuda_l1.api.places import UNCONFINED
 from cuda_l1.api.pool import EvaluatorPool
 from cuda_l1.api.proposers import check_proposers
+from cuda_l1.api.unjudged import write_unjudged
 from cuda_l1.archive import Archive
 from cuda_l1.archive import RunDirectory as Log
 from cuda_l1.config import CollectSettings, EvaluatorSettings
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.export.dataset import CardFacts, write_dataset
 from cuda_l1.tasks.contamination import EvaluationTasks
-from cuda_l1.tasks.evaluation_suites import evaluation_tasks
-from cuda_l1.training.data import DataFacts, read_facts, write_facts
+from cuda_l1.tasks.evaluation_suites import evaluation_tasks, short_name
+from cuda_l1.training.data import DataFacts, read_facts, unjudged_of, write_facts
 from cuda_l1.training.examples import Row, read_rows
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
@@ -60,12 +61,20 @@ def prepare(run: RunDirectory, archive: Archive, on_event: Callable[[Event], Non
     ]
     if chosen and read_facts(run) is None:
         _collect(run, chosen, archive, on_event)
+    write_unjudged(run, on_event)
+    unjudged = unjudged_of(run)
     write_facts(
         run,
         DataFacts(
-            sources=(*(source.name for source in sources), *(Path(folder).name for folder in recipe.data.examples)),
+            sources=(
+                *(source.name for source in sources),
+                *map(short_name, recipe.data.unjudged),
+                *(Path(folder).name for folder in recipe.data.examples),
+            ),
             tasks=len(chosen),
             left_out=len(left_out.lines) + held_out,
+            unjudged=len(unjudged),
+            unjudged_tasks=len({row.task_sha for row in unjudged}),
             compared=tuple(compared),
             overlapping=tuple(overlapping),
         ),

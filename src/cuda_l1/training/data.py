@@ -24,6 +24,9 @@ class DataFacts(Frozen):
     """That may be trained on."""
     left_out: int
     """Tasks of evaluation suites, and those that are held out."""
+    unjudged: int = 0
+    """Variants that techniques wrote and nobody judged."""
+    unjudged_tasks: int = 0
     compared: tuple[str, ...]
     """The evaluation suites that all tasks and rows were compared with."""
     overlapping: tuple[str, ...] = ()
@@ -63,6 +66,13 @@ def rows_of(recipe: Recipe, run: RunDirectory) -> list[Row]:
     if not kept:
         raise UsageError(f"all {len(rows)} right variants are of held-out tasks; name more tasks or examples in [data]")
     return kept
+
+
+def unjudged_of(run: RunDirectory) -> list[Row]:
+    """Variants that techniques wrote for the run and nobody judged, each once, all of training tasks."""
+    if not run.recipe.data.unjudged:
+        return []
+    return list({row.candidate_id: row for row in read_rows(run.unjudged)}.values())
 
 
 def split(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:

@@ -35,10 +35,17 @@ class Row(NamedTuple):
     by: str
     techniques: list[str]
     rationale: str
-    speedup_eager: float
+    speedup_eager: float | None
+    """None: nobody has judged it."""
     device_name: str
     licence: str
     overlaps: str | None
+
+    @property
+    def score(self) -> float:
+        """The speed-up of one that is judged."""
+        assert self.speedup_eager is not None
+        return self.speedup_eager
 
     @property
     def label(self) -> str:
@@ -83,6 +90,23 @@ def read_rows(folder: Path) -> list[Row]:
     return [Row(**values) for values in found]
 
 
+def write_rows(file: Path, rows: Sequence[Row]) -> None:
+    """Writes what `read_rows` reads from the folder above `data`, whole or not at all. Raises OSError."""
+    from pyarrow import Table, parquet
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(".partial")
+    parquet.write_table(Table.from_pylist([row._asdict() for row in rows], schema=_schema()), partial)
+    partial.replace(file)
+
+
+def _schema() -> Any:
+    from pyarrow import float64, list_, schema, string
+
+    own = {"techniques": list_(string()), "speedup_eager": float64()}
+    return schema([(name, own.get(name, string())) for name in Row._fields])
+
+
 def lessons_of(rows: Sequence[Row], recipe: Recipe) -> Iterator[Example]:
     """The examples that stage 1 of a recipe makes of rows."""
     return examples_of(
@@ -97,24 +121,27 @@ def lessons_of(rows: Sequence[Row], recipe: Recipe) -> Iterator[Example]:
 def examples_of(
     rows: Sequence[Row], *, settings: PromptSettings, exemplars: int, seed: int, other_names: float = 0.0
 ) -> Iterator[Example]:
-    """Each row as the answer to questions that show 0 to `exemplars` other variants of its task from the same device.
+    """Each row as the answer to questions that show 0 to `exemplars` other variants of its task from the same device;
+    one that nobody has judged as the answer to a question that shows none.
 
-    Contrastive questions come with the one-shot question of CUDA-L1's first stage beside them. Of what is trained on
-    the share `other_names` is told under other names ([`renaming`](renaming.py)). The same arguments give the same
-    examples.
+    Contrastive questions come with the one-shot question of CUDA-L1's first stage beside them. Of the judged rows that
+    are trained on the share `other_names` is told under other names ([`renaming`](renaming.py)). The same arguments
+    give the same examples.
     """
     siblings: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        siblings.setdefault((row.task_sha, row.device_name), []).append(row)
+        if row.speedup_eager is not None:
+            siblings.setdefault((row.task_sha, row.device_name), []).append(row)
     for row in rows:
-        others = [other for other in siblings[row.task_sha, row.device_name] if other.candidate_id != row.candidate_id]
+        judged = siblings.get((row.task_sha, row.device_name), []) if row.speedup_eager is not None else []
+        others = [other for other in judged if other.candidate_id != row.candidate_id]
         if settings.kind == "contrastive":
             yield _example(row, [], settings.model_copy(update={"kind": "one-shot"}))
         most = 0 if settings.kind == "one-shot" else min(exemplars, len(others))
         for count in range(most + 1):
             rng = Random(f"{seed} {row.candidate_id} {count}")
             shown = rng.sample(others, count)
-            if row.split == "train" and rng.random() < other_names:
+            if row.split == "train" and row.speedup_eager is not None and rng.random() < other_names:
                 yield _example(*_renamed(row, shown, rng), settings)
             else:
                 yield _example(row, shown, settings)
@@ -140,7 +167,7 @@ def _exemplar(row: Row) -> Exemplar:
         source=row.variant,
         language=detect_language(row.variant),
         label=row.label,
-        score=row.speedup_eager,
+        score=row.score,
     )
 
 
@@ -167,19 +194,19 @@ def analysis(shown: Sequence[Row]) -> str:
     """Which of the variants shown is the fastest, by how much, and what its author says that it does."""
     if not shown:
         return "No variant is measured yet."
-    best = max(shown, key=lambda row: row.speedup_eager)
+    best = max(shown, key=lambda row: row.score)
     number = shown.index(best) + 1
-    lines = [f"Variant {number} is the fastest, {_times(best.speedup_eager)} as fast as the original: {said(best)}"]
+    lines = [f"Variant {number} is the fastest, {_times(best.score)} as fast as the original: {said(best)}"]
     for number, row in enumerate(shown, start=1):
         if row is not best:
-            lines.append(
-                f"Variant {number} takes {_times(best.speedup_eager / row.speedup_eager)} as long: {said(row)}"
-            )
+            lines.append(f"Variant {number} takes {_times(best.score / row.score)} as long: {said(row)}")
     return "\n".join(lines)
 
 
 def design(row: Row) -> str:
-    """What the variant does, and how fast it was measured to be."""
+    """What the variant does, and how fast it was measured to be, where it was."""
+    if row.speedup_eager is None:
+        return f"{said(row)} Nobody has measured it."
     return f"{said(row)} It should be {_times(row.speedup_eager)} as fast as the original."
 
 

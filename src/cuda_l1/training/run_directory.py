@@ -4,6 +4,7 @@ RUN/recipe.toml               as resolved, with the values of the latest command
 RUN/archive.sqlite            every verdict, unless the recipe names another database
 RUN/data/                     the examples of stage 1, where they were collected for the run
 RUN/collected-<digest>/       the log of that collection, by which it goes on
+RUN/unjudged/                 variants that techniques have written for stage 1 and nobody judges
 RUN/data.json                 where they are from, and what they were compared with
 RUN/start/                    the policy of random weights, where the recipe names no other
 RUN/lock                      held by the command that trains
@@ -28,6 +29,7 @@ from cuda_l1.archive.faults import file_faults
 from cuda_l1.archive.runs import described, differing
 from cuda_l1.errors import UsageError
 from cuda_l1.training.recipe import Recipe, as_toml, changeable_until, decisive, load_recipe
+from cuda_l1.types import digest
 
 CHECKPOINT = re.compile(r"checkpoint-(\d+)")
 LOCK = "lock"
@@ -119,6 +121,15 @@ class RunDirectory:
     def data(self) -> Path:
         """The examples that were collected for the run."""
         return self.path / "data"
+
+    @property
+    def unjudged(self) -> Path:
+        """What techniques have written for the run and nobody has judged."""
+        return self.path / "unjudged"
+
+    def unjudged_file(self, spec: str) -> Path:
+        """That of one of `[data] unjudged`."""
+        return self.unjudged / "data" / f"{digest(spec)[:16]}.parquet"
 
     @property
     def start(self) -> Path:

@@ -59,6 +59,12 @@ class DataSection(Frozen):
     CUDA-L1, whose first stage shows none, keeps two."""
     techniques: tuple[str, ...] = ()
     """The techniques that write, by name; none: all."""
+    unjudged: tuple[str, ...] = ()
+    """Tasks whose variants techniques write and nobody judges, e.g. `synth:1000:2000`, for stage 1 alone: a policy from
+    nothing learns to read a task from many more of them than verdicts can be paid for. Each is written by one process.
+    """
+    unjudged_each: int = Field(2, ge=1)
+    """Variants of each of these tasks, at most."""
     against: tuple[str, ...] = ()
     """Evaluation suites beside the built-in one and KernelBench: their tasks are left out."""
     allow_overlap: bool = False

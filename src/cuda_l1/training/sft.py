@@ -13,7 +13,7 @@ from cuda_l1.errors import UsageError
 from cuda_l1.prompts.reply import parse_reply
 from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.training.checkpoints import going_on_from
-from cuda_l1.training.data import rows_of, split
+from cuda_l1.training.data import rows_of, split, unjudged_of
 from cuda_l1.training.examples import Example, lessons_of
 from cuda_l1.training.forms import most_shown, too_few, write_shown
 from cuda_l1.training.likelihood import fitting, train_on
@@ -37,7 +37,8 @@ def run(
 ) -> Path:
     """Fine-tunes the policy in `start` on the run's rows; see `stages.RunStage`. Raises as `train_on` does."""
     stage, processes = run.stage(NAME), surroundings.processes
-    train, validation = (list(lessons_of(rows, recipe)) for rows in split(rows_of(recipe, run)))
+    judged, tested = split(rows_of(recipe, run))
+    train, validation = (list(lessons_of(rows, recipe)) for rows in ([*judged, *unjudged_of(run)], tested))
     if not train:
         raise UsageError("all rows belong to the validation split; give more tasks or examples in [data]")
     policy = load_policy(start, recipe, longest=recipe.sft.max_length)

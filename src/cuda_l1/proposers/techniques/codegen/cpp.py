@@ -9,7 +9,6 @@ from cuda_l1.prelude.cpp_vectors import header
 from cuda_l1.proposers.techniques.codegen.cpp_loops import parameters, print_nest
 from cuda_l1.proposers.techniques.codegen.kernel import STREAM_BYTES, Kernel, python_function
 from cuda_l1.proposers.techniques.codegen.plan import Plan
-from cuda_l1.types import digest
 
 HUGE_BYTES = 4 << 20
 """Results of this size ask for huge pages: where the C library maps them anew, page faults cost more than the work."""
@@ -47,12 +46,11 @@ def _call(plan: Plan, name: str) -> str:
 def python_source(kernels: Sequence[Kernel]) -> str:
     """The module-level text that compiles the kernels and defines one Python function for each."""
     text = cpp_source(kernels)
-    library = f"_library_{digest(text)[:12]}"
-    lines = [f'{library} = compile_cpp(r"""{text}""")']
+    lines = [f'_library = compile_cpp(r"""{text}""")']
     for kernel in kernels:
         types = ", ".join(["ctypes.c_void_p"] * len(kernel.pointers) + ["ctypes.c_int"])
         lines += [
-            f"_run_{kernel.name} = {library}.{kernel.name}",
+            f"_run_{kernel.name} = _library.{kernel.name}",
             f"_run_{kernel.name}.argtypes = [{types}]",
             f"_run_{kernel.name}.restype = None",
         ]

@@ -1,0 +1,129 @@
+"""Variants that techniques write and nobody judges: of more tasks than verdicts can be paid for."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from cuda_l1.api.collecting import Choice, choose, read_source
+from cuda_l1.archive.faults import file_faults
+from cuda_l1.errors import InfrastructureError
+from cuda_l1.proposers.techniques import compose, usable
+from cuda_l1.proposers.techniques.draft import open_draft
+from cuda_l1.proposers.techniques.proposer import TechniqueProposer
+from cuda_l1.tasks.evaluation_suites import evaluation_tasks
+from cuda_l1.training.examples import Row, write_rows
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.renaming import renamed
+from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.stages import Event
+from cuda_l1.training.task_sets import splits_of
+from cuda_l1.types import Candidate
+
+NAME = "data"
+PAIRS = 0.3
+"""Share of the variants that two techniques write together."""
+
+log = logging.getLogger(__name__)
+
+
+class Written(NamedTuple):
+    """What became of one of `[data] unjudged`."""
+
+    spec: str
+    tasks: int
+    variants: int
+
+
+def write_unjudged(run: RunDirectory, on_event: Callable[[Event], None]) -> None:
+    """Has techniques write variants of the training tasks of `[data] unjudged` into `RUN/unjudged`: each spec by one
+    process, on all cores, and under other names where `[sft] other_names` says so. What is there already is not
+    written again. Raises TaskError, UsageError, InfrastructureError.
+    """
+    specs = [spec for spec in dict.fromkeys(run.recipe.data.unjudged) if not run.unjudged_file(spec).exists()]
+    if not specs:
+        return
+    on_event(Event(NAME, f"techniques write variants of {', '.join(specs)}, which nobody judges"))
+    run.unjudged.mkdir(parents=True, exist_ok=True)
+    size = min(len(specs), len(os.sched_getaffinity(0)))
+    with ProcessPoolExecutor(size, mp_context=get_context("spawn"), initializer=_begin) as pool:
+        futures = [pool.submit(_write, spec, run.unjudged_file(spec), run.recipe) for spec in specs]
+        try:
+            for number, future in enumerate(as_completed(futures), start=1):
+                spec, tasks, variants = future.result()
+                on_event(Event(NAME, f"unjudged {number}/{len(specs)}, {spec}: {variants} variants of {tasks} tasks"))
+        except BrokenProcessPool:
+            raise InfrastructureError(
+                "a process that writes variants died, perhaps of too little memory; go on with --resume"
+            ) from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _begin() -> None:
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def _write(spec: str, file: Path, recipe: Recipe) -> Written:
+    """In a process of its own: the variants of one spec's training tasks, as one file."""
+    known, _ = evaluation_tasks(recipe.against, recipe.evaluation.kind)
+    source = read_source(spec, device=recipe.evaluation.kind)
+    chosen, _ = choose([source], known, allow_overlap=recipe.data.allow_overlap, to_train=True)
+    split_of = splits_of(recipe)
+    training = [choice for choice in chosen if split_of(choice.task) == "train"]
+    names = list(recipe.data.techniques) or None
+    techniques = TechniqueProposer(recipe.evaluation.kind, recipe.evaluation.precision, names)
+    rows = [row for choice in training for row in _rows(choice, techniques, recipe)]
+    with file_faults(file):
+        write_rows(file, rows)
+    return Written(spec, len({row.task_sha for row in rows}), len(rows))
+
+
+def _rows(choice: Choice, techniques: TechniqueProposer, recipe: Recipe) -> Iterator[Row]:
+    task = choice.task
+    rng = Random(f"{recipe.run.seed} {task.sha}")
+    found: dict[str, Candidate] = {}
+    try:
+        draft = open_draft(task, techniques.device)
+        names = [technique.name for technique in techniques.techniques if usable(technique, draft)]
+        for subset in _drawn(names, recipe.data.unjudged_each, rng):
+            if (candidate := compose(task, subset, techniques.device)) is not None:
+                found[candidate.id] = candidate
+    except Exception as error:  # noqa: BLE001 - whatever torch or a technique makes of one task, there are others
+        log.info("%s: no variant: %s", task.name, error)
+    for candidate in found.values():
+        reference, variant = task.source, candidate.source
+        if rng.random() < recipe.sft.other_names:
+            reference, (variant,) = renamed(reference, [variant], rng)
+        yield Row(
+            split="train",
+            task_id=task.id,
+            task_sha=task.sha,
+            suite=task.suite,
+            reference=reference,
+            variant=variant,
+            candidate_id=candidate.id,
+            by="techniques, unjudged",
+            techniques=list(candidate.origins[0].techniques),
+            rationale=candidate.rationale,
+            speedup_eager=None,
+            device_name="",
+            licence=choice.source.licence,
+            overlaps=choice.overlaps,
+        )
+
+
+def _drawn(names: Sequence[str], count: int, rng: Random) -> Iterator[list[str]]:
+    """Techniques of so many variants: a different one first in each, in some with a second."""
+    for first in rng.sample(names, min(count, len(names))):
+        others = [name for name in names if name != first]
+        yield [first, rng.choice(others)] if others and rng.random() < PAIRS else [first]

@@ -1,0 +1,82 @@
+"""What techniques write for stage 1 and nobody judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cuda_l1.api.unjudged import write_unjudged
+from cuda_l1.errors import TaskError
+from cuda_l1.tasks import load_tasks
+from cuda_l1.tasks.synth import split_of_task
+from cuda_l1.training.data import rows_of, unjudged_of
+from cuda_l1.training.examples import Row, lessons_of
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.stages import Event
+
+Make = Callable[..., Recipe]
+SPECS = ["synth:7:8", "synth:8:8"]
+TECHNIQUES = ["straight_line", "in_place", "identities"]
+
+
+def written(run_dir: Path, recipe: Make, **sft: object) -> tuple[RunDirectory, list[Row], list[str]]:
+    chosen = recipe(run_dir, data={"unjudged": SPECS, "techniques": TECHNIQUES}, sft=sft, evaluation={"device": "cpu"})
+    run = RunDirectory(run_dir, chosen)
+    said: list[Event] = []
+    write_unjudged(run, said.append)
+    return run, unjudged_of(run), [event.text for event in said]
+
+
+@pytest.fixture(scope="module")
+def spawned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Processes import torch: once is enough."""
+    return tmp_path_factory.mktemp("unjudged") / "run"
+
+
+def test_variants_of_training_tasks_are_written_once(spawned: Path, recipe: Make) -> None:
+    run, rows, said = written(spawned, recipe)
+    tasks = {task.sha: task for spec in SPECS for task in load_tasks(spec, device="cpu")}
+    training = {sha for sha, task in tasks.items() if split_of_task(task) == "train"}
+    assert {row.task_sha for row in rows} == training and training != set(tasks)
+    assert all(row.split == "train" and row.speedup_eager is None for row in rows)
+    assert {name for row in rows for name in row.techniques} >= {"straight_line", "in_place"}
+    assert all(tasks[row.task_sha].source == row.reference and "class ModelNew" in row.variant for row in rows)
+    assert len(rows) > len(training), "there are two of most tasks"
+    assert len(said) == 1 + len(SPECS) and said[0].endswith("which nobody judges")
+    before = {file: file.stat().st_mtime_ns for file in run.unjudged.rglob("*.parquet")}
+    assert len(before) == len(SPECS)
+    _, again, said = written(spawned, recipe)
+    assert again == rows and not said
+    assert before == {file: file.stat().st_mtime_ns for file in run.unjudged.rglob("*.parquet")}
+
+
+def test_they_are_answers_and_never_shown(spawned: Path, recipe: Make) -> None:
+    run, rows, _ = written(spawned, recipe)
+    judged = rows_of(run.recipe, run)
+    lessons = list(lessons_of([*judged, *rows], run.recipe))
+    of_unjudged = [lesson for lesson in lessons if lesson.row.speedup_eager is None]
+    assert len(of_unjudged) == len(rows) and not any(lesson.exemplars for lesson in of_unjudged)
+    assert all("Nobody has measured it." in lesson.completion for lesson in of_unjudged)
+    assert not any("Nobody has measured" in lesson.completion for lesson in lessons if lesson.row.speedup_eager)
+
+
+def test_other_names_are_those_of_question_and_answer(tmp_path: Path, spawned: Path, recipe: Make) -> None:
+    _, rows, _ = written(spawned, recipe)
+    run, others, _ = written(tmp_path / "run", recipe, other_names=1.0)
+    own = {row.candidate_id: row for row in rows}
+    assert {row.candidate_id for row in others} == set(own)
+    assert sum(row.reference != own[row.candidate_id].reference for row in others) > len(rows) / 2
+    for row in others:
+        namespace: dict[str, object] = {"__name__": "renamed"}
+        exec(compile(row.variant, "renamed", "exec"), namespace)
+    assert [lesson.row.reference for lesson in lessons_of(others, run.recipe)] == [row.reference for row in others]
+
+
+def test_a_spec_that_is_none_is_said_at_once(tmp_path: Path, recipe: Make) -> None:
+    chosen = recipe(tmp_path / "run", data={"unjudged": ["synth:x:3"]}, evaluation={"device": "cpu"})
+    run = RunDirectory.create(chosen, resume=False)
+    with pytest.raises(TaskError, match="synth:x:3"):
+        write_unjudged(run, lambda event: None)
