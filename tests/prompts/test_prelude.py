@@ -49,6 +49,10 @@ def test_a_generated_candidate_holds_the_preludes_as_they_are() -> None:
     )
     made = build(Task(suite="s", name="t", source=source), ["fusion"], "cpu")
     assert made is not None
+    traced = build(Task(suite="s", name="t", source=source), ["traced_loops"], "cpu")
+    assert traced is not None
+    assert {line for line in PRELUDES if line in continuation(source, traced.source)} == {"# prelude: traced"}
+    assert whole_file(source, continuation(source, traced.source)).strip() == traced.source.strip()
     short = continuation(source, made.source)
     assert len(short) < 3000 and {line for line in PRELUDES if line in short} == {
         "# prelude: compile_cpp", "// prelude: vectors of 4 bytes",

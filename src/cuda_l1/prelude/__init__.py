@@ -9,9 +9,11 @@ from __future__ import annotations
 from cuda_l1.prelude.cpp_loader import LOADER as CPP_LOADER
 from cuda_l1.prelude.cpp_vectors import header
 from cuda_l1.prelude.derived_tensors import DERIVED_TENSORS
+from cuda_l1.prelude.traced import TRACED
 from cuda_l1.prelude.triton_loader import LOADER as TRITON_LOADER
 
 _TEXTS = {
+    "# prelude: traced": TRACED,  # first: it holds two of the others
     "# prelude: compile_cpp": CPP_LOADER,
     "// prelude: vectors of 4 bytes": header(4),
     "// prelude: vectors of 8 bytes": header(8),

@@ -36,6 +36,7 @@ REGISTRY: tuple[str, ...] = (
     "packed_linear",
     "fuse_activation",
     "fusion",
+    "traced_loops",
     "in_place",
     "channels_last",
     "identities",

@@ -1,0 +1,58 @@
+"""Chains of element-wise operations and reductions of rows become short Python functions that are compiled on a CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from cuda_l1.prelude.traced import TRACED
+from cuda_l1.proposers.techniques.codegen.calls import functions, replace
+from cuda_l1.proposers.techniques.codegen.traced import TracedFunction, traced_function
+from cuda_l1.proposers.techniques.draft import Draft
+from cuda_l1.proposers.techniques.fusion import can_compile
+from cuda_l1.proposers.techniques.normal_form import remove_unused
+
+if TYPE_CHECKING:
+    from torch.fx import Graph, Node
+
+    from cuda_l1.proposers.techniques.codegen.regions import Region
+
+
+class TracedLoops:
+    """Writes element-wise operations and reductions over the last dimension as traced functions, one pass each.
+
+    They say less than the kernels of `fusion` do (float32 alone, no moves of data), in a tenth of the text: sizes and
+    strides are read from the tensors of a call.
+    """
+
+    name = "traced_loops"
+    devices = frozenset({"cpu"})
+    stage = 30
+    precision: Literal["same"] = "same"
+
+    def applies(self, draft: Draft) -> bool:
+        """Whether at least one function would be written."""
+        if draft.graph_module is None or not can_compile(draft.device):
+            return False
+        return next(_functions(draft.graph_module.graph), None) is not None
+
+    def apply(self, draft: Draft) -> None:
+        """Write the functions and replace their nodes by calls."""
+        if draft.graph_module is None:
+            return
+        graph = draft.graph_module.graph
+        found = list(_functions(graph))
+        draft.use(TRACED)
+        draft.use("\n\n".join(function.text for _, function in found))
+        moved: dict[Node, Node] = {}
+        for region, function in found:
+            replace(graph, region, function, moved)
+        remove_unused(graph)
+        draft.graph_module.recompile()
+
+
+def _functions(graph: Graph) -> Iterator[tuple[Region, TracedFunction]]:
+    return functions(graph, lambda region, name: traced_function(name, region))
+
+
+TECHNIQUE = TracedLoops()
