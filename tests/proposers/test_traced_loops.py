@@ -246,6 +246,12 @@ def test_arguments_keep_clear_of_what_functions_call() -> None:
     assert "def fused_0(exp_, v1_, sum_):" in check(task, "traced_loops").source
 
 
+def test_what_is_alike_is_written_once() -> None:
+    forward = "for _ in range(3):\n    x = ((x - y).relu() * 0.5 + y) @ y.T\nreturn (x - 2).relu() * 0.5 + x"
+    source = check(make_task(forward, "torch.randn(5, 5), torch.randn(5, 5)", args="x, y"), "traced_loops").source
+    assert source.count("@traced") == 2 and source.count(" = fused_0(") == 3 and " = fused_1(" in source
+
+
 def test_a_weight_in_a_list_has_a_name() -> None:
     init = "self.weights = nn.ParameterList([torch.randn(5), torch.randn(5)])"
     check(make_task("return (x * self.weights[0] + self.weights[1]).tanh()", "torch.randn(4, 5)", init), "traced_loops")

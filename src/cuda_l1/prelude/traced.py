@@ -250,7 +250,7 @@ def traced(function):
     folds = any(value.fold for value in _ordered(results))
     kernel, plans = compile_cpp(_source(inputs, results)).kernel, {}
     kernel.argtypes = [*[ctypes.c_void_p] * (len(inputs) + len(results) + 1), ctypes.c_int]
-    kernel.restype = None
+    kernel.restype, address = None, torch.Tensor.data_ptr
 
     def call(*tensors):
         key = tuple([(tensor.shape, tensor.stride(), tensor.dtype) for tensor in tensors])
@@ -259,8 +259,8 @@ def traced(function):
         shapes, copied, numbers = plans[key]
         if copied:
             tensors = [tensor.contiguous() if copy else tensor for tensor, copy in zip(tensors, copied)]
-        made = [torch.empty(shape, dtype=torch.float32, device="cpu") for shape in shapes]
-        kernel(*[tensor.data_ptr() for tensor in (*tensors, *made)], numbers, torch.get_num_threads())
+        made = [tensors[0].new_empty(shape) for shape in shapes]
+        kernel(*map(address, tensors), *map(address, made), numbers, torch.get_num_threads())
         return tuple(made) if several else made[0]
 
     return call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
@@ -43,7 +44,7 @@ class TracedLoops:
         graph = draft.graph_module.graph
         found = list(_functions(graph))
         draft.use(TRACED)
-        draft.use("\n\n".join(function.text for _, function in found))
+        draft.use("\n\n".join(dict.fromkeys(function.text for _, function in found)))
         moved: dict[Node, Node] = {}
         for region, function in found:
             replace(graph, region, function, moved)
@@ -52,7 +53,14 @@ class TracedLoops:
 
 
 def _functions(graph: Graph) -> Iterator[tuple[Region, TracedFunction]]:
-    return functions(graph, lambda region, name: traced_function(name, region))
+    """Regions with their functions; those that are alike are one."""
+    known: dict[str, TracedFunction] = {}
+
+    def write(region: Region, name: str) -> TracedFunction:
+        function = traced_function(name, region)
+        return dataclasses.replace(known.setdefault(function.alike(), function), nodes=function.nodes)
+
+    return functions(graph, write)
 
 
 TECHNIQUE = TracedLoops()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from cuda_l1.proposers.techniques.codegen.batch_statistics import MOVABLE
@@ -33,24 +33,22 @@ class Function(Protocol):
 F = TypeVar("F", bound=Function)
 
 
-def functions(
-    graph: Graph, write: Callable[[Region, str], F], refused: Collection[Node] = ()
-) -> Iterator[tuple[Region, F]]:
-    """Regions with what `write` makes of them under a name that the graph does not call yet; where it raises
-    Unsupported, smaller regions are tried without the node to blame. `refused` nodes are in none."""
-    outside = set(refused)
-    number = sum(str(node.target).startswith(GENERATED + _NAME) for node in graph.nodes)
+def functions(graph: Graph, write: Callable[[Region, str], F]) -> Iterator[tuple[Region, F]]:
+    """Regions with what `write` makes of them, given a name that the graph does not call yet; where it raises
+    Unsupported, smaller regions are tried without the node to blame."""
+    outside: set[Node] = set()
+    names = {str(node.target) for node in graph.nodes if str(node.target).startswith(GENERATED + _NAME)}
     while True:
         failed: set[Node] = set()
         taken: set[Node] = set()
         for region in find_regions(graph, outside):
             try:
                 _require_movable(region)
-                function = write(region, f"{_NAME}{number}")
+                function = write(region, f"{_NAME}{len(names)}")
             except Unsupported as reason:
                 failed |= _blame(region, reason)
                 continue
-            number += 1
+            names.add(GENERATED + function.name)
             taken |= set(region.nodes)
             yield region, function
         if not failed:

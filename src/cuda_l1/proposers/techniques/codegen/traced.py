@@ -38,6 +38,12 @@ class TracedFunction:
     nodes: list[Node]
     text: str
 
+    def alike(self) -> str:
+        """A text that functions have in common which differ in nothing but names."""
+        first, _, body = self.text.partition("\n    ")
+        places = {name: f"in{place}" for place, name in enumerate(re.findall(r"\w+", first.partition("(")[2]))}
+        return re.sub(r"\w+", lambda word: places.get(word[0], word[0]), body)
+
 
 class _Refused(Unsupported):
     """What no traced function can say; `node` is the one to blame where that is known."""
