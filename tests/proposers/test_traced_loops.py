@@ -140,6 +140,18 @@ def test_every_function_of_one_argument(scope: dict[str, Any]) -> None:
         torch.testing.assert_close(got, UNARY[name](x.double()).float(), rtol=1e-6, atol=1e-6, equal_nan=True, msg=name)
 
 
+def test_reductions_over_several_dimensions(scope: dict[str, Any]) -> None:
+    exec(
+        "@traced\ndef spread(x, y):\n    v1 = x * y\n    return amax(v1, 2), squeeze(mean(v1, 2, correction=1))\n",
+        scope,
+    )
+    for other in (torch.randn(4, 7), torch.randn(4, 1), torch.randn(3, 1, 1), torch.randn(7, 4).mT, torch.randn(1)):
+        x = torch.randn(3, 4, 7)
+        for one in _layouts(x):
+            v = x.double() * other.double()
+            _close(scope["spread"](one, other), (v.amax((1, 2), keepdim=True), v.sum((1, 2)) / 27))
+
+
 def test_a_long_row_is_added_up_in_double_precision(scope: dict[str, Any]) -> None:
     exec("@traced\ndef average(x):\n    v1 = x * 1.0\n    return squeeze(mean(v1))\n", scope)
     x = torch.rand(2, 1 << 20) + 1000
@@ -178,6 +190,12 @@ CHAINS = [
     ("F.layer_norm(x + y, (9,))", "torch.randn(5, 8, 9), torch.randn(9)"),
     ("x.std(-1), x - x.mean(-1, keepdim=True), (x * y).amax(-1)", "torch.randn(12, 64), torch.randn(64)"),
     ("torch.logsumexp(x * y, -1) + 1", "torch.randn(9, 20), torch.randn(20)"),
+    ("F.layer_norm(x, (8, 9)) * y", "torch.randn(5, 8, 9), torch.randn(9)"),
+    ("(x + y).relu().mean((2, 3))", "torch.randn(3, 4, 5, 6), torch.randn(4, 1, 1)"),
+    ("(x - y).square().mean() + (x - y).abs().amax()", "torch.randn(3, 4000), torch.randn(3, 1)"),
+    ("(x - x.mean((1, 2), keepdim=True)) / x.std((1, 2), keepdim=True) * y", "torch.randn(3, 1, 9), torch.randn(9)"),
+    ("(x.mT * y).exp().sum((1, 2))", "torch.randn(3, 5, 9), torch.randn(9, 1)"),
+    ("(x * y).sum(-1, keepdim=True) + (x * y).mean()", "torch.randn(3, 5), torch.randn(5)"),
     ("F.normalize(x * y, dim=-1)", "torch.randn(9, 20), torch.randn(20)"),
     ("(x * y).mean(-1).mul(3).exp().unsqueeze(-1) * x", "torch.randn(9, 20), torch.randn(20)"),
     ("F.softmax(x[:, ::2] * y.chunk(2)[1] + 1, -1).transpose(0, 1)", "torch.randn(6, 30), torch.randn(30)"),

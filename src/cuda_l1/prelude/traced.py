@@ -55,13 +55,14 @@ def _operator(text, kind="vf"):
 class _Symbol:
     """A value of a traced function: its C++, with a place for each of the values it is computed from.
 
-    `row`: it is one number per row, as the result of a reduction is (`fold`: of which kind). `level`: how many
-    reductions come one after the other before it is known. `heavy`: to keep it is cheaper than to compute it again.
+    `row`: it is one number per row, as the result of a reduction is (`fold`: of which kind, `dims`: over how many
+    dimensions). `level`: how many reductions come one after the other before it is known. `heavy`: to keep it is
+    cheaper than to compute it again.
     """
 
-    def __init__(self, text, *args, kind="vf", fold=""):
+    def __init__(self, text, *args, kind="vf", fold="", dims=0):
         self.args = [arg if isinstance(arg, _Symbol) else _constant(arg) for arg in args]
-        self.text, self.kind, self.fold, self.squeezed = text, kind, fold, False
+        self.text, self.kind, self.fold, self.dims, self.squeezed = text, kind, fold, dims, False
         self.level = max((arg.level for arg in self.args), default=0) + bool(fold)
         self.row = bool(text) and (bool(fold) or all(arg.row for arg in self.args))
         self.heavy = not self.row and (text[1:].split("(")[0] in _HEAVY or any(arg.heavy for arg in self.args))
@@ -101,16 +102,18 @@ def _squeeze(value):
 
 
 def _language():
-    """What a traced function may call. Reductions go over the last dimension, which stays with size 1."""
+    """What a traced function may call. Reductions go over the last dimensions, which stay with size 1."""
     def function(name):
         return lambda *args: _Symbol(f"v{name}({', '.join(['{}'] * len(args))})", *args)
 
     def reduction(fold):
-        return lambda value: _Symbol("{}", value, fold=fold)
+        return lambda value, dims=1: _Symbol("{}", value, fold=fold, dims=dims)
 
     found = {name: function(name) for name in _FUNCTIONS}
     found |= {"sum": reduction("sum"), "amax": reduction("max"), "amin": reduction("min"), "squeeze": _squeeze}
-    found["mean"] = lambda value, correction=0: found["sum"](value) / _Symbol(f"splat((f32)(n - {correction}))")
+    found["mean"] = lambda value, dims=1, correction=0: (
+        found["sum"](value, dims) / _Symbol(f"splat((f32)(n - {correction}))")
+    )
     found["where"] = lambda condition, left, right: _Symbol("sel({}, {}, {})", condition, left, right)
     return found
 
@@ -209,33 +212,41 @@ def _source(inputs, results):
     return "\n".join([_VECTORS, *lines, "}", "});", "}", ""])
 
 
-def _plan(tensors, results, folds):
-    """Shapes of the results, which tensors must be made contiguous, and the numbers that the kernel takes."""
+def _loops(shape, strides):
+    """(size, strides) of the loops over dimensions; neighbours that are one loop in all tensors are joined."""
+    loops = []
+    for size, step in zip(shape, zip(*strides)):
+        if loops and all(outer == inner * size for outer, inner in zip(loops[-1][1], step)):
+            loops[-1] = (loops[-1][0] * size, step)
+        elif size != 1:
+            loops.append((size, step))
+    return loops
+
+
+def _plan(tensors, results, dims):
+    """Shapes of the results, in which shape each tensor must be made contiguous, and the kernel's numbers."""
     if any(tensor.dtype != torch.float32 or not tensor.is_cpu for tensor in tensors):
         raise TypeError("a traced function takes float32 tensors on a CPU")
     shape = torch.broadcast_shapes(*(tensor.shape for tensor in tensors))
-    dims = [dim for dim, size in enumerate(shape) if size != 1 or (folds and dim == len(shape) - 1)]
-    sizes = [shape[dim] for dim in dims] or [1]
+    head = len(shape) - dims if dims else 0  # where the dimensions begin that make up a row
 
     def strides(tensor):
-        spread = tensor.expand(shape).stride()
-        return [spread[dim] if shape[dim] != 1 else 0 for dim in dims] or [0]
+        return [stride if size != 1 else 0 for size, stride in zip(shape, tensor.expand(shape).stride())]
 
-    copied = [strides(tensor)[-1] not in (0, 1) for tensor in tensors]
-    steps = [strides(tensor.contiguous() if copy else tensor) for tensor, copy in zip(tensors, copied)]
-    loops = []  # (size, strides): neighbours that are one loop in all tensors are joined, but for a reduced one
-    for index, (size, step) in enumerate(zip(sizes, zip(*steps))):
-        joins = loops and not (folds and index == len(sizes) - 1)
-        if joins and all(outer == inner * size for outer, inner in zip(loops[-1][1], step)):
-            loops[-1] = (loops[-1][0] * size, step)
-        else:
-            loops.append((size, step))
+    def fits(tensor):
+        loops = _loops(shape[head:], [strides(tensor)[head:]])
+        return (not dims or len(loops) < 2) and all(step in (0, 1) for _, (step,) in loops[-1:])
+
+    copies = [None if fits(t) else t.shape if fits(t.contiguous()) else shape for t in tensors]
+    steps = [strides(t if copy is None else t.expand(copy).contiguous()) for t, copy in zip(tensors, copies)]
+    loops = _loops(shape[:head], [step[:head] for step in steps])
+    loops += _loops(shape[head:], [step[head:] for step in steps]) or [(1, [0] * len(tensors))]
     *outer, length = [size for size, _ in loops]
     numbers = [len(outer), math.prod(outer), length, *outer]
     numbers += [step[number] for number in range(len(tensors)) for _, step in loops]
-    tails = [shape[-1:] if not result.row else () if result.squeezed else (1,) for result in results]
-    shapes = [(*shape[:-1], *tail) for tail in tails]
-    return shapes, copied if any(copied) else (), (ctypes.c_long * len(numbers))(*numbers)
+    row = {True: shape[:head], False: (*shape[:head], *[1] * dims)}
+    shapes = [row[result.squeezed] if result.row else shape for result in results]
+    return shapes, copies if any(copy is not None for copy in copies) else (), (ctypes.c_long * len(numbers))(*numbers)
 
 
 def traced(function):
@@ -247,7 +258,9 @@ def traced(function):
     results = types.FunctionType(function.__code__, {**function.__globals__, **_language()})(*inputs)
     several = isinstance(results, tuple)
     results = list(results) if several else [results]
-    folds = any(value.fold for value in _ordered(results))
+    dims, *others = {value.dims for value in _ordered(results) if value.fold} or {0}
+    if others:
+        raise ValueError("all reductions of a traced function go over the same number of dimensions")
     kernel, plans = compile_cpp(_source(inputs, results)).kernel, {}
     kernel.argtypes = [*[ctypes.c_void_p] * (len(inputs) + len(results) + 1), ctypes.c_int]
     kernel.restype, address = None, torch.Tensor.data_ptr
@@ -255,10 +268,10 @@ def traced(function):
     def call(*tensors):
         key = tuple([(tensor.shape, tensor.stride(), tensor.dtype) for tensor in tensors])
         if key not in plans:
-            plans[key] = _plan(tensors, results, folds)
-        shapes, copied, numbers = plans[key]
-        if copied:
-            tensors = [tensor.contiguous() if copy else tensor for tensor, copy in zip(tensors, copied)]
+            plans[key] = _plan(tensors, results, dims)
+        shapes, copies, numbers = plans[key]
+        if copies:
+            tensors = [t if copy is None else t.expand(copy).contiguous() for t, copy in zip(tensors, copies)]
         made = [tensors[0].new_empty(shape) for shape in shapes]
         kernel(*map(address, tensors), *map(address, made), numbers, torch.get_num_threads())
         return tuple(made) if several else made[0]

@@ -106,9 +106,10 @@ def _result(printer: _Printer, node: Node, pieces: Sequence[Piece]) -> str:
     if len(pieces) > 1 or pieces[0].offset or not dense or value.dtype != "f32":
         raise _Refused("a result that is no contiguous float32 tensor", node)
     whole = printer.shape
-    if value in printer.dropped and value.shape == whole[:-1]:
+    row = whole[: len(whole) - printer.dims]
+    if value in printer.dropped and value.shape == row:
         return f"squeeze({printer.names[value]})"
-    alike = value.shape == ((*whole[:-1], 1) if value in printer.rows else whole)
+    alike = value.shape == ((*row, *(1,) * printer.dims) if value in printer.rows else whole)
     if value in printer.dropped or value not in printer.names or not alike:
         raise _Refused("a result of another shape than the function's", node)
     return printer.names[value]
@@ -124,7 +125,9 @@ class _Printer:
         self.rows: set[Value] = set()
         """Results of reductions and what is computed from them alone: one number per row."""
         self.dropped: set[Value] = set()
-        """Those of them whose last dimension is gone."""
+        """Those of them whose last dimensions are gone."""
+        self.dims = 0
+        """How many dimensions reductions go over."""
         self.lines: list[str] = []
         self.shape: Shape = ()
         order = topological(values)
@@ -189,7 +192,8 @@ class _Printer:
             return
         short = arg in self.dropped
         if value.op == "reshape":
-            before, after = (arg.shape, (*value.shape, 1)) if not short else ((*arg.shape, 1), value.shape)
+            ones = (1,) * self.dims
+            before, after = (arg.shape, (*value.shape, *ones)) if not short else ((*arg.shape, *ones), value.shape)
             if arg not in self.rows or before != after:
                 raise self._refused("a reshape of something that is computed", value)
             short = not short
@@ -204,7 +208,7 @@ class _Printer:
     def _expression(self, value: Value) -> str:
         correction = _correction(value)
         if correction is not None:
-            return f"mean({self._folded(value.args[0])}{f', {correction}' if correction else ''})"
+            return f"mean({self._folded(value.args[0])}{f', correction={correction}' if correction else ''})"
         if value.op == "reduce":
             return f"{_FOLDS[value.attrs['kind']]}({self._folded(value)})"
         texts = [self._text(arg) for arg in value.args]
@@ -224,12 +228,15 @@ class _Printer:
         raise self._refused(f"no traced function for {value.op}", value)
 
     def _folded(self, value: Value) -> str:
-        """What a reduction runs over: the last dimension of the function's shape."""
+        """The arguments of a reduction over the last dimensions of the function's shape, in all as many."""
         (arg,) = value.args
-        last = len(arg.shape) - 1
-        if value.attrs["dims"] != (last,) or arg.shape[last:] != self.shape[-1:] or arg in self.dropped:
+        rank, first = len(arg.shape), min(value.attrs["dims"])
+        dims, ones = rank - first, {dim for dim in range(first, rank) if arg.shape[dim] == 1}
+        self.dims = self.dims or dims
+        behind = {*value.attrs["dims"], *ones} == set(range(first, rank))
+        if not behind or dims != self.dims or arg.shape[first:] != self.shape[-dims:] or arg in self.dropped:
             raise self._refused("a reduction over other dimensions than the last", value)
-        return self._text(arg)
+        return f"{self._text(arg)}{f', {dims}' if dims > 1 else ''}"
 
     def _text(self, value: Value) -> str:
         number = _constant(value)
@@ -257,7 +264,7 @@ def _constant(value: Value) -> float | int | bool | None:
 
 
 def _correction(value: Value) -> int | None:
-    """Of a sum over the last dimension that is divided by its count less 0 or 1, that number."""
+    """Of a sum that is divided by the count of what is added, less 0 or 1, that number."""
     if value.op != "mul" or value.args[0].op != "reduce" or value.args[0].attrs["kind"] != "sum":
         return None
     (summed,) = value.args[0].args
