@@ -80,6 +80,16 @@ def test_no_effect_takes_measurements_that_would_show_one():
     assert verdicts == ["no effect", "no effect", "not decided"]
 
 
+def test_with_intervals_an_effect_is_one_that_excludes_1():
+    intervals = {subset: m._replace(is_interval=True) for subset, m in speedups(0.01, a=0.96, b=2.0, a_b=1.92).items()}
+    assert [e.verdict for e in effects(["a", "b"], intervals)] == ["harms", "adds"]
+    single = speedups(0.01, a=0.96, b=2.0, a_b=1.92)
+    assert effects(["a", "b"], single)[0].verdict == "no effect"
+    assert interactions(["a", "b"], intervals | speedups(0.01, a_b=1.86))[0].verdict == "multiply"
+    closer = {subset: m._replace(is_interval=True) for subset, m in speedups(0.01, a=0.96, b=2.0, a_b=1.86).items()}
+    assert interactions(["a", "b"], closer)[0].verdict == "overlap"
+
+
 def test_a_gatekeeper_is_one_beyond_the_spread():
     figures = {"gate": 1.5, "other": 1.0, "gate_other": 4.0}
     verdicts = [effects(["gate", "other"], speedups(half, **figures))[0].verdict for half in (0.05, 0.4)]
@@ -88,11 +98,13 @@ def test_a_gatekeeper_is_one_beyond_the_spread():
 
 def test_a_speedup_is_known_by_its_interval_its_pairs_or_its_samples():
     final = timing(2.0, half=0.05)
-    assert measured([final]) == pytest.approx((2.0, 0.05, 1))
+    assert measured([final]) == pytest.approx((2.0, 0.05, 1, True))
     one, other = (timing(value, half=None, pairs=(pair(value),)) for value in (2.0, 2.2))
-    middle, half, pairs = measured([one, other])
-    assert middle == pytest.approx(math.sqrt(2.0 * 2.2)) and pairs == 2
+    middle, half, pairs, is_interval = measured([one, other])
+    assert middle == pytest.approx(math.sqrt(2.0 * 2.2)) and pairs == 2 and is_interval
     assert half == pytest.approx(math.hypot(12.706 * math.log(1.1) / 2, 0.002))
     spread = pair(2.0).model_copy(update={"candidate_us": tuple(float(us) for us in range(100, 201, 10))})
-    assert measured([timing(2.0, half=None, pairs=(spread,))]) == pytest.approx((2.0, math.log(190 / 110) / 2, 1))
+    assert measured([timing(2.0, half=None, pairs=(spread,))]) == pytest.approx(
+        (2.0, math.log(190 / 110) / 2, 1, False)
+    )
     assert measured([one]) == Measured(2.0, 0.0, 1)

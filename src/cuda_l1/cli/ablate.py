@@ -160,7 +160,7 @@ def _show(output: Output, task: Task, variants: list[Variant], counted: Counted,
     for effect in parts:
         output.record("technique", vars(effect))
     for pair in pairs:
-        output.record("pair", {**vars(pair), "verdict": pair.verdict})
+        output.record("pair", vars(pair))
     _tables(output, variants, parts, pairs, counted, clock)
     if caveat := _caveat(parts, pairs, variants):
         output.show(caveat)

@@ -24,6 +24,8 @@ class Measured(NamedTuple):
     half: float = 0.0
     """Half-width, in log ratio: of the 95 % interval from two pairs on, of a single pair how far its samples spread."""
     pairs: int = 1
+    is_interval: bool = False
+    """Whether `half` is that of an interval."""
 
 
 Subset = frozenset[str]
@@ -31,7 +33,10 @@ Speedups = Mapping[Subset, Measured]
 """Of each subset that has one; the empty subset is eager itself."""
 
 NOISE = 1.05
-"""Two screens of one candidate may differ by this; what is nearer to 1 is called no effect."""
+"""Two screens of one candidate may differ by this: what rests on single pairs is an effect only beyond it. With
+intervals it is what an effect must be known to be within to be called none."""
+ADDING = {"more": "adds", "less": "harms", "same": "no effect"}
+TOGETHER = {"more": "help each other", "less": "overlap", "same": "multiply"}
 GATE = 0.2
 """Without a gatekeeper the others keep less than this share of the whole gain, as logarithms; with it they add some."""
 
@@ -64,12 +69,8 @@ class Interaction:
     ratio: float | None
     half: float | None
     """Its half-width, in log ratio."""
-
-    @property
-    def verdict(self) -> str:
-        """`multiply`: neither changes what the other gives."""
-        names = {"more": "help each other", "less": "overlap", "same": "multiply"}
-        return _said(self.ratio, self.half, names)
+    verdict: str
+    """`multiply` (neither changes what the other gives), `help each other`, `overlap`, `not decided`, or `unknown`."""
 
 
 def measured(timings: Sequence[Timing]) -> Measured:
@@ -81,11 +82,11 @@ def measured(timings: Sequence[Timing]) -> Measured:
     latest = timings[-1]
     if latest.speedup_low is not None and latest.speedup_high is not None:
         half = math.log(latest.speedup_high / latest.speedup_low) / 2
-        return Measured(latest.speedup, half, len(latest.pairs))
+        return Measured(latest.speedup, half, len(latest.pairs), is_interval=True)
     pairs = [pair for timing in timings for pair in timing.pairs]
     if len(pairs) > 1:
         middle, low, high = interval([pair.log_ratio for pair in pairs], first=len(pairs))
-        return Measured(middle, math.log(high / low) / 2, len(pairs))
+        return Measured(middle, math.log(high / low) / 2, len(pairs), is_interval=True)
     spreads = [_spread(samples) for pair in pairs for samples in (pair.candidate_us, pair.opponent_us)]
     return Measured(latest.speedup, math.hypot(*spreads))
 
@@ -100,7 +101,7 @@ def _spread(samples: Sequence[float]) -> float:
 
 def effects(techniques: Sequence[str], speedups: Speedups) -> list[Effect]:
     """What each of `techniques` contributes, in their order."""
-    known = dict(speedups) | {frozenset[str](): Measured(1.0)}
+    known = dict(speedups) | {frozenset[str](): Measured(1.0, is_interval=True)}
     return [_effect(technique, frozenset(techniques), known) for technique in techniques]
 
 
@@ -112,9 +113,10 @@ def interactions(techniques: Sequence[str], speedups: Speedups) -> list[Interact
         both = speedups.get(frozenset({first, second}))
         if one and two and both:
             half = math.hypot(one.half, two.half, both.half)
-            found.append(Interaction(first, second, both.speedup / (one.speedup * two.speedup), half))
+            ratio = both.speedup / (one.speedup * two.speedup)
+            found.append(Interaction(first, second, ratio, half, _said(ratio, half, (one, two, both), TOGETHER)))
         else:
-            found.append(Interaction(first, second, None, None))
+            found.append(Interaction(first, second, None, None, "unknown"))
     return found
 
 
@@ -127,8 +129,9 @@ def _effect(technique: str, everything: Subset, known: Speedups) -> Effect:
     alone, whole, others = (known.get(s) for s in (frozenset({technique}), everything, everything - {technique}))
     best_without = max((m for subset, m in known.items() if technique not in subset), key=lambda m: m.speedup)
     mean = math.exp(statistics.fmean(math.log(w.speedup / wo.speedup) for w, wo in steps)) if steps else None
+    rests_on = [m for step in steps for m in step]
     # Each subset stands in one step only, so their errors are independent.
-    half = math.hypot(*(m.half for step in steps for m in step)) / len(steps) if steps else None
+    half = math.hypot(*(m.half for m in rests_on)) / len(steps) if steps else None
     is_gate = whole is not None and alone is not None and _is_gate(alone, best_without, whole)
     return Effect(
         technique,
@@ -137,17 +140,17 @@ def _effect(technique: str, everything: Subset, known: Speedups) -> Effect:
         mean=mean,
         half=half,
         best_without=best_without.speedup,
-        verdict="gatekeeper" if is_gate else _said(mean, half, {"more": "adds", "less": "harms", "same": "no effect"}),
+        verdict="gatekeeper" if is_gate else _said(mean, half, rests_on, ADDING),
     )
 
 
-def _said(ratio: float | None, half: float | None, names: Mapping[str, str]) -> str:
-    """What a ratio is called: more or less where it is beyond the noise by more than its half-width, the same where it
-    is known to be within the noise."""
+def _said(ratio: float | None, half: float | None, rests_on: Sequence[Measured], names: Mapping[str, str]) -> str:
+    """What a ratio is called: more or less where its interval excludes 1 (of single pairs, where it is beyond the noise
+    by more than their spread), the same where it is known to be within the noise."""
     if ratio is None or half is None:
         return "unknown"
     effect, noise = math.log(ratio), math.log(NOISE)
-    if abs(effect) > noise + half:
+    if abs(effect) > half + (0.0 if all(m.is_interval for m in rests_on) else noise):
         return names["more"] if effect > 0 else names["less"]
     return names["same"] if abs(effect) <= noise and half <= noise else "not decided"
 

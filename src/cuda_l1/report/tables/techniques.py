@@ -17,8 +17,9 @@ PERCENT = round((NOISE - 1) * 100)
 NOTES = (
     "Candidates on sound tasks. `speed-up`: of those that count, against eager. `gain`: what adding it does, where a "
     "task has candidates with the same techniques but for this one, or eager for none. Both are medians over tasks.",
-    f"`hurt`: tasks on which adding it costs more than {PERCENT} %. `looks good, harms`: candidates with it are faster "
-    "than eager, and would be faster without it.",
+    "`hurt`: tasks on which adding it costs more than is uncertain: its interval ends below 1, or, of screens, which "
+    f"have none, it costs more than {PERCENT} %. `adding it` says the same of the gain; `no effect`: it is known to be "
+    f"within {PERCENT} %. `looks good, harms`: candidates with it are faster than eager, and would be faster without.",
 )
 BY_RULE = (
     "By rule: docs/reports.md says what each tag is read from. A text may hold what no rule sees, which its tags then "
@@ -27,8 +28,9 @@ BY_RULE = (
 PAIR_NOTES = (
     "Tasks that have candidates with neither, each, and both, all else equal; medians over them. `synergy`: the "
     "speed-up together over the product of those alone.",
-    f"`A opens B`: B alone gains no more than {PERCENT} %, and does once A is there. `overlap`: together less than the "
-    "product. `harm each other`: together slower than either alone.",
+    "`A opens B`: B alone gains nothing that is certain (of screens, more than "
+    f"{PERCENT} %), and does once A is there. `overlap`: together less than the product. `harm each other`: together "
+    "slower than either alone.",
 )
 FINALS = "Finals are taken of winners alone: what a technique does on average stands in the screens' section."
 
@@ -44,7 +46,7 @@ def techniques(section: Section) -> Table:
                 one.tasks,
                 Share(one.right, one.tried),
                 Ratio(one.speedup) if one.speedup else None,
-                Ratio(one.gain) if one.gain else None,
+                one.gain,
                 Share(one.hurt, one.compared) if one.compared else None,
                 one.verdict,
             )
@@ -67,7 +69,7 @@ def pairs(section: Section) -> Table:
                 one.second,
                 writer,
                 one.tasks,
-                *map(Ratio, (one.first_alone, one.second_alone, one.first_after, one.second_after, one.synergy)),
+                *(one.first_alone, one.second_alone, one.first_after, one.second_after, one.synergy),
                 one.verdict,
             )
         )
@@ -94,8 +96,5 @@ def _candidates(section: Section) -> Iterable[tuple[TaskView, Entry]]:
     return ((view, entry) for view in section.sound for entry in view.entries if not entry.is_baseline)
 
 
-def _speedup(section: Section, view: TaskView, entry: Entry) -> float | None:
-    if not entry.counts(section.precision):
-        return None
-    ratio = over(section, view, entry, EAGER)
-    return ratio.value if ratio else None
+def _speedup(section: Section, view: TaskView, entry: Entry) -> Ratio | None:
+    return over(section, view, entry, EAGER) if entry.counts(section.precision) else None
