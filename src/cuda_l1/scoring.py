@@ -77,16 +77,12 @@ _EXACTNESS: dict[str, int] = {"exact": 0, "fp32": 1, "bf16": 1, "fp16": 1, "tf32
 
 def at_least_as_exact(got: PrecisionClass, wanted: PrecisionClass) -> bool:
     """Whether class `got` may stand where `wanted` is asked for; fp32 and tf32 mean own dtype on half tasks."""
-    if got in ("bf16", "fp16"):
-        return wanted != "exact"
-    return _EXACTNESS[got] <= _EXACTNESS[wanted]
+    return wanted != "exact" if got in ("bf16", "fp16") else _EXACTNESS[got] <= _EXACTNESS[wanted]
 
 
 def least_exact(precision: str, task_class: PrecisionClass) -> PrecisionClass:
     """`--precision` to a class: `default` is the task's own; on half tasks fp32 and tf32 mean own dtype."""
-    if precision == "default":
-        return task_class
-    if task_class in ("bf16", "fp16", "exact") and precision in ("fp32", "tf32"):
+    if precision == "default" or (task_class in ("bf16", "fp16", "exact") and precision in ("fp32", "tf32")):
         return task_class
     return precision  # type: ignore[return-value]
 
@@ -102,14 +98,21 @@ def counts(evaluation: Evaluation, precision: str = "default", *, is_eager: bool
     `precision` findings follow `--precision`; `unstable` counts with its middle figure. What a verdict suspects of
     eager does not matter: it has no figure of its own that could be wrong, against itself it is 1 by definition.
     """
-    if not evaluation.accepted or evaluation.correctness is None or evaluation.precision_class is None:
-        return False
+    is_right = evaluation.accepted and evaluation.precision_class is not None
+    return is_right and not why_not(evaluation, precision, is_eager=is_eager)
+
+
+def why_not(evaluation: Evaluation, precision: str = "default", *, is_eager: bool = False) -> str:
+    """Why a right result does not count, in words; empty where it counts, or is not right."""
+    found = evaluation.correctness
+    if not evaluation.accepted or found is None or found.precision_class is None:
+        return ""
     if evaluation.protocol in COMPAT or not is_confined(evaluation.environment):
-        return False
-    wanted = least_exact(precision, evaluation.correctness.task_class)
-    if not is_eager and evaluation.suspects(ignore=("precision", "unstable")):
-        return False
-    return at_least_as_exact(evaluation.precision_class, wanted)
+        return "under a protocol of others" if evaluation.protocol in COMPAT else "not confined"
+    suspects = () if is_eager else evaluation.suspects(ignore=("precision", "unstable"))
+    exact = at_least_as_exact(found.precision_class, least_exact(precision, found.task_class))
+    said = "" if exact else f"class {found.precision_class} is less exact than asked for"
+    return f"suspect for {', '.join(dict.fromkeys(one.check for one in suspects))}" if suspects else said
 
 
 def in_headline(evaluation: Evaluation) -> bool:

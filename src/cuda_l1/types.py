@@ -497,6 +497,10 @@ class Evaluation(Frozen):
         skipped = set(ignore)
         return [f for f in self.findings if f.severity == "suspect" and f.check not in skipped]
 
+    def told(self, *, counts: bool) -> str:
+        """The outcome for people, who see of a right one that does not count that it does not."""
+        return f"{self.outcome}, does not count" if self.accepted and not counts else str(self.outcome)
+
 
 class HackCase(Frozen):
     """A confirmed attack on the verdict, with why it is one: what a reviewer is shown beside code like it."""

@@ -160,6 +160,19 @@ def test_classes_decide_what_may_be_the_best(run: Run, suite: Callable[..., str]
     assert row["best_baseline"] == "bf16"
 
 
+def test_what_is_right_but_suspected_is_marked_everywhere(run: Run, suite: Callable[..., str]) -> None:
+    spec = suite("# compile speedup 9.0\n# compile suspect overlap")
+    got = run("bench", spec)
+    assert "level1/1_Task compile: ACCEPTED, does not count 9.00x (suspect for overlap; " in got.stderr
+    assert "(9.00x)" in got.stdout and "compile does not count: suspect for overlap" in got.stdout
+    (row, _) = lines(run("bench", spec, "--json"))
+    assert row["baselines"][1]["detail"] == "suspect for overlap" and row["best_baseline"] == "eager"
+    relaxed = run("bench", suite("# bf16 speedup 3.0\n# bf16 class relaxed"), "--baselines", "bf16")
+    assert "does not count" not in relaxed.stdout, "the class in the brackets says why"
+    listed = run("archive", "list").stdout
+    assert listed.count("ACCEPTED, does not count") == 2 and listed.count("ACCEPTED") == 4, listed
+
+
 def test_unsound_tasks_stand_apart(run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     judged = FakeEvaluator.evaluate
     monkeypatch.setattr(

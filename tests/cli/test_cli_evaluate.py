@@ -59,6 +59,8 @@ def test_a_less_exact_class_is_no_success_unless_asked_for(
 def test_a_suspect_is_no_success(run: Run, reference: Path, candidate: Callable[..., Path]) -> None:
     result = run("evaluate", reference, candidate("# suspect clock-mismatch\n"), "--device", "cpu")
     assert result.exit_code == 1 and "clock-mismatch" in result.stdout
+    assert "ACCEPTED, does not count 1.00x (suspect for clock-mismatch" in result.stderr
+    assert "ACCEPTED, does not count" in result.stdout
 
 
 @pytest.mark.parametrize("text", ["[/red]", "[bold]", ":smile:"])

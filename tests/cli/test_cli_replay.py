@@ -68,10 +68,18 @@ def test_the_table_is_written_as_markdown_and_as_a_page_without_judging_again(ru
     assert run("replay", release, "--out", tmp_path / "no" / "where.md").exit_code == 2
 
 
-def test_suspect_findings_stand_in_the_table(run, tmp_path):
-    path = write(tmp_path / "r.jsonl", row(1, FAST + "# suspect physics\n"), row(2))
-    shown = run("replay", path).stdout
-    assert "suspect for" in shown and shown.count("physics") > 1, shown
+def test_what_is_right_but_suspected_is_marked(run, tmp_path):
+    path = write(
+        tmp_path / "r.jsonl",
+        row(1, FAST + "# suspect physics\n# speedup 7.0"),
+        row(2),
+        row(3, FAST + "# outcome CRASHED"),
+    )
+    result = run("replay", path, "--out", tmp_path / "r.md")
+    assert "here 7.00x, does not count: suspect for physics (" in result.stderr
+    assert result.stderr.count("does not count") == 1
+    cells = [line.split(" | ") for line in (tmp_path / "r.md").read_text().splitlines() if "level1/" in line]
+    assert [row[5] for row in cells] == ["no: suspect for physics", "yes", "-"]
 
 
 def test_a_second_run_pays_for_nothing_twice(run, release, monkeypatch):

@@ -119,6 +119,9 @@ def test_what_does_not_count_is_not_called_the_best(tmp_path: Path) -> None:
         page = (index.parent / "tasks" / f"{page_name(PLAIN)}.html").read_text()
         assert "No candidate counts; the latest: fusion" in page and "Best candidate" not in page
         assert f", {said}. Record" in page and f">{said}</td>" in index.read_text()
+        history = page.rpartition("Everything that was tried")[2]
+        marked = history.count("ACCEPTED, does not count (fp32)<"), history.count("suspect for busy-machine<")
+        assert marked == (1 - number, 1 - number)
 
 
 def test_an_overview_names_no_final_that_never_was(tmp_path: Path) -> None:

@@ -265,6 +265,13 @@ def _outcome(text: str | None) -> str | None:
     raise UsageError(f"--outcome {text}: choose one of {', '.join(Outcome)}")
 
 
+def _told(record: Record) -> str:
+    from cuda_l1 import scoring
+
+    counts = scoring.counts(record.evaluation, is_eager=record.candidate.label == "eager")
+    return record.evaluation.told(counts=counts)
+
+
 def _show(output: Output, records: list[Record]) -> None:
     from cuda_l1.report.terminal import table, with_interval
 
@@ -275,7 +282,7 @@ def _show(output: Output, records: list[Record]) -> None:
             record.candidate.task_id.partition("@")[0],
             record.candidate.label,
             record.evaluation.protocol,
-            str(record.evaluation.outcome),
+            _told(record),
             with_interval(record.evaluation.timing()),
             with_interval(record.evaluation.best_baseline_timing()),
             record.evaluation.environment.device_name,

@@ -166,7 +166,7 @@ def _run(
         EvaluatorPool(EvaluatorSettings(device=place, limits=settings.limits)) as pool,
     ):
         run = BenchRun.open(runs, settings, resume, pool.first.environment.key)
-        telling = Telling(run.name, len(tasks))
+        telling = Telling(run.name, len(tasks), settings.precision)
         if not scoring.is_confined(pool.first.environment):
             if settings.optimize:
                 raise InfrastructureError(UNCONFINED)

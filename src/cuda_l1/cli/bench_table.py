@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from cuda_l1 import scoring
 from cuda_l1.api.benching import Told
 from cuda_l1.cli.output import Output, many
 from cuda_l1.cli.progress import outcome
 from cuda_l1.cli.results import ledger, ledger_by_task
-from cuda_l1.config import BenchSettings
+from cuda_l1.config import BenchSettings, Precision
 from cuda_l1.report.ledger import ModelUse, combined
 from cuda_l1.report.terminal import MISSING, table, times
 from cuda_l1.search.bench import Overview, Standing, TaskRow, overview
@@ -22,8 +23,9 @@ from cuda_l1.types import UNSOUND_FLAGS, Record, Task
 class Telling:
     """Progress on stderr, a line for each verdict that was paid for."""
 
-    def __init__(self, run: str, tasks: int) -> None:
-        self._tasks, self._done, self._known = tasks, 0, 0
+    def __init__(self, run: str, tasks: int, precision: Precision = "default") -> None:
+        """`precision`: by which a right one counts or does not."""
+        self._tasks, self._done, self._known, self._precision = tasks, 0, 0, precision
         self._began = time.monotonic()
         Output.say(f"run {run}: {many(tasks, 'task')}")
 
@@ -38,8 +40,11 @@ class Telling:
             return
         evaluation = told.result.evaluation
         timing = evaluation.timing()
-        figure = f" {times(timing.speedup)}" if timing and told.item.candidate.label != "eager" else ""
-        Output.say(f"{name}: {evaluation.outcome}{figure} ({evaluation.stage_s.get('total', 0.0):.1f} s)")
+        is_eager = told.item.candidate.label == "eager"
+        figure = f" {times(timing.speedup)}" if timing and not is_eager else ""
+        why_not = scoring.why_not(evaluation, self._precision, is_eager=is_eager)
+        took = "; ".join(filter(None, (why_not, f"{evaluation.stage_s.get('total', 0.0):.1f} s")))
+        Output.say(f"{name}: {evaluation.told(counts=not why_not)}{figure} ({took})")
 
     def on_search(self, task: Task) -> None:
         """A search begins."""
@@ -48,7 +53,8 @@ class Telling:
     def on_event(self, event: Event) -> None:
         """What the search finds."""
         if isinstance(event, CandidateDone):
-            Output.say(f"  {event.label}: {outcome(event.outcome)} {times(event.speedup)}")
+            why = f" ({event.detail})" if event.detail else ""
+            Output.say(f"  {event.label}: {outcome(event)} {times(event.speedup)}{why}")
         elif isinstance(event, Confirmed):
             held = "confirmed" if event.holds else f"not confirmed {event.detail}".rstrip()
             Output.say(f"  {event.label}, final: {held} {times(event.speedup)}")
@@ -129,6 +135,8 @@ def _cell(standing: Standing | None, row: TaskRow) -> str:
 def _remarks(row: TaskRow) -> list[str]:
     eager = row.baselines[0]
     told = [f"eager {eager.outcome or MISSING}: {eager.detail}"] if eager.speedup is None else []
+    in_brackets = (s for s in row.baselines if s.speedup is not None and not s.counts)
+    told += [f"{s.name} does not count: {s.detail}" for s in in_brackets if s.precision_class == row.task_class]
     told += [flag for flag in row.flags if flag in (*UNSOUND_FLAGS, "random", "eval-mode")]
     told += [row.scaled] if row.scaled else []
     return told + ([row.ours.detail] if row.ours and row.ours.detail else [])

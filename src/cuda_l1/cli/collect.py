@@ -183,10 +183,13 @@ class Telling:
 
     def on_record(self, record: Record, is_known: bool) -> None:
         """One more verdict."""
+        from cuda_l1 import scoring
+
         if not is_known:
             name = record.candidate.task_id.partition("@")[0]
-            detail = f": {record.evaluation.detail}" if record.evaluation.detail else ""
-            Output.say(f"  {name} {record.candidate.label}: {record.evaluation.outcome}{detail[:120]}")
+            why = record.evaluation.detail or scoring.why_not(record.evaluation)
+            outcome = record.evaluation.told(counts=scoring.counts(record.evaluation))
+            Output.say(f"  {name} {record.candidate.label}: {outcome}{f': {why}'[:120] if why else ''}")
 
     def on_outcome(self, outcome: Outcome) -> None:
         """A task is done."""

@@ -94,7 +94,7 @@ def evaluate(
         if baselines:
             Output.say("measuring the baselines")
             opponents = baselines_of(task, pool.first.environment.device, precision.value)
-            told = Answers([baseline.label for baseline in opponents], lambda name, answer: None)
+            told = Answers([baseline.label for baseline in opponents], lambda name, answer: None, precision.value)
             for answer in ask([Asked(task, baseline) for baseline in opponents], protocol=SCREEN):
                 told.take(answer)
         known = best_baseline(
@@ -118,7 +118,7 @@ def evaluate(
         )
         many = f"{len(made)} candidates, up to {min(pool.size, len(made))} at once"
         Output.say(f"judging {many if len(made) > 1 else candidates[0]}")
-        answers = Answers([str(path) for path in candidates], functools.partial(_record, output))
+        answers = Answers([str(path) for path in candidates], functools.partial(_record, output), precision.value)
         for answer in ask(
             [Asked(task, candidate, known.best) for candidate in made],
             protocol=wanted,
@@ -177,7 +177,7 @@ def _show(
         rows.append(
             (
                 path,
-                str(evaluation.outcome),
+                evaluation.told(counts=verdict in counted),
                 evaluation.precision_class or "-",
                 with_interval(verdict.versus_eager),
                 with_interval(verdict.versus_best_baseline),

@@ -10,6 +10,7 @@ from cuda_l1.cli.live import Display
 from cuda_l1.cli.output import Output, many
 from cuda_l1.report.terminal import times
 from cuda_l1.search import events
+from cuda_l1.search.result import BaselineResult
 from cuda_l1.types import Outcome
 
 Row = tuple[str, str, str, str]
@@ -35,10 +36,10 @@ class SearchDisplay(Display):
                 self._doing = f"{event.label} ({event.protocol})"
                 self._redraw()
             case events.BaselineDone():
-                self._add((f"baseline {event.name}", outcome(event.outcome), times(event.speedup), ""), event.detail)
+                self._add((f"baseline {event.name}", outcome(event), times(event.speedup), ""), event.detail)
             case events.CandidateDone():
                 known = " (known)" if event.known else ""
-                row = (event.label, outcome(event.outcome) + known, times(event.speedup), times(event.best_so_far))
+                row = (event.label, outcome(event) + known, times(event.speedup), times(event.best_so_far))
                 self._add(row, event.detail)
             case events.Waiting():
                 self._doing = f"waiting for {', '.join(event.proposers)}"
@@ -94,9 +95,11 @@ class SearchDisplay(Display):
             self._live.update(made, refresh=True)
 
 
-def outcome(value: Outcome | None) -> str:
-    """The outcome's name; what there was no time for has none."""
-    return str(value) if value else "not measured"
+def outcome(event: events.BaselineDone | events.CandidateDone | BaselineResult) -> str:
+    """How it ended, and of what is right but does not count that it does not; what there was no time for has no end."""
+    if event.outcome is Outcome.ACCEPTED and not event.counts:
+        return f"{event.outcome}, does not count"
+    return str(event.outcome) if event.outcome else "not measured"
 
 
 def reply_line(event: events.Replied) -> str:

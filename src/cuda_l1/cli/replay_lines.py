@@ -54,6 +54,8 @@ def line_of(replayed: Replayed, why: Sequence[Reason]) -> str:
     for name, record in (("there", replayed.theirs), ("here", replayed.ours)):
         figure = _figure(record)
         words.append(f"{name} {_outcome(record) if figure is None else times(figure)}")
+    why_not = _why_not(replayed, why)
+    words += [f"does not count: {why_not}"] if why_not else []
     told = "; ".join(filter(None, (replayed.fault, *(reason.why for reason in why))))
     return f"{replayed.item.entry.name}: {', '.join(words)}{f' ({told})' if told else ''}"
 
@@ -103,16 +105,30 @@ def _told(record: Record | None) -> dict[str, Any] | None:
     }
 
 
-def _suspect_for(record: Record | None) -> str:
-    found = record.evaluation.findings if record else ()
-    return ", ".join(dict.fromkeys(finding.check for finding in found if finding.severity != "note"))
+def _why_not(replayed: Replayed, why: Sequence[Reason]) -> str:
+    """Why what is right by our own protocol does not count; empty where it does, or is not right."""
+    from cuda_l1 import scoring
+
+    evaluation = replayed.ours.evaluation if replayed.ours else None
+    if evaluation is None or not evaluation.accepted:
+        return ""
+    unsound = "a degenerate task" if any(reason.why == "degenerate task" for reason in why) else ""
+    return scoring.why_not(evaluation) or unsound
+
+
+def _counts(replayed: Replayed, why: Sequence[Reason]) -> str | None:
+    """`yes`, `no` and why, or None for what is not right."""
+    if replayed.ours is None or not replayed.ours.evaluation.accepted:
+        return None
+    why_not = _why_not(replayed, why)
+    return f"no: {why_not}" if why_not else "yes"
 
 
 def side_by_side(release: str, protocol: str, done: Sequence[Explained]) -> Table:
     """Published figure, both verdicts and why they differ, a row for each kernel; the counts and means below."""
     from cuda_l1.report.cells import Row, Table
 
-    columns = ("task", "published", f"as {protocol} says", "ours", "class", "suspect for", "why they differ")
+    columns = ("task", "published", f"as {protocol} says", "ours", "class", "counts", "why they differ")
     rows = tuple(Row(_cells(*pair)) for pair in done)
     return Table("replay", f"{release}, replayed", columns, rows, _notes(protocol, done))
 
@@ -129,7 +145,7 @@ def _cells(replayed: Replayed, why: Sequence[Reason]) -> tuple[Cell, ...]:
         _outcome(replayed.theirs) if figure is None else Ratio(figure),
         _outcome(ours) if timing is None else ratio_of(timing),
         ours.evaluation.precision_class if ours else None,
-        _suspect_for(ours) or None,
+        _counts(replayed, why),
         "; ".join(filter(None, (replayed.fault, *(f"{reason.why}: {reason.evidence}" for reason in why)))),
     )
 
@@ -180,10 +196,7 @@ def _good(done: Sequence[Explained]) -> list[Replayed]:
 
 def _stands(replayed: Replayed, why: Sequence[Reason]) -> bool:
     """Right and unsuspected by our own protocol, on a task where that proves something."""
-    from cuda_l1.scoring import counts
-
-    sound = all(reason.why != "degenerate task" for reason in why)
-    return sound and replayed.ours is not None and counts(replayed.ours.evaluation)
+    return _counts(replayed, why) == "yes"
 
 
 def _means(good: Sequence[Replayed]) -> tuple[dict[str, float | None], int]:

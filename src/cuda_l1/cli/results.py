@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cuda_l1.cli.output import Output
+from cuda_l1.cli.progress import outcome
 from cuda_l1.report.ledger import ModelUse
 from cuda_l1.report.terminal import MISSING, microseconds, table, times, with_interval
 from cuda_l1.reviewer import OPINIONS
@@ -29,9 +30,7 @@ def show_result(
     output: Output, result: Result, path: str | None, guard_us: float | None, uses: Sequence[ModelUse] = ()
 ) -> None:
     """The tables that end `optimize`, and where the file is."""
-    baselines = [
-        (b.name, str(b.outcome) if b.outcome else "not measured", times(b.speedup), b.detail) for b in result.baselines
-    ]
+    baselines = [(b.name, outcome(b), times(b.speedup), b.detail) for b in result.baselines]
     final = result.final
     eager = result.versus_eager
     row = (

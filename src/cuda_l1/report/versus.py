@@ -97,8 +97,7 @@ def outcome_of(one: Standing) -> str:
     """How it ended, in words."""
     if not one.confirmed:
         return "not confirmed"
-    outcome = str(one.entry.evaluation.outcome)
-    return f"{outcome}, does not count" if one.entry.evaluation.accepted and not one.counts else outcome
+    return one.entry.evaluation.told(counts=one.counts)
 
 
 def _held(one: Standing, ratio: Ratio | None) -> Ratio | None:

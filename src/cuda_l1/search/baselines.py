@@ -62,7 +62,7 @@ def _left_out(baseline: Candidate, why: str) -> BaselineResult:
 
 def _note(search: Search, result: BaselineResult) -> None:
     search.baselines.append(result)
-    search.emit(BaselineDone(result.name, result.outcome, result.speedup, result.detail))
+    search.emit(BaselineDone(result.name, result.outcome, result.speedup, result.detail, result.counts))
 
 
 def _measure(
@@ -76,15 +76,17 @@ def _measure(
     took_s = time.monotonic() - began if search.evaluations > paid else total_s(record)
     search.history.append(record)
     speedup = _speedup(search, record, is_eager=is_eager)
-    counts = scoring.counts(record.evaluation, search.settings.precision, is_eager=is_eager)
+    evaluation, precision = record.evaluation, search.settings.precision
+    counts = scoring.counts(evaluation, precision, is_eager=is_eager)
     if speedup is not None and counts:
         _compare(search, baseline, speedup, is_eager=is_eager)
     result = BaselineResult(
         name=baseline.label,
         candidate_id=baseline.id,
-        outcome=record.evaluation.outcome,
+        outcome=evaluation.outcome,
         speedup=speedup,
-        detail=record.evaluation.detail,
+        detail=evaluation.detail or scoring.why_not(evaluation, precision, is_eager=is_eager),
+        counts=counts,
     )
     return result, took_s
 

@@ -128,9 +128,8 @@ def standing(
     if not isinstance(known, Record):
         detail = "not measured" if known is None else f"not measured: {known}"
         return Standing(name=baseline.label, candidate_id=baseline.id, detail=detail)
-    evaluation = known.evaluation
+    evaluation, is_eager = known.evaluation, baseline.label == "eager"
     timing = evaluation.timing("eager", clock) if evaluation.accepted else None
-    is_eager = baseline.label == "eager"
     return Standing(
         name=baseline.label,
         candidate_id=baseline.id,
@@ -141,7 +140,7 @@ def standing(
         speedup=None if timing is None else 1.0 if is_eager else timing.speedup,
         speedup_low=None if timing is None or is_eager else timing.speedup_low,
         speedup_high=None if timing is None or is_eager else timing.speedup_high,
-        detail=evaluation.detail,
+        detail=evaluation.detail or scoring.why_not(evaluation, precision, is_eager=is_eager),
     )
 
 

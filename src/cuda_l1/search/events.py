@@ -43,6 +43,8 @@ class BaselineDone(Event):
     outcome: Outcome | None
     speedup: float | None
     detail: str
+    """Why it failed, or does not count."""
+    counts: bool
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class CandidateDone(Event):
     """The highest speed-up of a candidate that may win, this one included."""
     known: bool
     detail: str
+    """Why it failed, or does not count."""
+    counts: bool
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ class BaselineResult(Frozen):
     speedup: float | None = None
     """Against eager, at `screen`, on the objective clock; 1 for eager itself."""
     detail: str = ""
+    """Why it failed, or does not count."""
+    counts: bool = True
+    """Whether it may be the best one, where it is right."""
 
 
 class NotConfirmed(Frozen):

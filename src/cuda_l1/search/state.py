@@ -121,7 +121,7 @@ class Search:
             record = self.obtain(candidate, protocol, best_so_far=best, within_s=within_s)
         except OutOfTimeError as error:
             self.given_up += 1
-            self.emit(CandidateDone(candidate.label, candidate.id, None, None, leading, False, str(error)))
+            self.emit(CandidateDone(candidate.label, candidate.id, None, None, leading, False, str(error), False))
             return
         known, took_s = self.evaluations == paid, time.monotonic() - began
         record = self.review(record, best)
@@ -177,7 +177,7 @@ class Search:
         )
 
     def _tell(self, record: Record, *, known: bool) -> None:
-        evaluation = record.evaluation
+        evaluation, precision = record.evaluation, self.settings.precision
         speedup = scoring.speedup(evaluation, self.clock) if evaluation.accepted else None
         self.emit(
             CandidateDone(
@@ -187,7 +187,8 @@ class Search:
                 speedup=speedup,
                 best_so_far=self.best(),
                 known=known,
-                detail=evaluation.detail,
+                detail=evaluation.detail or scoring.why_not(evaluation, precision),
+                counts=scoring.counts(evaluation, precision),
             )
         )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from cuda_l1 import scoring
 from cuda_l1.report.build import Report
 from cuda_l1.report.cells import Row, Table
 from cuda_l1.report.entries import Entry, Method
@@ -165,8 +166,10 @@ def _history(tried: list[tuple[Section, Entry]]) -> Table:
         view = next(view for view in section.views if view.task.sha == entry.task.sha)
         evaluation = entry.evaluation
         methods = ", ".join(method.name for method in entry.methods)
-        outcome = f"{evaluation.outcome}{f' ({evaluation.precision_class})' if evaluation.precision_class else ''}"
+        outcome = evaluation.told(counts=entry.counts(section.precision))
+        outcome += f" ({evaluation.precision_class})" if evaluation.precision_class else ""
+        detail = evaluation.detail or scoring.why_not(evaluation, section.precision, is_eager=entry.is_eager)
         cells = (f"{entry.time:%Y-%m-%d %H:%M}", methods, entry.label, section.title, outcome)
-        rows.append(Row((*cells, over(section, view, entry, "eager"), evaluation.detail or None, entry.record_id[:12])))
+        rows.append(Row((*cells, over(section, view, entry, "eager"), detail or None, entry.record_id[:12])))
     columns = ("time", "method", "technique", "where", "outcome", "vs eager", "detail", "record")
     return Table("history", "Everything that was tried", columns, tuple(rows))
