@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_fakes import FAST, lines
+from cli_fakes import FAST, REFERENCE, FakeEvaluator, lines
 from typer.testing import Result
 
+import cuda_l1.evaluator
 from cuda_l1.archive import Archive
+from cuda_l1.types import Task
 
 Run = Callable[..., Result]
 
@@ -99,6 +102,71 @@ def test_an_empty_archive_and_an_empty_run_are_one_line(run: Run, judged: str, t
         assert (result.exit_code, result.stdout) == (1, ""), words
         assert len(result.stderr.splitlines()) == 1
     assert "no-such-run" in run("report", "no-such-run").stderr
+
+
+@pytest.fixture
+def skipping(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Runs `bench` on a task that needs a library, and on others; gives the run's name."""
+
+    class Measuring(FakeEvaluator):
+        def footprint(self, task: Task) -> None:
+            """Cannot be told."""
+
+    monkeypatch.setattr(cuda_l1.evaluator, "Evaluator", Measuring)
+
+    def bench(*others: str) -> str:
+        folder = tmp_path / "suite"
+        folder.mkdir()
+        for number, head in enumerate(("import nowhere_to_be_found", *others)):
+            (folder / f"task{number}.py").write_text(f"{head}\n{REFERENCE}")
+        name: str = lines(run("bench", folder, "--json"))[-1]["run"]
+        return name
+
+    return bench
+
+
+def test_a_run_that_skipped_everything_says_what_and_why(
+    run: Run, skipping: Callable[..., str], tmp_path: Path
+) -> None:
+    name, site = skipping(), tmp_path / "site"
+    why = "needs nowhere_to_be_found: pip install nowhere_to_be_found"
+    for words in ([name], []):
+        for form in ("terminal", "markdown", "json"):
+            result = run("report", *words, "--format", form)
+            assert result.exit_code == 1 and why in result.stdout and "task0" in result.stdout, form
+            assert "no task has a verdict: 1 task skipped" in result.stderr
+    summary = lines(run("report", name, "--json"))[-1]
+    assert summary == {"kind": "summary", "sections": [], "tasks": 0, "skipped": {"task0": why}}
+    (row,) = csv.DictReader(io.StringIO(run("report", name, "--table", "skipped", "--format", "csv").stdout))
+    assert (row["task"], row["run"], row["why"]) == ("task0", name, why)
+    assert run("report", name, "--html", site).exit_code == 1
+    page = (site / "index.html").read_text()
+    assert why in page and "0 tasks with a verdict. Made" in page and 'id="overview"' not in page
+
+
+def test_what_a_run_skipped_stands_apart_from_what_it_judged(run: Run, skipping: Callable[..., str]) -> None:
+    name = skipping("# compile speedup 2.0")
+    result = run("report", name, "--json")
+    *objects, summary = lines(result)
+    assert result.exit_code == 0 and list(summary["skipped"]) == ["task0"] and summary["tasks"] == 1
+    (table,) = [found for found in objects if found.get("name") == "skipped"]
+    assert [row[0] for row in table["rows"]] == ["task0"]
+    assert lines(run("report", "--json"))[-1]["skipped"] == summary["skipped"]
+    assert lines(run("report", "--archive", _other_archive(), "--json"))[-1]["skipped"] == {}
+
+
+def _other_archive() -> str:
+    """An archive in the same folder, with a record of another task."""
+    with Archive.open(create=False) as archive:
+        record = next(archive.records())
+        task = archive.task(record.candidate.task_sha)
+    assert task is not None
+    other = task.model_copy(update={"source": f"{task.source}# other\n"})
+    where = Path(os.environ["CUDA_L1_ARCHIVE"]).with_name("other.sqlite")
+    candidate = record.candidate.model_copy(update={"task_sha": other.sha})
+    with Archive.open(str(where)) as archive:
+        archive.append(record.model_copy(update={"candidate": candidate}), other)
+    return str(where)
 
 
 def test_a_clock_that_nothing_was_measured_by_is_one_line(run: Run, judged: str) -> None:

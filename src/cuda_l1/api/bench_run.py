@@ -11,6 +11,7 @@ from typing import Any
 from cuda_l1.archive import RunDirectory
 from cuda_l1.config import BenchSettings
 from cuda_l1.errors import UsageError
+from cuda_l1.report.entries import Skipped
 from cuda_l1.report.selection import RunParts
 from cuda_l1.search.bench import Ours
 from cuda_l1.types import Task
@@ -36,7 +37,7 @@ class BenchRun:
         if resume is None:
             return cls(RunDirectory.create(runs, settings), place)
         if resume != Path(resume).name or not (runs / resume / "config.json").is_file():
-            there = ", ".join(_bench_runs(runs)[:5]) or "none"
+            there = ", ".join(bench_runs(runs)[:5]) or "none"
             raise UsageError(f"--resume {resume}: no such run in {runs}; there are {there}")
         return cls(RunDirectory.open(runs / resume, settings), place)
 
@@ -71,6 +72,11 @@ class BenchRun:
         if not self._said("judged", task):
             self._remember("judged", task)
 
+    def left_out(self, task: Task, reason: str) -> None:
+        """Remember for reports that there is no verdict on it, and why; the next time there may be one."""
+        if self._said("left_out", task).get("reason") != reason:
+            self._remember("left_out", task, reason=reason)
+
     def searching(self, task: Task, run: str) -> None:
         """Remember the run that the records of a search carry, which may be interrupted."""
         self._remember("searching", task, run=run)
@@ -101,6 +107,7 @@ def parts_of(runs: Iterable[Path], name: str) -> RunParts:
     """
     tasks: dict[str, None] = {}
     searches: dict[str, None] = {}
+    skipped: dict[str, Skipped] = {}
     for folder in runs:
         path = folder / name
         if name != path.name or not (path / "config.json").is_file():
@@ -108,12 +115,15 @@ def parts_of(runs: Iterable[Path], name: str) -> RunParts:
         for event in RunDirectory.open(path).events():
             if event["event"] == "judged":
                 tasks[event["task"]] = None
+            elif event["event"] in ("skipped", "left_out"):
+                skipped[event["task"]] = Skipped(event["task"], event["name"], name, event["reason"])
             elif event["event"] in ("searching", "searched"):
                 searches[event["run"]] = None
-    return RunParts(name, tuple(searches), frozenset(tasks))
+    without = tuple(one for sha, one in skipped.items() if sha not in tasks)
+    return RunParts(name, tuple(searches), frozenset(tasks), without)
 
 
-def _bench_runs(runs: Path) -> list[str]:
+def bench_runs(runs: Path) -> list[str]:
     """Names of the runs of `bench` in a folder, the latest first."""
     configs = sorted(runs.glob("*/config.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     return [path.parent.name for path in configs if '"max_gib"' in path.read_text(errors="replace")]

@@ -96,7 +96,9 @@ class Bench:
         failed = None if known_of_eager is None or _can_be_judged(known_of_eager) else _why_not(known_of_eager)
         reason = fit.skipped or self._run.reason_to_skip(task) or failed
         if reason is not None:
-            return skipped_row(task, reason.removeprefix(f"{task.id}: "))
+            told = reason.removeprefix(f"{task.id}: ")
+            self._run.left_out(task, told)
+            return skipped_row(task, told)
         self._run.judged(task)
         return row_of(
             task,

@@ -13,14 +13,15 @@ import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
-from cuda_l1.cli.output import PIPED_COLUMNS, Output, Screen, to_json
+from cuda_l1.cli.output import PIPED_COLUMNS, Output, Screen, many, to_json
 from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
     from cuda_l1.archive import Archive
     from cuda_l1.report.build import Report
+    from cuda_l1.report.entries import Skipped
     from cuda_l1.report.sections import Question
-    from cuda_l1.report.selection import Selection
+    from cuda_l1.report.selection import RunParts, Selection
     from cuda_l1.types import Record
 
 
@@ -71,7 +72,7 @@ def report(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> int:
-    """Statistics and tables over records. Exit code 1 where there are none.
+    """Statistics and tables over records. Exit code 1 where there are none, also where tasks were skipped.
 
     Example: cuda-l1 report --format markdown --out report.md
     """
@@ -81,15 +82,27 @@ def report(
 
     check_targets(out, html)
     around = _around(readme) if readme is not None else None
-    selection = _select(archive, runs or [])
+    asked = _parts(archive, runs or [])
+    selection = _select(archive, asked if runs else [])
+    judged = {entry.task.sha for entry in selection.entries}
+    # Several archives may lie beside one folder of runs: one that judged other tasks alone is none of this archive's.
+    mine = [run for run in asked if runs or not run.tasks or run.tasks & judged]
+    skipped = [one for run in mine for one in run.skipped if one.task_sha not in judged]
     protocols = (protocol.value,) if protocol else HEADLINE_PROTOCOLS
     question = Question(clock=clock.value if clock else None, precision=precision.value)
     made = build(
-        selection.entries, question, protocols=protocols, literature=literature, sampled=[*selection.replies.values()]
+        selection.entries,
+        question,
+        protocols=protocols,
+        literature=literature,
+        sampled=[*selection.replies.values()],
+        skipped=skipped,
     )
-    if why := _why_nothing(selection, runs or []) or _why_no_figure(selection, made, question):
+    if why := _why_nothing(selection, runs or [], skipped) or _why_no_figure(selection, made, question):
         Output.error(why)
         return NOTHING_ACCEPTED
+    if not made.sections:
+        Output.error(f"no task has a verdict: {many(len(skipped), 'task')} skipped")
     if selection.left_out:
         Output.say(f"left out: {_left_out(selection)}; they imitate other protocols and mean something else")
     if html is not None:
@@ -98,8 +111,8 @@ def report(
         return NOTHING_ACCEPTED
     elsewhere = html is not None or readme is not None
     if not elsewhere or json or format is not FormatChoice.terminal or (out, table) != (None, None):
-        _write(made, FormatChoice.json if json else format, out, table)
-    return 0
+        _write(made, skipped, FormatChoice.json if json else format, out, table)
+    return 0 if made.sections else NOTHING_ACCEPTED
 
 
 def check_targets(out: Path | None, html: Path | None) -> None:
@@ -142,15 +155,29 @@ def _write_readme(made: Report, archives: list[str] | None, readme: Path, around
     return True
 
 
-def _select(archives: list[str] | None, runs: list[str]) -> Selection:
-    from cuda_l1.api.bench_run import parts_of
+def _parts(archives: list[str] | None, runs: list[str]) -> list[RunParts]:
+    """What these runs consist of; without any, every run of `bench`."""
+    from cuda_l1.api.bench_run import bench_runs, parts_of
     from cuda_l1.api.places import data_folder
+
+    folders = [data_folder(where) / "runs" for where in _places(archives)]
+    if runs:
+        return [parts_of(folders, name) for name in runs]
+    found = []
+    for name in sorted({name for folder in folders for name in bench_runs(folder)}):
+        try:
+            found.append(parts_of(folders, name))
+        except UsageError as error:  # of a report on everything a damaged folder is the smallest part
+            Output.say(str(error))
+    return found
+
+
+def _select(archives: list[str] | None, runs: list[RunParts]) -> Selection:
     from cuda_l1.cli.reading import Reading
     from cuda_l1.report.selection import select
 
-    folders = [data_folder(where) / "runs" for where in _places(archives)]
     with _opened(archives) as opened, Reading("records read") as reading:
-        return select(opened, [parts_of(folders, run) for run in runs], reading.one_more)
+        return select(opened, runs, reading.one_more)
 
 
 def _places(archives: list[str] | None) -> list[str | None]:
@@ -179,22 +206,22 @@ def _record(opened: list[Archive], wanted: str) -> Record | None:
     return next((record for archive in opened for record in archive.matching(wanted, limit=1)), None)
 
 
-def _why_nothing(selection: Selection, runs: list[str]) -> str | None:
-    """Why there is no record to report on, or None."""
+def _why_nothing(selection: Selection, runs: list[str], skipped: list[Skipped]) -> str | None:
+    """Why there is nothing to report on, or None."""
     other = f"only {_left_out(selection)}" if selection.left_out else ""
-    if missing := [run for run in runs if run not in selection.runs]:
+    if missing := [run for run in runs if run not in selection.runs | {one.run for one in skipped}]:
         return f"run {', '.join(missing)}: {other or 'no records'}; `cuda-l1 archive list` shows what the archive holds"
-    if not selection.entries:
+    if not selection.entries and not skipped:
         return f"the archive holds {other or 'no records'}; `cuda-l1 optimize` or `cuda-l1 evaluate` adds some"
     return None
 
 
 def _why_no_figure(selection: Selection, made: Report, question: Question) -> str | None:
     """Why none of the records is under the protocol, or on the clock, that was asked for, or None."""
-    if not made.sections:
+    if not made.sections and selection.entries:
         return "no record is under the protocol of --protocol; leave it away for what there is"
     clock = question.clock
-    if clock and not any(entry.evaluation.timing(clock=clock) for entry in selection.entries):
+    if clock and made.sections and not any(entry.evaluation.timing(clock=clock) for entry in selection.entries):
         return f"nothing was measured on the clock of --clock {clock}; leave it away for each device's own"
     return None
 
@@ -203,11 +230,11 @@ def _left_out(selection: Selection) -> str:
     return ", ".join(f"{count} under `{protocol}`" for protocol, count in sorted(selection.left_out.items()))
 
 
-def _write(made: Report, format: FormatChoice, out: Path | None, table: str | None) -> None:
+def _write(made: Report, skipped: list[Skipped], format: FormatChoice, out: Path | None, table: str | None) -> None:
     from cuda_l1.report import formats
     from cuda_l1.report.build import only
 
-    summary = _summary(made)
+    summary = _summary(made, skipped)
     made = made if table is None else only(made, table)
     if format is FormatChoice.terminal:
         _show(made, out)
@@ -223,9 +250,14 @@ def _write(made: Report, format: FormatChoice, out: Path | None, table: str | No
         _save(out, text)
 
 
-def _summary(made: Report) -> dict[str, object]:
+def _summary(made: Report, skipped: list[Skipped]) -> dict[str, object]:
     tasks = {view.task.sha for section in made.sections for view in section.views}
-    return {"kind": "summary", "sections": [section.title for section in made.sections], "tasks": len(tasks)}
+    return {
+        "kind": "summary",
+        "sections": [section.title for section in made.sections],
+        "tasks": len(tasks),
+        "skipped": {one.name: one.why for one in skipped},
+    }
 
 
 def _show(made: Report, out: Path | None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cuda_l1.config import Precision
 from cuda_l1.errors import UsageError
 from cuda_l1.report.cells import Table
-from cuda_l1.report.entries import HEADLINE_PROTOCOLS, Entry, Sampled
+from cuda_l1.report.entries import HEADLINE_PROTOCOLS, Entry, Sampled, Skipped
 from cuda_l1.report.literature import published
 from cuda_l1.report.sections import DEFAULT, Question, Section, sections
 from cuda_l1.report.tables import evidence, headline, kernelbench, roofline, spread, techniques
@@ -41,10 +41,12 @@ def build(
     protocols: Sequence[str] = HEADLINE_PROTOCOLS,
     literature: bool = False,
     sampled: Sequence[Sampled] = (),
+    skipped: Sequence[Skipped] = (),
 ) -> Report:
     """The report on these entries; it has no section where none is under one of `protocols`.
 
-    `sampled`: what models answered, over which pass@k is taken; without it, over their candidates.
+    `sampled`: what models answered, over which pass@k is taken; without it, over their candidates. `skipped`: tasks
+    that runs did not judge, without those that have an entry.
     """
     kept = list(entries)
     found = sections(kept, question, protocols)
@@ -53,6 +55,8 @@ def build(
     for index, section in enumerate(found):
         same = {name: others[index] for name, others in classes.items()}
         blocks.append(Block(section.title, _with_rows(_tables(section, same, sampled))))
+    if skipped:
+        blocks.append(Block("Without a verdict", (evidence.skipped(skipped),)))
     if literature:
         blocks.append(Block("Published by others", tuple(published())))
     return Report(tuple(found), tuple(blocks))

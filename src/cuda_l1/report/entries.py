@@ -73,6 +73,15 @@ class Sampled(NamedTuple):
     candidate_id: str | None
 
 
+class Skipped(NamedTuple):
+    """A task that a run was to judge and did not."""
+
+    task_sha: str
+    name: str
+    run: str
+    why: str
+
+
 def entry_of(record: Record, task: Task) -> Entry:
     """What a report keeps of a record of `task`."""
     full = record.evaluation

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cuda_l1.archive import Archive
-from cuda_l1.report.entries import HEADLINE_PROTOCOLS, Entry, Sampled, entry_of, methods_of
+from cuda_l1.report.entries import HEADLINE_PROTOCOLS, Entry, Sampled, Skipped, entry_of, methods_of
 from cuda_l1.types import Record
 
 
@@ -20,6 +20,7 @@ class RunParts(NamedTuple):
     """Runs that it made itself, one for each task that it searched."""
     tasks: frozenset[str] = frozenset()
     """Hashes of the tasks that it is about: the baselines of all of them may have been known before."""
+    skipped: tuple[Skipped, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

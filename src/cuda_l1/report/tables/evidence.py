@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 from cuda_l1.report.cells import Cell, Row, Share, Table
-from cuda_l1.report.entries import Entry, Method
+from cuda_l1.report.entries import Entry, Method, Skipped
 from cuda_l1.report.sections import Section
 from cuda_l1.report.versus import Standing, against, against_best, outcome_of, standing, standings
 from cuda_l1.types import Outcome, PrecisionClass
@@ -80,6 +80,13 @@ def apart(section: Section) -> Table:
         rows=tuple(rows),
         notes=("`cuda-l1 tasks audit` says more about these tasks.",),
     )
+
+
+def skipped(found: Sequence[Skipped]) -> Table:
+    """Tasks that a run was to judge and did not."""
+    rows = tuple(Row((one.name, one.run, one.why)) for one in sorted(found, key=lambda one: (one.run, one.name)))
+    note = "They stand in no figure, and in no n/N, of this report."
+    return Table("skipped", "Skipped tasks", ("task", "run", "why"), rows, (note,))
 
 
 def _figures(section: Section, one: Standing) -> tuple[Cell, ...]:
