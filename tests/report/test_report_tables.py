@@ -99,6 +99,15 @@ def test_the_headline_is_floored_and_says_what_it_covers() -> None:
     assert row["other clock"] is None
 
 
+def test_the_headline_says_what_the_best_baseline_is_the_best_of() -> None:
+    (section,) = sections(three())
+    assert "of all sound tasks: eager 3/3, compile 2/3." in " ".join(headline.headline(section).notes)
+    (alone,) = sections([entry(A, 4.0), entry(B, 2.0)])
+    assert "No baseline but eager is known here" in " ".join(headline.headline(alone).notes)
+    (chosen,) = sections([entry(A, 4.0, against={"compile": 1.5}, best_of=("eager", "compile"))])
+    assert "eager 1/1, compile 1/1." in headline.best_of(chosen)
+
+
 def test_a_task_without_a_comparable_best_baseline_is_in_no_mean() -> None:
     (final, _) = sections([entry(A, 4.0), entry(A, 2.0, "compile", protocol="screen"), entry(B, 3.0)])
     row = cells(headline.headline(final), "techniques", "all")

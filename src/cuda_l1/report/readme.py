@@ -11,7 +11,7 @@ from cuda_l1.report import markdown
 from cuda_l1.report.build import Report
 from cuda_l1.report.cells import Row, Table
 from cuda_l1.report.sections import Section
-from cuda_l1.report.tables.headline import headline
+from cuda_l1.report.tables.headline import best_of, headline
 from cuda_l1.report.tables.spread import side_by_side
 from cuda_l1.report.versus import Best, Standing, against, against_best, standings
 from cuda_l1.types import Record
@@ -70,13 +70,15 @@ def _levels(section: Section) -> Table:
     whole = headline(section)
     places = [whole.columns.index(name) for name in _HEADLINE]
     rows = tuple(Row(tuple(row.cells[place] for place in places)) for row in whole.rows)
-    return replace(whole, title="Speed-up by level", columns=_HEADLINE, rows=rows, notes=_NOTES)
+    return replace(whole, title="Speed-up by level", columns=_HEADLINE, rows=rows, notes=(*_NOTES, best_of(section)))
 
 
 def _kernels(section: Section) -> Table:
     won = _winners(section)
     rows = tuple(_side_by_side(section, one, best) for one, best in won[:SHOWN])
-    title = f"Reference beside best kernel: the first {len(rows)} of {len(won)} tasks on which it beats every baseline"
+    title = (
+        f"Reference beside best kernel: the first {len(rows)} of {len(won)} tasks on which it beats the best baseline"
+    )
     return Table("kernels", title, _KERNELS, rows)
 
 

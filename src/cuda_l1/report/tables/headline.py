@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ from cuda_l1.report.aggregates import (
     share_above,
 )
 from cuda_l1.report.cells import Cell, Ratio, Row, Share, Table
-from cuda_l1.report.entries import Method
+from cuda_l1.report.entries import EAGER, Method
 from cuda_l1.report.sections import Section, TaskView
 from cuda_l1.report.versus import Best, Standing, against, against_best, standings
 from cuda_l1.types import Clock
@@ -49,8 +50,24 @@ def headline(section: Section) -> Table:
             cells = _cells(section, method, views)
             if cells:
                 rows.append(Row((method.name, level, *cells, _coverage(section, method, views))))
-    notes = (*NOTES, SCREENED) if section.protocol == "screen" else NOTES
+    screened = (SCREENED,) if section.protocol == "screen" else ()
+    notes = (*NOTES, best_of(section), *screened)
     return Table("headline", "Against the best baseline", COLUMNS, tuple(rows), notes)
+
+
+def best_of(section: Section) -> str:
+    """Which baselines the best one is chosen from, and on how many tasks each may be it: a sentence for readers."""
+    by_task = {view.task.sha: {EAGER, *view.baselines} for view in section.sound}
+    for method in section.systems:
+        for one, best in known(section, standings(section, method, section.sound)):
+            by_task[one.view.task.sha] |= set(best.best_of if best else ())
+    counted = Counter(name for names in by_task.values() for name in names)
+    if counted.keys() <= {EAGER}:
+        return (
+            "No baseline but eager is known here: against the best one is against eager. `cuda-l1 bench` measures them."
+        )
+    told = ", ".join(f"{name} {number}/{len(by_task)}" for name, number in counted.most_common())
+    return f"The best baseline is the best of those that are known and count, on so many of all sound tasks: {told}."
 
 
 def _cells(section: Section, method: Method, views: Sequence[TaskView]) -> tuple[Cell, ...] | None:
