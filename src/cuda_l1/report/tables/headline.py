@@ -66,7 +66,8 @@ def best_of(section: Section) -> str:
         return (
             "No baseline but eager is known here: against the best one is against eager. `cuda-l1 bench` measures them."
         )
-    told = ", ".join(f"{name} {number}/{len(by_task)}" for name, number in counted.most_common())
+    ordered = sorted(counted.items(), key=lambda item: (item[0] != EAGER, -item[1], item[0]))
+    told = ", ".join(f"{name} {number}/{len(by_task)}" for name, number in ordered)
     return f"The best baseline is the best of those that are known and count, on so many of all sound tasks: {told}."
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cuda_l1.report.aggregates import GAIN, arithmetic_mean, quartiles, share_above
+from cuda_l1.report.aggregates import GAIN, arithmetic_mean, floored, quartiles, share_above
 from cuda_l1.report.cells import Cell, Covered, Ratio, Row, Share, Table
 from cuda_l1.report.entries import EAGER, HEADLINE_PROTOCOLS, Method
 from cuda_l1.report.sections import Section, TaskView
+from cuda_l1.report.tables.headline import known
 from cuda_l1.report.versus import against, is_measured, standings
 
 CONFIGURATIONS = {
@@ -24,7 +25,7 @@ FAILED = (
 )
 
 
-ALL_THERE, IN_COMMON = "all there", "in common"
+ALL_THERE, IN_COMMON, BEST = "all there", "in common", "Best baseline"
 
 
 COUNTED = (
@@ -124,7 +125,7 @@ def devices(sections: Sequence[Section]) -> Table:
     """
     rows = []
     for method, baseline in _comparisons(sections):
-        found = [_speedups(section, method, section.sound, baseline) for section in sections]
+        found = [_compared(section, method, baseline) for section in sections]
         there = [one.keys() for one in found if one]
         common = set[str]().union(*there).intersection(*there)
         named = configuration(baseline), method.name
@@ -143,6 +144,7 @@ def devices(sections: Sequence[Section]) -> Table:
         rows=tuple(rows),
         notes=(
             FAILED,
+            f"`{BEST}`: as in the headline what is slower than it, or failed, counts 1.",
             f"`{ALL_THERE}`: each mean is over what its own place has, so that they are not comparable; "
             f"`{IN_COMMON}`: over those that every place with a figure has. In brackets: how many, of all sound ones "
             "there.",
@@ -151,12 +153,20 @@ def devices(sections: Sequence[Section]) -> Table:
 
 
 def _comparisons(sections: Sequence[Section]) -> list[tuple[Method, str]]:
-    """Each baseline against eager, and each system against each baseline."""
+    """Each baseline against eager, and each system against the best baseline and each of them."""
     baselines = dict.fromkeys(method for section in sections for method in section.baselines)
     systems = sorted({method for section in sections for method in section.systems})
     opponents = dict.fromkeys(name for section in sections for name in section.denominators)
     own = [(method, EAGER) for method in baselines if method.name != EAGER]
-    return own + [(method, name) for method in systems for name in opponents]
+    return own + [(method, name) for method in systems for name in (BEST, *opponents)]
+
+
+def _compared(section: Section, method: Method, baseline: str) -> dict[str, float | None]:
+    """As `_speedups` over the section's sound tasks, against a baseline or the best one."""
+    if baseline != BEST:
+        return _speedups(section, method, section.sound, baseline)
+    pairs = known(section, standings(section, method, section.sound))
+    return {one.view.task.sha: floored(best.ratio.value if best else None) for one, best in pairs}
 
 
 def _mean(speedups: Mapping[str, float | None], sound: int) -> Covered | None:
