@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from random import Random
+from threading import Thread
 from typing import NamedTuple
 
 from cuda_l1.api.collecting import Choice, choose, read_source
@@ -63,14 +64,24 @@ def write_unjudged(run: RunDirectory, on_event: Callable[[Event], None]) -> None
             raise InfrastructureError(
                 "a process that writes variants died, perhaps of too little memory; go on with --resume"
             ) from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        except BaseException:  # the others would write on for minutes
+            for child in active_children():
+                child.kill()
+            raise
 
 
 def _begin() -> None:
     import torch
 
     torch.set_num_threads(1)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _write(spec: str, file: Path, recipe: Recipe) -> Written:

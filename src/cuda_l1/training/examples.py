@@ -96,7 +96,9 @@ def write_rows(file: Path, rows: Sequence[Row]) -> None:
 
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(".partial")
-    parquet.write_table(Table.from_pylist([row._asdict() for row in rows], schema=_schema()), partial)
+    parquet.write_table(
+        Table.from_pylist([row._asdict() for row in rows], schema=_schema()), partial, compression="zstd"
+    )
     partial.replace(file)
 
 
