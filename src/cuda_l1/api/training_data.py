@@ -66,15 +66,12 @@ def prepare(run: RunDirectory, archive: Archive, on_event: Callable[[Event], Non
     write_facts(
         run,
         DataFacts(
-            sources=(
-                *(source.name for source in sources),
-                *map(short_name, recipe.data.unjudged),
-                *(Path(folder).name for folder in recipe.data.examples),
-            ),
+            sources=(*(source.name for source in sources), *(Path(folder).name for folder in recipe.data.examples)),
             tasks=len(chosen),
             left_out=len(left_out.lines) + held_out,
             unjudged=len(unjudged),
             unjudged_tasks=len({row.task_sha for row in unjudged}),
+            unjudged_sources=tuple(map(short_name, recipe.data.unjudged)),
             compared=tuple(compared),
             overlapping=tuple(overlapping),
         ),

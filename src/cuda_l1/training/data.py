@@ -27,6 +27,7 @@ class DataFacts(Frozen):
     unjudged: int = 0
     """Variants that techniques wrote and nobody judged."""
     unjudged_tasks: int = 0
+    unjudged_sources: tuple[str, ...] = ()
     compared: tuple[str, ...]
     """The evaluation suites that all tasks and rows were compared with."""
     overlapping: tuple[str, ...] = ()
