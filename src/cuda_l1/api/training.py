@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -27,6 +28,9 @@ from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.training.sections import EvaluationSection
 from cuda_l1.training.stages import STAGES, Event, Surroundings
 from cuda_l1.training.table import Table
+
+MOST_ROWS = 4000
+"""That a tokenizer is trained on: more of the same kind change nothing, and take minutes."""
 
 
 def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Callable[[Event], None]) -> Path:
@@ -123,9 +127,10 @@ def _from_nothing(run: RunDirectory) -> Path:
 
     quiet()
     recipe = run.recipe
+    rows = [*rows_of(recipe, run), *unjudged_of(run)]
     texts = (
         text
-        for example in lessons_of([*rows_of(recipe, run), *unjudged_of(run)], recipe)
+        for example in lessons_of(rows[:: math.ceil(len(rows) / MOST_ROWS)], recipe)
         for text in (example.prompt.system, example.prompt.user, example.completion)
     )
     return make_policy(recipe, texts, run.start)

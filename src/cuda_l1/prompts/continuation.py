@@ -19,7 +19,7 @@ def continuation(reference: str, source: str) -> str:
 def whole_file(reference: str, source: str) -> str:
     """The file of an answer that continues `reference`, with its preludes; without the reference where the answer
     defines a `Model` of its own."""
+    tree = tree_of(source)  # without preludes, which define no `Model`: they are most of a long text
     source = expanded(source)
-    tree = tree_of(source)
     own = tree is not None and any(isinstance(node, ast.ClassDef) and node.name == "Model" for node in tree.body)
     return source if own or not reference.strip() else f"{reference.rstrip()}\n\n\n{source.lstrip()}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,6 @@ CHAT_TEMPLATE = (
 )
 """ChatML, which servers take a Qwen3's conversation for. Line ends are in expressions: Jinja takes away those that
 stand before a tag."""
-MOST_TEXTS = 30_000
-"""That a tokenizer is trained on: more of the same kind change nothing, and take minutes."""
 
 
 def make_policy(recipe: Recipe, texts: Iterable[str], folder: Path) -> Path:
@@ -54,7 +51,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, context: int) -> PreT
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    bpe.train_from_iterator(islice(texts, MOST_TEXTS), trainer)
+    bpe.train_from_iterator(texts, trainer)
     fast: Any = PreTrainedTokenizerFast
     made: PreTrainedTokenizerFast = fast(
         tokenizer_object=bpe,

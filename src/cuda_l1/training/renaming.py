@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import lru_cache
 from random import Random
 from typing import NamedTuple
 
@@ -41,23 +42,58 @@ def renamed(reference: str, variants: Sequence[str], rng: Random) -> tuple[str, 
     """
     texts = [reference, *variants]
     try:
-        trees = [ast.parse(text) for text in texts]
+        read = [_read(text) for text in texts]
     except SyntaxError:
         return reference, list(variants)
     taken = {word for text in texts for word in re.findall(r"\w+", text)}
-    classes = {node.name for node in _classes(trees[0])} | {"ModelNew"}
-    fixed = {word for tree in trees for word in (*_said(tree), *_of_others(tree, classes))}
-    stored = (node for node in _of_self(trees[0], classes) if isinstance(node.ctx, ast.Store))
+    classes = {node.name for node in _classes(read[0].tree)} | {"ModelNew"}
+    fixed = {word for each in read for word in (*each.said, *each.others(classes))}
+    stored = (node for node in read[0].own(classes) if isinstance(node.ctx, ast.Store))
     attributes = _new_names(dict.fromkeys(node.attr for node in stored), fixed, taken, rng)
-    arguments = _new_names(_arguments(trees), fixed, taken, rng)
+    arguments = _new_names(_arguments([each.tree for each in read]), fixed, taken, rng)
     made = [
-        _written(text, [*_uses_of_self(tree, classes, attributes), *_uses_of_arguments(tree, arguments)])
-        for text, tree in zip(texts, trees, strict=True)
+        _written(text, [*_uses_of_self(each.own(classes), attributes), *_uses_of_arguments(each.in_forward, arguments)])
+        for text, each in zip(texts, read, strict=True)
     ]
     if None in made:
         return reference, list(variants)
     first, *others = (text for text in made if text is not None)
     return first, others
+
+
+class _Read:
+    """What a text calls by name. Raises SyntaxError."""
+
+    def __init__(self, text: str) -> None:
+        self.tree = ast.parse(text)
+        self.said = frozenset(_said(self.tree))
+        self.in_forward = [
+            node
+            for forward in _forwards(self.tree)
+            for node in ast.walk(forward)
+            if isinstance(node, ast.Name | ast.arg)
+        ]
+        self._attributes = [node for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)]
+        self._class_of = {
+            id(node): each.name
+            for each in _classes(self.tree)
+            for node in ast.walk(each)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+        }
+
+    def own(self, classes: Container[str]) -> list[ast.Attribute]:
+        """Attributes of `self` in these classes."""
+        return [node for node in self._attributes if self._class_of.get(id(node)) in classes]
+
+    def others(self, classes: Container[str]) -> Iterator[str]:
+        """Names of all other attributes."""
+        return (node.attr for node in self._attributes if self._class_of.get(id(node)) not in classes)
+
+
+@lru_cache(maxsize=64)
+def _read(text: str) -> _Read:
+    """A task's variants are told several times, one after the other."""
+    return _Read(text)
 
 
 def _new_names(names: Iterable[str], fixed: set[str], taken: set[str], rng: Random) -> dict[str, str]:
@@ -74,16 +110,17 @@ def _new_names(names: Iterable[str], fixed: set[str], taken: set[str], rng: Rand
 
 def _said(tree: ast.Module) -> Iterator[str]:
     """Strings that name something, keywords of calls, and arguments of functions inside others."""
-    for node in ast.walk(tree):
+    pending: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while pending:
+        node, inside = pending.pop()
+        is_function = isinstance(node, ast.FunctionDef)
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from node.value.split(".") if re.fullmatch(r"[\w.]+", node.value) else ()
         elif isinstance(node, ast.keyword) and node.arg:
             yield node.arg
-        elif isinstance(node, ast.Lambda):
+        elif isinstance(node, ast.Lambda) or (isinstance(node, ast.FunctionDef) and inside):
             yield from (each.arg for each in _all_arguments(node.args))
-        elif isinstance(node, ast.FunctionDef):
-            inner = (other for other in ast.walk(node) if isinstance(other, ast.FunctionDef) and other is not node)
-            yield from (each.arg for other in inner for each in _all_arguments(other.args))
+        pending += [(child, inside or is_function) for child in ast.iter_child_nodes(node)]
 
 
 def _all_arguments(arguments: ast.arguments) -> list[ast.arg]:
@@ -93,20 +130,6 @@ def _all_arguments(arguments: ast.arguments) -> list[ast.arg]:
 
 def _classes(tree: ast.Module) -> list[ast.ClassDef]:
     return [node for node in tree.body if isinstance(node, ast.ClassDef)]
-
-
-def _of_self(tree: ast.Module, classes: Container[str]) -> Iterator[ast.Attribute]:
-    """Attributes of `self` in these classes."""
-    for each in _classes(tree):
-        for node in ast.walk(each) if each.name in classes else ():
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-                yield node
-
-
-def _of_others(tree: ast.Module, classes: Container[str]) -> Iterator[str]:
-    """Names of all other attributes."""
-    own = {id(node) for node in _of_self(tree, classes)}
-    return (node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and id(node) not in own)
 
 
 def _forwards(tree: ast.Module) -> list[ast.FunctionDef]:
@@ -125,20 +148,18 @@ def _arguments(trees: Sequence[ast.Module]) -> list[str]:
     return [name for name in found.pop() if name != "self"] if len(found) == 1 else []
 
 
-def _uses_of_self(tree: ast.Module, classes: Container[str], new: dict[str, str]) -> Iterator[_Place]:
-    for node in _of_self(tree, classes):
+def _uses_of_self(own: Iterable[ast.Attribute], new: dict[str, str]) -> Iterator[_Place]:
+    for node in own:
         if node.attr in new:
             assert node.end_lineno is not None and node.end_col_offset is not None
             yield _Place(node.end_lineno, node.end_col_offset - len(node.attr.encode()), node.attr, new[node.attr])
 
 
-def _uses_of_arguments(tree: ast.Module, new: dict[str, str]) -> Iterator[_Place]:
-    for forward in _forwards(tree):
-        for node in ast.walk(forward):
-            name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else None
-            if name in new:
-                assert isinstance(node, ast.Name | ast.arg)
-                yield _Place(node.lineno, node.col_offset, name, new[name])
+def _uses_of_arguments(found: Iterable[ast.Name | ast.arg], new: dict[str, str]) -> Iterator[_Place]:
+    for node in found:
+        name = node.id if isinstance(node, ast.Name) else node.arg
+        if name in new:
+            yield _Place(node.lineno, node.col_offset, name, new[name])
 
 
 def _written(text: str, places: Iterable[_Place]) -> str | None:
