@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +12,7 @@ from cuda_l1.proposers.techniques.codegen.calls import functions, replace
 from cuda_l1.proposers.techniques.codegen.traced import TracedFunction, traced_function
 from cuda_l1.proposers.techniques.draft import Draft
 from cuda_l1.proposers.techniques.fusion import can_compile
+from cuda_l1.proposers.techniques.matching import emit
 from cuda_l1.proposers.techniques.normal_form import remove_unused
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ class TracedLoops:
         draft.use("\n\n".join(dict.fromkeys(function.text for _, function in found)))
         moved: dict[Node, Node] = {}
         for region, function in found:
-            replace(graph, region, function, moved)
+            replace(graph, region, _with_views(graph, region, function, moved), moved)
         remove_unused(graph)
         draft.graph_module.recompile()
 
@@ -58,9 +60,20 @@ def _functions(graph: Graph) -> Iterator[tuple[Region, TracedFunction]]:
 
     def write(region: Region, name: str) -> TracedFunction:
         function = traced_function(name, region)
-        return dataclasses.replace(known.setdefault(function.alike(), function), nodes=function.nodes)
+        first = known.setdefault(function.alike(), function)
+        return dataclasses.replace(function, name=first.name, text=first.text)
 
     return functions(graph, write)
+
+
+def _with_views(graph: Graph, region: Region, function: TracedFunction, moved: dict[Node, Node]) -> TracedFunction:
+    """The function with views as arguments where it wants them: of weights per channel, to stand beside a batch."""
+    nodes = [moved.get(node, node) for node in function.nodes]
+    for place, shape in function.views.items():
+        sizes = [-1 if size > 1 and size == math.prod(shape) else size for size in shape]
+        with graph.inserting_before(next(node for node in region.nodes if nodes[place] in node.all_input_nodes)):
+            nodes[place] = emit(graph, "view.default", nodes[place], sizes)
+    return dataclasses.replace(function, nodes=nodes)
 
 
 TECHNIQUE = TracedLoops()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import keyword
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cuda_l1.proposers.techniques.codegen.ir import Shape, Unsupported, Value, broadcast, topological
@@ -37,6 +37,8 @@ class TracedFunction:
     name: str
     nodes: list[Node]
     text: str
+    views: Mapping[int, Shape] = field(default_factory=dict)
+    """Place of an argument -> the shape that it is given in, where that is not its node's."""
 
     def alike(self) -> str:
         """A text that functions have in common which differ in nothing but names."""
@@ -86,7 +88,8 @@ def traced_function(name: str, region: Region) -> TracedFunction:
         raise _Refused(str(reason), next(left, None)) from None
     printer = _Printer(low, program.values)
     results = [_result(printer, node, program.outputs[node]) for node in outputs]
-    return TracedFunction(name, list(printer.arguments), printer.text(name, results))
+    views = {place: leaf.shape for place, leaf in enumerate(printer.arguments) if leaf.op == "reshape"}
+    return TracedFunction(name, list(map(_source, printer.arguments)), printer.text(name, results), views)
 
 
 def _leave_views_outside(region: Region) -> None:
@@ -120,7 +123,7 @@ class _Printer:
 
     def __init__(self, low: _Lowering, values: Sequence[Value]) -> None:
         self.low = low
-        self.arguments: dict[Node, str] = {}
+        self.arguments: dict[Value, str] = {}
         self.names: dict[Value, str] = {}
         self.rows: set[Value] = set()
         """Results of reductions and what is computed from them alone: one number per row."""
@@ -131,17 +134,20 @@ class _Printer:
         self.lines: list[str] = []
         self.shape: Shape = ()
         order = topological(values)
+        views = {value for value in order if value.op == "reshape" and _is_vector(value.args[0])}
+        read = {*values, *(arg for value in order if value not in views for arg in value.args)}
         for value in order:
-            if value.op == "load":
+            if value in views or (value.op == "load" and value in read):
                 self._argument(value)
-        sums = self._sums_of_means(order, values)
+        skipped = {*views, *self._sums_of_means(order, values)}
         for value in order:
-            if value not in sums:
+            if value not in skipped:
                 self._define(value)
 
     def _argument(self, value: Value) -> None:
-        node = value.attrs["source"]
-        if value.dtype != "f32" or value.attrs["strides"] != tensor(node).stride():
+        node = _source(value)
+        backwards = value.op == "load" and value.attrs["strides"] != tensor(node).stride()
+        if value.dtype != "f32" or backwards:
             raise self._refused("an argument that is not float32 or read backwards", value)
         try:
             self.shape = broadcast([self.shape, value.shape])
@@ -153,7 +159,7 @@ class _Printer:
             name in _RESERVED or name in self.arguments.values() or keyword.iskeyword(name) or re.match(r"v\d+$", name)
         ):
             name += "_"
-        self.arguments[node] = self.names[value] = name
+        self.arguments[value] = self.names[value] = name
 
     def _sums_of_means(self, order: Sequence[Value], outputs: Sequence[Value]) -> set[Value]:
         """Sums that are read by nothing but their divisions by a count."""
@@ -253,6 +259,17 @@ class _Printer:
             last = "return " + lines.pop().partition(" = ")[2]
         body = "".join(f"    {line}\n" for line in [*lines, last])
         return f"@traced\ndef {name}({', '.join(self.arguments.values())}):\n{body}"
+
+
+def _source(value: Value) -> Node:
+    """The node that an argument is, or is a view of."""
+    node: Node = (value.args[0] if value.op == "reshape" else value).attrs["source"]
+    return node
+
+
+def _is_vector(value: Value) -> bool:
+    """Whether a value is memory that can be viewed in any shape, as a weight per channel is."""
+    return value.op == "load" and len(value.shape) == 1
 
 
 def _constant(value: Value) -> float | int | bool | None:
