@@ -23,7 +23,8 @@ template <class F> INL void over(i64 low, i64 high, F f) {
 INL i64 least(i64 a, i64 b) { return a < b ? a : b; }
 // Where an argument's part of a row begins; of one that is constant along the row, a vector of it.
 INL const f32* placed(const f32* p, const i64* strides, const i64* g, i64 row, i64 start, f32* constant) {
-  for (i64 d = g[0]; d--; row /= g[3 + d]) p += row % g[3 + d] * strides[d];
+  for (i64 d = g[0] - 1; d > 0; row /= g[3 + d--]) p += row % g[3 + d] * strides[d];
+  if (g[0]) p += row * strides[0];
   if (strides[g[0]]) return p + start;
   for (int l = 0; l < W; ++l) constant[l] = *p;
   return constant;
@@ -198,7 +199,8 @@ def _source(inputs, results):
         *(f"if (rows * n >= 1 << 20) huge_pages(o{number}, rows * n * 4);" for number in whole),
         "parallel(rows * pieces, enough(threads, rows * n), [&](i64 begin, i64 end) {",
         "for (i64 unit = begin; unit < end; ++unit) {",
-        "const i64 row = unit / pieces, start = unit % pieces * piece, count = least(n - start, piece);",
+        "const i64 row = pieces == 1 ? unit : unit / pieces, start = (unit - row * pieces) * piece;",
+        "const i64 count = least(n - start, piece);",
     ]
     for number in inputs.values():
         lines += [
@@ -250,9 +252,10 @@ def _plan(tensors, results, dims):
 
 
 def traced(function):
-    """Compiles what `function` says of float32 tensors, which it is called with once, as symbols.
+    """Compiles what `function` says of float32 tensors: it is called once, with symbols in their place.
 
-    It holds operators, numbers and the functions of `_language`. Its tensors broadcast; results are new and contiguous.
+    It holds operators, numbers and the functions of `_language`. A result is a new contiguous tensor of the shape that
+    all arguments broadcast to, of a reduction with ones in place of the last sizes, or without them if it is squeezed.
     """
     inputs = {_Symbol(""): number for number in range(function.__code__.co_argcount)}
     results = types.FunctionType(function.__code__, {**function.__globals__, **_language()})(*inputs)
