@@ -226,7 +226,7 @@ def _loops(shape, strides):
 
 
 def _plan(tensors, results, dims):
-    """Shapes of the results, in which shape each tensor must be made contiguous, and the kernel's numbers."""
+    """Tensors like the results, in which shape each argument must be made contiguous, and the kernel's numbers."""
     if any(tensor.dtype != torch.float32 or not tensor.is_cpu for tensor in tensors):
         raise TypeError("a traced function takes float32 tensors on a CPU")
     shape = torch.broadcast_shapes(*(tensor.shape for tensor in tensors))
@@ -247,8 +247,9 @@ def _plan(tensors, results, dims):
     numbers = [len(outer), math.prod(outer), length, *outer]
     numbers += [step[number] for number in range(len(tensors)) for _, step in loops]
     row = {True: shape[:head], False: (*shape[:head], *[1] * dims)}
-    shapes = [row[result.squeezed] if result.row else shape for result in results]
-    return shapes, copies if any(copy is not None for copy in copies) else (), (ctypes.c_long * len(numbers))(*numbers)
+    number = torch.empty((), dtype=torch.float32, device="cpu")
+    like = [number.expand(row[result.squeezed] if result.row else shape) for result in results]
+    return like, copies if any(copy is not None for copy in copies) else (), (ctypes.c_long * len(numbers))(*numbers)
 
 
 def traced(function):
@@ -266,16 +267,16 @@ def traced(function):
         raise ValueError("all reductions of a traced function go over the same number of dimensions")
     kernel, plans = compile_cpp(_source(inputs, results)).kernel, {}
     kernel.argtypes = [*[ctypes.c_void_p] * (len(inputs) + len(results) + 1), ctypes.c_int]
-    kernel.restype, address = None, torch.Tensor.data_ptr
+    kernel.restype, address, dense = None, torch.Tensor.data_ptr, torch.contiguous_format
 
     def call(*tensors):
         key = tuple([(tensor.shape, tensor.stride(), tensor.dtype) for tensor in tensors])
         if key not in plans:
             plans[key] = _plan(tensors, results, dims)
-        shapes, copies, numbers = plans[key]
+        like, copies, numbers = plans[key]
         if copies:
             tensors = [t if copy is None else t.expand(copy).contiguous() for t, copy in zip(tensors, copies)]
-        made = [tensors[0].new_empty(shape) for shape in shapes]
+        made = [torch.empty_like(one, memory_format=dense) for one in like]  # quicker than `torch.empty` of a shape
         kernel(*map(address, tensors), *map(address, made), numbers, torch.get_num_threads())
         return tuple(made) if several else made[0]
 
