@@ -127,6 +127,13 @@ GENERATED = (
         guarded=True,
         on_cpu={"ROWS": 128},
     ),
+    Generated(
+        "rms_norm_residual",
+        ("traced_loops",),
+        "memory: what follows from shapes and strides of calls is kept",
+        ("cpu",),
+        on_cpu={"ROWS": 128},
+    ),
     Generated("linear_recurrence", ("kept_weights", "fusion"), "memory: caches and native code", guarded=True),
     Generated("scaled_softmax", ("inductor",), "harness: code of a compiler's, built in a child process", slow=True),
     Generated("transformer_block", ("cuda_graph",), "memory: a CUDA graph with memory of its own", ("cuda",)),
