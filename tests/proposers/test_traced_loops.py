@@ -270,6 +270,13 @@ def test_weights_per_channel_are_viewed_beside_a_batch() -> None:
     assert check(task, "traced_loops").source.count("[-1, 1, 1]") == 4
 
 
+def test_a_long_unrolled_loop_is_left_alone() -> None:
+    forward = "s = x\nfor i in range({}):\n    s = (s * 0.5 + y).abs() - x\nreturn s"
+    inputs = "torch.randn(4, 5), torch.randn(5)"
+    assert applies("traced_loops", make_task(forward.format(20), inputs, args="x, y"))
+    assert not applies("traced_loops", make_task(forward.format(100), inputs, args="x, y"))
+
+
 def test_what_is_alike_is_written_once() -> None:
     forward = "for _ in range(3):\n    x = ((x - y).relu() * 0.5 + y) @ y.T\nreturn (x - 2).relu() * 0.5 + x"
     source = check(make_task(forward, "torch.randn(5, 5), torch.randn(5, 5)", args="x, y"), "traced_loops").source

@@ -35,7 +35,7 @@ F = TypeVar("F", bound=Function)
 
 def functions(graph: Graph, write: Callable[[Region, str], F]) -> Iterator[tuple[Region, F]]:
     """Regions with what `write` makes of them, given a name that the graph does not call yet; where it raises
-    Unsupported, smaller regions are tried without the node to blame."""
+    Unsupported, smaller regions are tried without what is to blame."""
     outside: set[Node] = set()
     names = {str(node.target) for node in graph.nodes if str(node.target).startswith(GENERATED + _NAME)}
     while True:
@@ -63,11 +63,11 @@ def _require_movable(region: Region) -> None:
 
 
 def _blame(region: Region, reason: Unsupported) -> set[Node]:
-    """The node that a rule refused; else the region's last operation, of a long region an eighth, so that a smaller
-    region is tried: of an unrolled loop hundreds would be."""
-    node = getattr(reason, "node", None)
-    if node in region.nodes:
-        return {node}
+    """The `nodes` that the reason names; else the region's last operation, of a long region an eighth, so that a
+    smaller region is tried: of an unrolled loop hundreds would be."""
+    named: set[Node] = getattr(reason, "nodes", set()) & set(region.nodes)
+    if named:
+        return named
     work = region.work()
     return set(work[-1:] if len(work) <= LONG else work[-len(work) // 8 :])
 

@@ -17,6 +17,9 @@ from cuda_l1.proposers.techniques.matching import op_name, shape, tensor
 if TYPE_CHECKING:
     from torch.fx import Node
 
+LONGEST = 256
+"""Operations of a region; a compiler takes up to three seconds for every hundred statements."""
+
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^",
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
@@ -48,11 +51,11 @@ class TracedFunction:
 
 
 class _Refused(Unsupported):
-    """What no traced function can say; `node` is the one to blame where that is known."""
+    """What no traced function can say; `nodes` are to blame, where that is known."""
 
-    def __init__(self, reason: str, node: Node | None = None) -> None:
+    def __init__(self, reason: str, *nodes: Node | None) -> None:
         super().__init__(reason)
-        self.node = node
+        self.nodes = {node for node in nodes if node is not None}
 
 
 class _Lowering(Lowering):
@@ -75,7 +78,9 @@ class _Lowering(Lowering):
 
 
 def traced_function(name: str, region: Region) -> TracedFunction:
-    """The function of a region. Raises Unsupported, with the `node` to blame where that is known."""
+    """The function of a region. Raises Unsupported, with the `nodes` to blame where they are known."""
+    if len(region.work()) > LONGEST:
+        raise _Refused("a loop that is unrolled", *region.nodes)
     _leave_views_outside(region)
     outputs = region.outputs()
     if not worthwhile(region) or not outputs:
