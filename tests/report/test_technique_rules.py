@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cuda_l1.prelude.traced import TRACED
 from cuda_l1.report.technique_rules import RULES, tags
 
 REFERENCE = """
@@ -78,6 +79,8 @@ def test_a_kernel_in_place_of_two_kinds_of_operations_is_a_fusion() -> None:
     assert "fusion" not in tags(kernel + python("return k(torch.relu(x @ w))"), REFERENCE), "one kind is gone"
     assert "fusion" in tags(kernel.replace("void k", "void fused_softmax") + python("return x"), python("return x"))
     assert "fusion" not in tags(kernel.replace("void k", "void refuse") + python("return x"), python("return x"))
+    traced = f"{TRACED}\n\n@traced\ndef fused_0(x):\n    v1 = tanh(x)\n    return v1 * v1\n\n"
+    assert "fusion" in tags(traced + python("return fused_0(x)"), python("return torch.tanh(x).square()"))
 
 
 def test_a_heavy_operation_that_is_gone_without_a_kernel_is_a_rewrite() -> None:

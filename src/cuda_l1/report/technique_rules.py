@@ -46,7 +46,8 @@ FUSION, REWRITE = "fusion", "algebraic-rewrite"
 _NATIVE = re.compile(r"__global__|#\s*include\b|extern\s+\"C\"|\btorch::Tensor\b|\bat::\w")
 _KERNEL = re.compile(r"\b__global__\b|\bextern\s+\"C\"|@triton\.jit\b|\btorch::Tensor\s+\w+\s*\(")
 _FUSED = re.compile(
-    r"(?:\bvoid|\btorch::Tensor)\s+(?:\w*_)?fus(?:e|ed|ion)(?:_\w*)?\s*\(|@triton\.jit[^\n]*\s*def (?:\w*_)?fused?_"
+    r"(?:\bvoid|\btorch::Tensor)\s+(?:\w*_)?fus(?:e|ed|ion)(?:_\w*)?\s*\("
+    r"|@(?:triton\.jit|traced)\b[^\n]*\s*def (?:\w*_)?fused?_"
 )
 _C_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _SETTING = re.compile(r"[\w.:/-]{0,24}")
