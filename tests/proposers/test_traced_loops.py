@@ -277,6 +277,13 @@ def test_a_long_unrolled_loop_is_left_alone() -> None:
     assert not applies("traced_loops", make_task(forward.format(100), inputs, args="x, y"))
 
 
+@pytest.mark.parametrize("body", ["F.softmax(y, -1) * x + 1", "y.exp() * x + 1", "(y - y.mean()) * x + 1"])
+def test_what_rows_share_is_computed_once(body: str) -> None:
+    source = check(_task(body, "torch.randn(12, 20), torch.randn(20)"), "traced_loops").source
+    own = source[source.index("@traced\n") :].partition("class ModelNew")[0]
+    assert "exp(" not in own and "mean(" not in own
+
+
 def test_what_is_alike_is_written_once() -> None:
     forward = "for _ in range(3):\n    x = ((x - y).relu() * 0.5 + y) @ y.T\nreturn (x - 2).relu() * 0.5 + x"
     source = check(make_task(forward, "torch.randn(5, 5), torch.randn(5, 5)", args="x, y"), "traced_loops").source

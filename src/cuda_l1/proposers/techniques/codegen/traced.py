@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cuda_l1.proposers.techniques.codegen.ir import Shape, Unsupported, Value, broadcast, topological
+from cuda_l1.proposers.techniques.codegen.ir import COSTS, Shape, Unsupported, Value, broadcast, topological
 from cuda_l1.proposers.techniques.codegen.lowering import Lowering, Piece, contiguous, dtype_of, is_alias
 from cuda_l1.proposers.techniques.codegen.regions import Region, worthwhile
 from cuda_l1.proposers.techniques.matching import op_name, shape, tensor
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 LONGEST = 256
 """Operations of a region; a compiler takes up to three seconds for every hundred statements."""
+
+LONG_COST = 8
+"""Cost of an operation (`COSTS`) that is not repeated for more than `MOST_REPEATED` elements, nor a reduction."""
+MOST_REPEATED = 2
 
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^",
@@ -190,7 +194,18 @@ class _Printer:
             self.dropped.add(value)
         if value.op == "reduce" or _correction(value) is not None or all(arg in self.rows for arg in args):
             self.rows.add(value)
+        if self._is_repeated(value):
+            raise self._refused("what is computed once would be computed for each of many rows", value)
         self._state(value, self._expression(value))
+
+    def _is_repeated(self, value: Value) -> bool:
+        """Whether something that takes long is the same for many of the elements it would be computed for."""
+        reduced = value.args[0] if _correction(value) is not None else value
+        if reduced.op == "reduce":
+            (value,) = reduced.args
+        elif value in self.rows or COSTS.get(value.op, 1) < LONG_COST:
+            return False
+        return value not in self.rows and math.prod(value.shape) * MOST_REPEATED < math.prod(self.shape)
 
     def _state(self, value: Value, text: str) -> None:
         self.names[value] = f"v{len(self.lines) + 1}"
