@@ -44,6 +44,15 @@ def test_each_kernel_has_the_published_figure_both_verdicts_and_the_reasons(run,
     assert summary["geometric_means"] == pytest.approx({"published": 2.0, "theirs": 1.9, "ours": 1.9})
 
 
+def test_a_task_of_another_suite_has_its_name(run, tmp_path):
+    named, other = {"task": "builtin/gelu@0123"}, {"task": ["no name"]}
+    result = run(
+        "replay", write(tmp_path / "r.jsonl", row(1, level=0, evidence=named), row(2, level=0, evidence=other))
+    )
+    assert "level0/1 (builtin/gelu): published" in result.stderr and "level0/2: published" in result.stderr
+    assert "level0/1 (builtin/gelu)" in result.stdout
+
+
 def test_the_table_shows_them_side_by_side(run, release):
     result = run("replay", release, "--select", "1/1-2", "--ours", "screen", "--protocol", "kernelbench")
     assert "as kernelbench says" in result.stdout and "1.90x" in result.stdout and "2.00x" in result.stdout

@@ -56,6 +56,7 @@ def test_what_is_written_reads_back_with_its_evidence(tmp_path: Path) -> None:
     path.write_text("".join(f"{line}\n" for line in release_lines(rows)))
     release = read_release(path)
     assert release.problems == () and [entry.name for entry in release.entries] == ["level0/1", "level1/19", "level2/3"]
+    assert [entry.title for entry in release.entries] == ["level0/1 (builtin/gelu)", "level1/19", "level2/3"]
     entry = release.entries[1]
     assert entry.source("custom") == "class ModelNew: ..." and entry.task.source == tasks[0].source
     assert entry.scores == {"default": 2.0, "torch_compile_default": 1.25}

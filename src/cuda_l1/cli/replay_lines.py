@@ -57,7 +57,7 @@ def line_of(replayed: Replayed, why: Sequence[Reason]) -> str:
     why_not = _why_not(replayed, why)
     words += [f"does not count: {why_not}"] if why_not else []
     told = "; ".join(filter(None, (replayed.fault, *(reason.why for reason in why))))
-    return f"{replayed.item.entry.name}: {', '.join(words)}{f' ({told})' if told else ''}"
+    return f"{replayed.item.entry.title}: {', '.join(words)}{f' ({told})' if told else ''}"
 
 
 def record(output: Output, replayed: Replayed, why: Sequence[Reason]) -> None:
@@ -140,7 +140,7 @@ def _cells(replayed: Replayed, why: Sequence[Reason]) -> tuple[Cell, ...]:
     figure, ours = _figure(replayed.theirs), replayed.ours
     timing = ours.evaluation.timing() if ours and ours.evaluation.accepted else None
     return (
-        replayed.item.entry.name,
+        replayed.item.entry.title,
         _published(replayed),
         _outcome(replayed.theirs) if figure is None else Ratio(figure),
         _outcome(ours) if timing is None else ratio_of(timing),

@@ -44,11 +44,18 @@ class ReleaseEntry(Frozen):
     speed-up: 0 or less."""
     place: str
     """Where in the file it stands, for messages, e.g. `line 12`."""
+    called: str = ""
+    """What its evidence calls the task, in a release of ours; one of another suite has no other name."""
 
     @property
     def name(self) -> str:
         """`level1/12`."""
         return self.task.name
+
+    @property
+    def title(self) -> str:
+        """The name for people: with what a task is called that is none of KernelBench's, whose level is 0."""
+        return f"{self.name} ({self.called})" if self.called and not self.level_id else self.name
 
     def source(self, column: Column) -> str | None:
         """The text of `column` as a candidate's, defining `ModelNew`; None where nothing was published.
@@ -89,6 +96,7 @@ class _Row(BaseModel):
     cuda_graph_code: _Text | None = None
     cudnn_code: _Text | None = None
     scores: dict[str, Any]
+    evidence: Any = None
 
     @model_validator(mode="before")
     @classmethod
@@ -276,7 +284,16 @@ def _entry(row: _Row, place: str, problems: list[str]) -> ReleaseEntry:
             continue
         if score > 0:
             scores[against] = score
-    return ReleaseEntry(level_id=row.level_id, task_id=row.task_id, task=task, codes=codes, scores=scores, place=place)
+    called = row.evidence.get("task") if isinstance(row.evidence, dict) else None
+    return ReleaseEntry(
+        level_id=row.level_id,
+        task_id=row.task_id,
+        task=task,
+        codes=codes,
+        scores=scores,
+        place=place,
+        called=called.partition("@")[0] if isinstance(called, str) else "",
+    )
 
 
 def _first(error: ValidationError) -> str:
