@@ -13,9 +13,10 @@ from cuda_l1.cli.output import Output, many
 from cuda_l1.cli.progress import outcome
 from cuda_l1.cli.results import ledger, ledger_by_task
 from cuda_l1.config import BenchSettings, Precision
+from cuda_l1.report.cells import with_bounds
 from cuda_l1.report.ledger import ModelUse, combined
 from cuda_l1.report.terminal import MISSING, table, times
-from cuda_l1.search.bench import Overview, Standing, TaskRow, overview
+from cuda_l1.search.bench import Ours, Overview, Standing, TaskRow, overview
 from cuda_l1.search.events import CandidateDone, Confirmed, Event
 from cuda_l1.types import UNSOUND_FLAGS, Record, Task
 
@@ -117,9 +118,18 @@ def _cells(row: TaskRow, names: list[str], with_ours: bool) -> tuple[str, ...]:
     by_name = {standing.name: standing for standing in row.baselines}
     figures = [_cell(by_name.get(name), row) for name in names]
     best = f"{row.best_baseline} {times(row.best_speedup)}" if row.best_baseline else MISSING
-    found = (row.ours.speedup_eager, row.ours.speedup_best_baseline) if row.ours else (None, None)
-    ours = map(times, found if with_ours else ())
+    ours = _ours(row.ours) if with_ours else ()
     return (row.task, row.task_class or MISSING, *figures, best, *ours, "; ".join(_remarks(row)))
+
+
+def _ours(found: Ours | None) -> tuple[str, str]:
+    """Against eager and against the best baseline, with their intervals."""
+    if found is None:
+        return MISSING, MISSING
+    return (
+        with_bounds(found.speedup_eager, found.speedup_eager_low, found.speedup_eager_high),
+        with_bounds(found.speedup_best_baseline, found.speedup_best_baseline_low, found.speedup_best_baseline_high),
+    )
 
 
 def _cell(standing: Standing | None, row: TaskRow) -> str:
