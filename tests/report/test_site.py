@@ -89,6 +89,21 @@ def test_a_task_page_shows_the_best_candidate_with_its_evidence(tmp_path: Path) 
     assert f"cuda-l1 evaluate {folder}/reference.py {folder}/candidate.py --baselines" in page
 
 
+def test_a_page_names_what_a_candidate_is_made_with_and_no_column_of_a_release(tmp_path: Path) -> None:
+    origin = Origin(proposer="release", techniques=("custom",))
+    text = "import torch\nclass ModelNew: pass\nf = torch.compile(ModelNew())\n"
+    site(tmp_path / "theirs", [(record(PLAIN, 2.0, origin, source=text), PLAIN)])
+    site(tmp_path / "ours", [(record(PLAIN, 2.0), PLAIN)])
+    theirs, ours = ((tmp_path / of / "tasks" / f"{page_name(PLAIN)}.html").read_text() for of in ("theirs", "ours"))
+    assert "Techniques, by rule: torch-compile.</p>" in theirs and "Techniques: fusion.</p>" in ours
+
+
+def test_a_plot_of_screens_names_no_intervals(tmp_path: Path) -> None:
+    for protocol, named in (("final", True), ("screen", False)):
+        index = site(tmp_path / protocol, [(record(PLAIN, 2.0, protocol=protocol), PLAIN)])
+        assert ("speed-up against the best baseline, 95 % intervals" in index.read_text()) == named
+
+
 def test_a_task_with_baselines_alone_has_their_evidence(tmp_path: Path) -> None:
     finding = Finding(check="busy", severity="note", evidence="others ran")
     made = [(record(PLAIN, speedup, name, source=f"x = '{name}'", findings=[finding]), PLAIN)

@@ -95,7 +95,8 @@ def section_plots(section: Section, links: Mapping[str, str]) -> tuple[Markup, .
             for one in found
             if (b := against_best(section, one))
         ]
-        made.append(plots.sorted_speedups(best, f"{method.name}: speed-up against the best baseline, 95 % intervals"))
+        bounds = ", 95 % intervals" if any(one.ratio.low is not None for one in best) else ""
+        made.append(plots.sorted_speedups(best, f"{method.name}: speed-up against the best baseline{bounds}"))
         made.append(plots.boxes(_by_level(section, found), f"{method.name}: speed-up against eager by level"))
         used = Counter(one.entry.label for one in found if one.counts and one.confirmed)
         made.append(plots.bars(dict(used.most_common(20)), f"{method.name}: which candidate stands for a task"))

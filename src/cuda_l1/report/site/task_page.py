@@ -81,14 +81,14 @@ def _value(section: Section, one: Standing) -> float:
 
 
 def _beside_the_reference(shown: Shown, task: Task) -> dict[str, Any]:
-    candidate = shown.record.candidate
-    origin = candidate.origins[0] if candidate.origins else None
+    candidate, entry = shown.record.candidate, shown.standing.entry
     is_baseline = shown.standing.method.kind == "baseline"
     return {
         **_evidence(shown),
         "kind": _kind("baseline" if is_baseline else "candidate", shown.standing),
         "label": candidate.label,
-        "techniques": origin.techniques if origin and not is_baseline else (),
+        "techniques": () if is_baseline else entry.techniques,
+        "tagged": entry.tagged,
         "rationale": candidate.rationale,
         "bench": _as_baseline(shown) if is_baseline else "",
         "source": coloured(candidate.source),
