@@ -54,6 +54,26 @@ def test_methods_by_level_count_a_failure_as_nothing() -> None:
     assert cells(table, "eager", "all")["speed-up > 1.01x"] == Share(0, 3)
 
 
+def test_baselines_have_their_figures_by_class_also_where_they_do_not_count() -> None:
+    """TF32 everywhere is another class on the products, and the task's own elsewhere; a suspected one has no figure."""
+    entries = [
+        *(entry(of, 1.0, "eager") for of in (A, B, C)),
+        entry(A, 4.0, "tf32", precision_class="tf32"), entry(B, 1.0, "tf32"), entry(C, 1.0, "tf32", findings=[SUSPECT]),
+        entry(A, 2.0, "compile"), entry(B, 8.0, "compile"), entry(C, None, "compile"),
+    ]  # fmt: skip
+    (section,) = sections(entries)
+    assert value(cells(spread.methods(section), "tf32", "all")["mean"]) < 1.0
+    table = spread.baselines(section)
+    assert [row.cells[:2] for row in table.rows] == [
+        ("eager", "fp32"), ("compile", "fp32"), ("tf32", "fp32"), ("tf32", "tf32"),
+    ]  # fmt: skip
+    inexact = cells(table, "tf32", "tf32")
+    assert (value(inexact["geometric mean"]), inexact["tasks"], inexact["counts on"]) == (4.0, Share(1, 3), 0)
+    compiled = cells(table, "compile", "fp32")
+    assert value(compiled["geometric mean"]) == pytest.approx(4.0)
+    assert (compiled["tasks"], compiled["counts on"]) == (Share(2, 3), 2)
+
+
 def test_configurations_are_over_tasks_that_have_the_denominator() -> None:
     (section,) = sections(three())
     row = cells(spread.configurations(section), "Torch Compile (compile)", "techniques", "all")

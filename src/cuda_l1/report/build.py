@@ -80,6 +80,7 @@ def _tables(section: Section, by_precision: dict[Precision, Section], sampled: S
     return [
         headline.headline(section),
         spread.methods(section),
+        spread.baselines(section),
         spread.configurations(section),
         headline.precisions(by_precision),
         kernelbench.fast(section),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
-from cuda_l1.report.aggregates import GAIN, arithmetic_mean, floored, quartiles, share_above
+from cuda_l1.report.aggregates import GAIN, arithmetic_mean, floored, geometric_mean, quartiles, share_above
 from cuda_l1.report.cells import Cell, Covered, Ratio, Row, Share, Table
 from cuda_l1.report.entries import EAGER, HEADLINE_PROTOCOLS, Method
 from cuda_l1.report.sections import Section, TaskView
 from cuda_l1.report.tables.headline import known
-from cuda_l1.report.versus import against, is_measured, standings
+from cuda_l1.report.versus import against, is_measured, over, standings
+from cuda_l1.types import PrecisionClass
 
 CONFIGURATIONS = {
     EAGER: "Default",
@@ -58,6 +60,32 @@ def methods(section: Section) -> Table:
         columns=("method", "level", *SPREAD, "tasks"),
         rows=tuple(rows),
         notes=(FAILED, COUNTED),
+    )
+
+
+def baselines(section: Section) -> Table:
+    """Baseline x precision class: how fast each is against eager on the tasks where it was measured to be of it."""
+    rows = []
+    for method in section.baselines:
+        found: dict[PrecisionClass, list[tuple[bool, float]]] = {}
+        for view in section.sound:
+            for entry in view.of(method):
+                ratio, got = over(section, view, entry, EAGER), entry.evaluation.precision_class
+                if got and ratio and entry.counts("relaxed"):
+                    found.setdefault(got, []).append((entry.counts(section.precision), ratio.value))
+        for got in (name for name in get_args(PrecisionClass) if name in found):
+            counted = sum(counts for counts, _ in found[got])
+            mean = geometric_mean([value for _, value in found[got]])
+            rows.append(Row((method.name, got, mean, Share(len(found[got]), len(section.sound)), counted)))
+    return Table(
+        name="baselines",
+        title="Baselines by precision class, against eager",
+        columns=("baseline", "class", "geometric mean", "tasks", "counts on"),
+        rows=tuple(rows),
+        notes=(
+            "Of what is right and unsuspected; in brackets 95 % over tasks. `counts on`: tasks of these on which it is "
+            "as exact as asked for. On the others it is no denominator, and has 0 in CUDA-L1's tables, as what failed.",
+        ),
     )
 
 
