@@ -11,8 +11,11 @@ import pytest
 from report_fakes import record, task
 from test_site import EVIL, hostile, site
 
+from cuda_l1.report.build import build
 from cuda_l1.report.cells import Ratio, Row, Table
-from cuda_l1.report.site.write import write_table
+from cuda_l1.report.entries import Skipped, entry_of
+from cuda_l1.report.site.write import write_site, write_table
+from cuda_l1.types import Finding
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -170,6 +173,26 @@ def test_it_can_be_used_on_a_phone(browser: Any, index: Path) -> None:
         assert "vs eager" in browser.execute_script(told)
         browser.find_element("id", "filter").send_keys("wrong_values")
         assert column(browser, 0) == ["kernelbench/9_d"]
+    finally:
+        browser.set_window_size(1280, 900)
+
+
+def test_sentences_in_tables_can_be_read_on_a_phone(browser: Any, tmp_path: Path) -> None:
+    """Why a task was skipped, how a task's candidates did, what a finding rests on, why an attempt failed."""
+    of, evidence = task("2_b", 1), "a second call gives back the first's storage, " * 4
+    finding = Finding(check="caching", severity="note", evidence=evidence)
+    made = [(record(of, 2.0, findings=[finding]), of), (record(of, None), of)]
+    why = [Skipped("0" * 64, "level4/1_EleutherAI-gpt-neo-2p7B_bs32_seq256", "30b5cb23a414", "fetches a model, " * 9)]
+    known = {one.id: one for one, _ in made}
+    index = write_site(build([entry_of(*one) for one in made], skipped=why), known.get, tmp_path / "site")
+    (page,) = (index.parent / "tasks").glob("*.html")
+    browser.set_window_size(500, 800)
+    try:
+        for path, column in ((index, "why"), (page, "vs eager"), (page, "evidence"), (page, "detail")):
+            opened(browser, path)
+            cells = browser.find_elements("css selector", f"td[data-label='{column}']")
+            told = [cell for cell in cells if len(cell.text) > 15]
+            assert told and all(cell.rect["x"] + cell.rect["width"] <= 500 for cell in told), column
     finally:
         browser.set_window_size(1280, 900)
 
