@@ -197,6 +197,17 @@ def test_sentences_in_tables_can_be_read_on_a_phone(browser: Any, tmp_path: Path
         browser.set_window_size(1280, 900)
 
 
+def test_the_names_of_a_plots_series_are_in_sight_on_a_phone(browser: Any, index: Path) -> None:
+    browser.set_window_size(500, 800)
+    try:
+        for path in (index, *(index.parent / "tasks").glob("2_b*.html")):
+            opened(browser, path)
+            names = browser.find_elements("css selector", "figure .key")
+            assert names and all(0 <= name.rect["x"] <= 500 - name.rect["width"] for name in names), path
+    finally:
+        browser.set_window_size(1280, 900)
+
+
 def test_a_long_reason_can_be_read_on_a_phone_and_the_table_filtered(browser: Any, tmp_path: Path) -> None:
     why = "measured otherwise: " + "their rounds lie between 1.41x and 2.01x; " * 5
     rows = tuple(Row((f"level1/{number}", Ratio(1.5), why)) for number in range(1, 4))

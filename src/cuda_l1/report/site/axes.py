@@ -92,10 +92,10 @@ def box(x: float, y: float, width: float, height: float, kind: str) -> Markup:
     return Markup('<rect x="{}" y="{}" width="{}" height="{}" class="{}"/>').format(x, y, width, height, kind)
 
 
-def label(x: float, y: float, text: str, anchor: str, kind: str = "") -> Markup:
+def label(x: float, y: float, text: str, anchor: str) -> Markup:
     """A word or two; `anchor` is start, middle or end."""
-    shape = Markup('<text class="label {}" x="{}" y="{}" text-anchor="{}">{}</text>')
-    return shape.format(kind, round(x, 1), round(y, 1), anchor, text)
+    shape = Markup('<text class="label" x="{}" y="{}" text-anchor="{}">{}</text>')
+    return shape.format(round(x, 1), round(y, 1), anchor, text)
 
 
 def linked(target: str, told: str, parts: Sequence[Markup]) -> Markup:
@@ -112,15 +112,18 @@ def told(what: str, parts: Sequence[Markup]) -> Markup:
     return Markup("<g><title>{}</title>{}</g>").format(what, Markup("").join(parts))
 
 
-def key(number: int, text: str, *, left: bool = False) -> Markup:
-    """The name of a series in its colour, below those before it; at the right, or else at the left."""
-    x, anchor = (LEFT + 6, "start") if left else (WIDTH - RIGHT - 4, "end")
-    return label(x, TOP + 14 + 15 * number, text, anchor, f"c{number % COLOURS}")
+def key(number: int, text: str) -> Markup:
+    """The name of a series in its colour, for a caption: it is seen where a phone shows a part of the plot alone."""
+    return Markup(' <span class="key c{}">{}</span>').format(number % COLOURS, text)
 
 
-def figure(title: str, axes: Markup, marks: Sequence[Markup], height: int = HEIGHT) -> Markup:
-    """The whole plot with its title, which a screen reader reads."""
+def figure(
+    title: str, axes: Markup, marks: Sequence[Markup], height: int = HEIGHT, keys: Sequence[Markup] = ()
+) -> Markup:
+    """The whole plot with its title, which a screen reader reads, and the names of its series."""
     return Markup(
-        '<figure><figcaption>{title}</figcaption><svg viewBox="0 0 {width} {height}" role="img"><title>{title}</title>'
-        "{axes}{marks}</svg></figure>"
-    ).format(title=title, width=WIDTH, height=height, axes=axes, marks=Markup("").join(marks))
+        '<figure><figcaption>{title}{keys}</figcaption><svg viewBox="0 0 {width} {height}" role="img">'
+        "<title>{title}</title>{axes}{marks}</svg></figure>"
+    ).format(
+        title=title, keys=Markup("").join(keys), width=WIDTH, height=height, axes=axes, marks=Markup("").join(marks)
+    )

@@ -41,13 +41,13 @@ def plot(panel: Panel) -> Markup:
     points = [point for curve in panel.curves for point in curve.points]
     steps, values = [x for x, _ in points], [y for _, y in points]
     low, high = min(0.0, *values), max(values)
-    frame, marks = Frame((min(steps), max(steps)), (low, high)), []
+    frame, marks, keys = Frame((min(steps), max(steps)), (low, high)), [], []
     for number, curve in enumerate(panel.curves):
         kind = f"c{number % COLOURS}"
         path = " ".join(f"{frame.x(x)},{frame.y(y)}" for x, y in curve.points)
         marks.append(Markup('<polyline class="curve {}" points="{}"/>').format(kind, path))
         x, y = curve.points[-1]
         marks.append(Markup('<circle cx="{}" cy="{}" r="3" class="dot {}"/>').format(frame.x(x), frame.y(y), kind))
-        marks.append(key(number, f"{curve.name.replace('_', ' ')}: {y:.4g}", left=True))
+        keys.append(key(number, f"{curve.name.replace('_', ' ')}: {y:.4g}"))
     across = linear_ticks(min(steps), max(steps))
-    return figure(panel.title, frame.axes("step", "", across, linear_ticks(low, high), ""), marks)
+    return figure(panel.title, frame.axes("step", "", across, linear_ticks(low, high), ""), marks, keys=keys)

@@ -83,7 +83,7 @@ def fast_p_curves(speedups: Mapping[str, Sequence[float | None]], title: str) ->
     shown = {name: values for name, values in speedups.items() if values}
     if not shown:
         return NOTHING
-    frame, marks = Frame((0.0, MOST_P), (0.0, 1.0)), []
+    frame, marks, keys = Frame((0.0, MOST_P), (0.0, 1.0)), [], []
     for number, (name, values) in enumerate(shown.items()):
         points = [(0.0, fast_p(values, 0.0) or 0.0)]
         for p in sorted({value for value in values if value is not None and 0 < value < MOST_P}):
@@ -95,8 +95,8 @@ def fast_p_curves(speedups: Mapping[str, Sequence[float | None]], title: str) ->
         curve = Markup('<polyline class="curve {}" points="{}"/>').format(kind, path)
         shares = ", ".join(f"{fast_p(values, p) or 0.0:.3f} at {p:g}" for p in FAST_P)
         marks += [told(f"{name}: {shares}; {len(values)} tasks", [curve])]
-        marks.append(key(number, f"{name} (dashed)" if is_dashed else name))
-    return figure(title, frame.axes("p", "share of tasks", (0, 1, 1.5, 2, 3), (0, 0.5, 1), ""), marks)
+        keys.append(key(number, f"{name} (dashed)" if is_dashed else name))
+    return figure(title, frame.axes("p", "share of tasks", (0, 1, 1.5, 2, 3), (0, 0.5, 1), ""), marks, keys=keys)
 
 
 def under_roofs(
@@ -117,11 +117,11 @@ def under_roofs(
         path = " ".join(f"{frame.x(x)},{frame.y(y)}" for x, y in bends)
         marks.append(Markup('<polyline class="roof" points="{}"/>').format(path))
         marks.append(label(frame.x(x_high) - 4, frame.y(most) - 4, name, "end"))
-    for number, (name, found) in enumerate(points.items()):
+    for number, found in enumerate(points.values()):
         marks += [_place(frame, place, number) for place in found if place in places]
-        marks.append(key(number, name, left=True))
+    keys = [key(number, name) for number, name in enumerate(points)]
     axes = frame.axes("operations for each byte", "Gflop/s", decades(x_low, x_high), decades(y_low, y_high), "")
-    return figure(title, axes, marks)
+    return figure(title, axes, marks, keys=keys)
 
 
 def _place(frame: Frame, place: Place, number: int) -> Markup:
@@ -189,7 +189,7 @@ def distributions(samples: Mapping[str, Sequence[float]], title: str) -> Markup:
     low = min(values[0] for values in shown.values())
     high = max(values[int(0.99 * (len(values) - 1))] for values in shown.values())
     counts = {name: _histogram(values, low, high) for name, values in shown.items()}
-    frame, marks = Frame((low, high), (0.0, max(max(bins) for bins in counts.values()))), []
+    frame, marks, keys = Frame((low, high), (0.0, max(max(bins) for bins in counts.values()))), [], []
     for number, (name, bins) in enumerate(counts.items()):
         steps = [(low + (high - low) * step / BINS, low + (high - low) * (step + 1) / BINS) for step in range(BINS)]
         tops = " ".join(
@@ -198,9 +198,9 @@ def distributions(samples: Mapping[str, Sequence[float]], title: str) -> Markup:
         )
         path = f"{frame.x(low)},{frame.y(0)} {tops} {frame.x(high)},{frame.y(0)}"
         marks.append(Markup('<polygon class="histogram c{}" points="{}"/>').format(number % COLOURS, path))
-        marks.append(key(number, f"{name}, median {statistics.median(shown[name]):.4g} us"))
+        keys.append(key(number, f"{name}, median {statistics.median(shown[name]):.4g} us"))
     ticks = sorted({float(f"{low + (high - low) * step / 4:.3g}") for step in range(5)})
-    return figure(title, frame.axes("microseconds", "share of samples", ticks, (), ""), marks)
+    return figure(title, frame.axes("microseconds", "share of samples", ticks, (), ""), marks, keys=keys)
 
 
 def _histogram(values: Sequence[float], low: float, high: float) -> list[float]:
