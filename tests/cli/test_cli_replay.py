@@ -87,6 +87,9 @@ def test_what_is_right_but_suspected_is_marked(run, tmp_path):
     result = run("replay", path, "--out", tmp_path / "r.md")
     assert "here 7.00x, does not count: suspect for physics (" in result.stderr
     assert result.stderr.count("does not count") == 1
+    told = {line["task"]: line for line in lines(run("replay", path, "--json"))[:-1]}
+    assert [told[f"level1/{n}"]["counts"] for n in (1, 2, 3)] == [False, True, False]
+    assert [told[f"level1/{n}"]["why_not"] for n in (1, 2, 3)] == ["suspect for physics", "", ""]
     cells = [line.split(" | ") for line in (tmp_path / "r.md").read_text().splitlines() if "level1/" in line]
     assert [row[5] for row in cells] == ["no: suspect for physics", "yes", "-"]
 

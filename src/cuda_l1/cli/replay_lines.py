@@ -76,6 +76,8 @@ def record(output: Output, replayed: Replayed, why: Sequence[Reason]) -> None:
         "scores": item.entry.scores,
         "theirs": _told(replayed.theirs),
         "ours": _told(ours),
+        "counts": _stands(replayed, why),
+        "why_not": _why_not(replayed, why),
         "environment": _place(replayed),
         "reasons": [reason.model_dump() for reason in why],
         "fault": replayed.fault,
