@@ -64,6 +64,25 @@ def test_other_sizes_follow_the_larger_first_and_stay_at_16_or_more() -> None:
     assert scaled(1 << 9) is None
 
 
+def test_a_batch_that_another_size_must_equal_goes_with_it() -> None:
+    """Level 1's hinge loss multiplies (batch, n) by (batch): at sizes of its own the batch must be n."""
+    text = (
+        "import torch\n\nbatch_size = 1024\ninput_shape = (1024,)\n\n\nclass Model(torch.nn.Module):\n"
+        "    def forward(self, x, y):\n        return x * y\n\n\ndef get_inputs():\n"
+        "    return [torch.rand(batch_size, *input_shape), torch.rand(batch_size)]\n"
+    )
+
+    def square(of: Task) -> int | None:
+        batch, side = map(int, re.findall(r"= \(?(\d+)", of.source))
+        return 4 * batch * side if batch == side else None
+
+    found = scaled_to(task(text), 64 << 10, 4 << 20, square)
+    assert found is not None
+    assert (found.change, found.peak_bytes) == (
+        "batch_size=128 instead of 1024, input_shape[0]=128 instead of 1024", 64 << 10
+    )  # fmt: skip
+
+
 def test_a_size_that_the_rest_does_not_follow_is_left_alone() -> None:
     def fixed_batch(of: Task) -> int | None:
         return measure(of) if sizes(of)["batch_size"] == 64 else None

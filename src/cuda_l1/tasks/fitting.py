@@ -41,7 +41,10 @@ def scaled_to(task: Task, most_bytes: int, peak_bytes: int, measure: Measure) ->
     for axis in known:
         if axis.is_drawn and _is_batch(axis):
             peak_bytes = _shrink_batch(task, axis, sizes, most_bytes, peak_bytes, measure)
-    values = {axis.name: axis.value for axis in known if not _is_batch(axis)}
+    # A batch that another size must equal runs no smaller by itself, and goes with that one.
+    values = {
+        axis.name: axis.value for axis in known if axis.name not in sizes and (axis.is_drawn or not _is_batch(axis))
+    }
     constructor = False
     while peak_bytes > most_bytes:
         name = max(values, key=values.__getitem__, default=None)  # of equal ones what inputs are drawn by comes first
