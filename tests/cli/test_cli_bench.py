@@ -224,6 +224,25 @@ def test_tasks_that_take_too_much_are_scaled_or_skipped(run: Run, suite: Callabl
     assert got.exit_code == 1 and "--max-gib scales it down" in lines(got)[0]["skipped"]
 
 
+def test_what_is_scaled_in_the_end_is_not_reported_as_skipped(
+    run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = suite("")
+    path = Path(spec.partition(":")[2]) / "KernelBench" / "level1" / "1_Task.py"
+    path.write_text(
+        f"{path.read_text()}batch_size = 64\n\n\ndef get_inputs():\n    return [torch.randn(batch_size, 4)]\n"
+    )
+
+    def skipped() -> list[str]:
+        name = lines(run("bench", spec, "--max-gib", "0.01", "--json"))[-1]["run"]
+        return list(lines(run("report", name, "--json"))[-1]["skipped"])
+
+    with monkeypatch.context() as patch:
+        patch.setattr("cuda_l1.api.fitting.scaled_to", lambda *_: None)
+        assert skipped() == ["level1/1_Task"]
+    assert skipped() == []
+
+
 def test_a_bundle_adds_a_column_to_another_archive(run: Run, suite: Callable[..., str], tmp_path: Path) -> None:
     spec, bundle = suite("", ""), tmp_path / "mine.sqlite"
     assert run("bench", f"{spec}#1/2").exit_code == 0  # of another run, and still part of this one's rows

@@ -72,8 +72,8 @@ class BenchRun:
         if not self._said("judged", task):
             self._remember("judged", task)
 
-    def left_out(self, task: Task, reason: str) -> None:
-        """Remember for reports that there is no verdict on it, and why; the next time there may be one."""
+    def left_out(self, task: Task, reason: str | None) -> None:
+        """Remember for reports that there is no verdict on it, and why; the next time there may be one, then None."""
         if self._said("left_out", task).get("reason") != reason:
             self._remember("left_out", task, reason=reason)
 
@@ -116,10 +116,10 @@ def parts_of(runs: Iterable[Path], name: str) -> RunParts:
             if event["event"] == "judged":
                 tasks[event["task"]] = None
             elif event["event"] in ("skipped", "left_out"):
-                skipped[event["task"]] = Skipped(event["task"], event["name"], name, event["reason"])
+                skipped[event["task"]] = Skipped(event["task"], event["name"], name, event["reason"] or "")
             elif event["event"] in ("searching", "searched"):
                 searches[event["run"]] = None
-    without = tuple(one for sha, one in skipped.items() if sha not in tasks)
+    without = tuple(one for sha, one in skipped.items() if one.why and sha not in tasks)
     return RunParts(name, tuple(searches), frozenset(tasks), without)
 
 

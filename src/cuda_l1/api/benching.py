@@ -87,8 +87,11 @@ class Bench:
         self._judge([Item(task, self._baselines(task)[0]) for task in usable], found)
         judged = [task for task in usable if _can_be_judged(found[task.sha, self._baselines(task)[0].id])]
         self._judge([Item(task, baseline) for task in judged for baseline in self._baselines(task)[1:]], found)
-        for fit in fitted:
-            yield fit.task, self._row(fit, found)
+        for task, fit in zip(tasks, fitted, strict=True):
+            row = self._row(fit, found)
+            if fit.task != task:  # at other sizes: what was said of its own is no longer so
+                self._run.left_out(task, None)
+            yield fit.task, row
 
     def _row(self, fit: Fitted, found: Found) -> TaskRow:
         task, (eager, *others) = fit.task, self._baselines(fit.task)
