@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cuda_l1.api.unjudged import write_unjudged
-from cuda_l1.errors import TaskError
+from cuda_l1.errors import InfrastructureError, TaskError
+from cuda_l1.prelude import expanded
 from cuda_l1.tasks import load_tasks
 from cuda_l1.tasks.synth import split_of_task
+from cuda_l1.training import examples
 from cuda_l1.training.data import rows_of, unjudged_of
 from cuda_l1.training.examples import Row, lessons_of
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.side_processes import side_processes
 from cuda_l1.training.stages import Event
 
 Make = Callable[..., Recipe]
 SPECS = ["synth:7:8", "synth:8:8"]
-TECHNIQUES = ["straight_line", "in_place", "identities"]
+TECHNIQUES = ["straight_line", "in_place", "identities", "traced_loops"]
 
 
 def written(run_dir: Path, recipe: Make, **sft: object) -> tuple[RunDirectory, list[Row], list[str]]:
@@ -63,6 +69,27 @@ def test_they_are_answers_and_never_shown(spawned: Path, recipe: Make) -> None:
     assert not any("Nobody has measured" in lesson.completion for lesson in lessons if lesson.row.speedup_eager)
 
 
+def test_many_cores_make_the_same_examples(spawned: Path, recipe: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, rows, _ = written(spawned, recipe)
+    judged = [row._replace(speedup_eager=1.5, candidate_id=f"judged {row.candidate_id}") for row in rows[:9]]
+    alone = lessons_of([*judged, *rows], run.recipe)
+    assert any(lesson.exemplars for lesson in alone)
+    monkeypatch.setattr(examples, "MANY", 2)
+    assert lessons_of([*judged, *rows], run.recipe) == alone
+
+
+def test_a_process_that_dies_is_told() -> None:
+    with pytest.raises(InfrastructureError, match=r"prepares data died.*--resume"), side_processes(1) as pool:
+        pool.submit(os._exit, 3).result()
+
+
+def test_where_one_fails_the_others_end() -> None:
+    with pytest.raises(ZeroDivisionError), side_processes(2) as pool:
+        pool.submit(time.sleep, 600)
+        pool.submit(divmod, 1, 0).result()
+    assert not multiprocessing.active_children()
+
+
 def test_other_names_are_those_of_question_and_answer(tmp_path: Path, spawned: Path, recipe: Make) -> None:
     _, rows, _ = written(spawned, recipe)
     run, others, _ = written(tmp_path / "run", recipe, other_names=1.0)
@@ -71,7 +98,7 @@ def test_other_names_are_those_of_question_and_answer(tmp_path: Path, spawned: P
     assert sum(row.reference != own[row.candidate_id].reference for row in others) > len(rows) / 2
     for row in others:
         namespace: dict[str, object] = {"__name__": "renamed"}
-        exec(compile(row.variant, "renamed", "exec"), namespace)
+        exec(compile(expanded(row.variant), "renamed", "exec"), namespace)
     assert [lesson.row.reference for lesson in lessons_of(others, run.recipe)] == [row.reference for row in others]
 
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import active_children, get_context, parent_process
+from concurrent.futures import as_completed
 from pathlib import Path
 from random import Random
-from threading import Thread
 from typing import NamedTuple
 
 from cuda_l1.api.collecting import Choice, choose, read_source
 from cuda_l1.archive.faults import file_faults
-from cuda_l1.errors import InfrastructureError
+from cuda_l1.prelude import contracted
 from cuda_l1.proposers.techniques import compose, usable
 from cuda_l1.proposers.techniques.draft import open_draft
 from cuda_l1.proposers.techniques.proposer import TechniqueProposer
@@ -24,6 +20,7 @@ from cuda_l1.training.examples import Row, write_rows
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.renaming import renamed
 from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.side_processes import side_processes
 from cuda_l1.training.stages import Event
 from cuda_l1.training.task_sets import splits_of
 from cuda_l1.types import Candidate
@@ -53,35 +50,11 @@ def write_unjudged(run: RunDirectory, on_event: Callable[[Event], None]) -> None
         return
     on_event(Event(NAME, f"techniques write variants of {', '.join(specs)}, which nobody judges"))
     run.unjudged.mkdir(parents=True, exist_ok=True)
-    size = min(len(specs), len(os.sched_getaffinity(0)))
-    with ProcessPoolExecutor(size, mp_context=get_context("spawn"), initializer=_begin) as pool:
+    with side_processes(len(specs)) as pool:
         futures = [pool.submit(_write, spec, run.unjudged_file(spec), run.recipe) for spec in specs]
-        try:
-            for number, future in enumerate(as_completed(futures), start=1):
-                spec, tasks, variants = future.result()
-                on_event(Event(NAME, f"unjudged {number}/{len(specs)}, {spec}: {variants} variants of {tasks} tasks"))
-        except BrokenProcessPool:
-            raise InfrastructureError(
-                "a process that writes variants died, perhaps of too little memory; go on with --resume"
-            ) from None
-        except BaseException:  # the others would write on for minutes
-            for child in active_children():
-                child.kill()
-            raise
-
-
-def _begin() -> None:
-    import torch
-
-    torch.set_num_threads(1)
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
+        for number, future in enumerate(as_completed(futures), start=1):
+            spec, tasks, variants = future.result()
+            on_event(Event(NAME, f"unjudged {number}/{len(specs)}, {spec}: {variants} variants of {tasks} tasks"))
 
 
 def _write(spec: str, file: Path, recipe: Recipe) -> Written:
@@ -121,7 +94,7 @@ def _rows(choice: Choice, techniques: TechniqueProposer, recipe: Recipe) -> Iter
             task_sha=task.sha,
             suite=task.suite,
             reference=reference,
-            variant=variant,
+            variant=contracted(variant),  # a later version may have other preludes
             candidate_id=candidate.id,
             by="techniques, unjudged",
             techniques=list(candidate.origins[0].techniques),

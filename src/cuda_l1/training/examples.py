@@ -6,20 +6,29 @@ and *Algorithm Design* is made by rule from what was measured.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 from cuda_l1.config import PromptSettings
 from cuda_l1.errors import UsageError
+from cuda_l1.prelude import expanded
 from cuda_l1.prompts.build import render
 from cuda_l1.prompts.continuation import continuation
 from cuda_l1.prompts.reply import parse_reply
 from cuda_l1.prompts.sections import ANALYSIS, CODE, DESIGN
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.renaming import renamed
+from cuda_l1.training.side_processes import side_processes
 from cuda_l1.types import Exemplar, Prompt, Task, detect_language
+
+MANY = 5000
+"""Rows of which processes of their own make examples: it takes seconds to start these."""
+PARTS = 64
+"""That many rows are dealt out in, tasks whole."""
 
 
 class Row(NamedTuple):
@@ -31,6 +40,7 @@ class Row(NamedTuple):
     suite: str
     reference: str
     variant: str
+    """Of one that nobody has judged a line may stand for each prelude."""
     candidate_id: str
     by: str
     techniques: list[str]
@@ -109,15 +119,33 @@ def _schema() -> Any:
     return schema([(name, own.get(name, string())) for name in Row._fields])
 
 
-def lessons_of(rows: Sequence[Row], recipe: Recipe) -> Iterator[Example]:
-    """The examples that stage 1 of a recipe makes of rows."""
-    return examples_of(
-        rows,
+def lessons_of(rows: Sequence[Row], recipe: Recipe) -> list[Example]:
+    """The examples that stage 1 of a recipe makes of rows, on all cores where there are many.
+
+    Raises InfrastructureError where a process that makes some dies.
+    """
+    make = partial(
+        _made,
         settings=recipe.prompt.settings,
         exemplars=recipe.sft.exemplars,
         seed=recipe.run.seed,
         other_names=recipe.sft.other_names,
     )
+    if len(rows) < MANY:
+        return make(rows)
+    of_task: dict[str, list[Row]] = {}
+    for row in rows:
+        of_task.setdefault(row.task_sha, []).append(row)
+    tasks, size = list(of_task.values()), math.ceil(len(of_task) / PARTS)
+    parts = [[row for task in tasks[at : at + size] for row in task] for at in range(0, len(tasks), size)]
+    with side_processes(PARTS) as pool:
+        made = [example for part in pool.map(make, parts) for example in part]
+    place = {row.candidate_id: number for number, row in enumerate(rows)}
+    return sorted(made, key=lambda example: place[example.row.candidate_id])
+
+
+def _made(rows: Sequence[Row], **settings: Any) -> list[Example]:
+    return list(examples_of(rows, **settings))
 
 
 def examples_of(
@@ -185,7 +213,7 @@ def reply_of(row: Row, shown: Sequence[Row], settings: PromptSettings) -> str:
         if settings.analysis:
             text = f"## {ANALYSIS}\n{analysis(shown)}\n\n{text}"
     read = parse_reply(text, kind=settings.kind, reference=row.reference)
-    if read.source is None or read.source.strip() != row.variant.strip():
+    if read.source is None or read.source.strip() != expanded(row.variant).strip():
         raise UsageError(
             f"{row.task_id}: variant {row.candidate_id[:12]} does not read back from a reply ({read.detail})"
         )

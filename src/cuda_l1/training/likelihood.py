@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -30,6 +32,9 @@ PLACE = "the answer stands here"
 """In place of an answer in a conversation that is laid out without it."""
 IGNORED = -100
 """Label of a token that nothing is learned from; torch's."""
+PARALLEL = "TOKENIZERS_PARALLELISM"
+AT_ONCE = 1000
+"""Texts that a tokenizer is given together, so that it uses all cores."""
 
 
 class Lesson(Protocol):
@@ -77,31 +82,57 @@ class LikelihoodTrainer(SFTTrainer):
 def fitting(lessons: Sequence[Lesson], tokenizer: Any, max_length: int) -> Fitting:
     """The lessons of at most `max_length` tokens as rows; longer ones are counted, never cut."""
     rows, longest, tokens, too_long = [], 0, 0, 0
-    for lesson in lessons:
-        row = _row(lesson, tokenizer)
-        length = len(row["input_ids"])
-        longest = max(longest, length)
-        if length > max_length:
-            too_long += 1
-        else:
-            tokens += length
-            rows.append(row)
+    for first in range(0, len(lessons), AT_ONCE):
+        with _many_threads():
+            found = _rows(lessons[first : first + AT_ONCE], tokenizer)
+        for row in found:
+            length = len(row["input_ids"])
+            longest = max(longest, length)
+            if length > max_length:
+                too_long += 1
+            else:
+                tokens += length
+                rows.append(row)
     return Fitting(rows, too_long, longest, tokens)
 
 
-def _row(lesson: Lesson, tokenizer: Any) -> dict[str, list[int]]:
-    """Tokens and labels of a lesson. What the answer spells of the tokenizer's special tokens is text: a variant that
+@contextmanager
+def _many_threads() -> Iterator[None]:
+    """Meanwhile tokenizers use all cores; by default ours do not, since they complain of it in each process that is
+    forked later."""
+    before = os.environ.get(PARALLEL)
+    os.environ[PARALLEL] = "true"
+    try:
+        yield
+    finally:
+        os.environ[PARALLEL] = before or "false"
+
+
+def _rows(lessons: Sequence[Lesson], tokenizer: Any) -> list[dict[str, list[int]]]:
+    """Tokens and labels of lessons. What an answer spells of the tokenizer's special tokens is text: a variant that
     holds the mark of an end as a string ends no turn, and reads back as it was."""
-    messages = messages_of(lesson.prompt, tokenizer)
-    laid_out = [*messages, {"role": "assistant", "content": PLACE}]
-    head, _, tail = tokenizer.apply_chat_template(laid_out, tokenize=False).rpartition(PLACE)
-    asked = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    question, end = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (asked, tail))
-    before = question if head == asked else tokenizer(head, add_special_tokens=False)["input_ids"]
-    answer = tokenizer(lesson.completion, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-    ids = [*before, *answer, *end]
-    given = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids, question, strict=False)))
-    return {"input_ids": ids, "labels": [*[IGNORED] * given, *ids[given:]]}
+    heads, tails, questions = [], [], []
+    for lesson in lessons:
+        messages = messages_of(lesson.prompt, tokenizer)
+        laid_out = [*messages, {"role": "assistant", "content": PLACE}]
+        head, _, tail = tokenizer.apply_chat_template(laid_out, tokenize=False).rpartition(PLACE)
+        heads.append(head)
+        tails.append(tail)
+        questions.append(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+    asked = _tokens(questions, tokenizer)
+    before = asked if heads == questions else _tokens(heads, tokenizer)
+    answers = _tokens([lesson.completion for lesson in lessons], tokenizer, split_special_tokens=True)
+    rows = []
+    for question, head, answer, end in zip(asked, before, answers, _tokens(tails, tokenizer), strict=True):
+        ids = [*head, *answer, *end]
+        given = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids, question, strict=False)))
+        rows.append({"input_ids": ids, "labels": [*[IGNORED] * given, *ids[given:]]})
+    return rows
+
+
+def _tokens(texts: list[str], tokenizer: Any, **how: bool) -> list[list[int]]:
+    found: list[list[int]] = tokenizer(texts, add_special_tokens=False, **how)["input_ids"]
+    return found
 
 
 def train_on(

@@ -38,7 +38,7 @@ def run(
     """Fine-tunes the policy in `start` on the run's rows; see `stages.RunStage`. Raises as `train_on` does."""
     stage, processes = run.stage(NAME), surroundings.processes
     judged, tested = split(rows_of(recipe, run))
-    train, validation = (list(lessons_of(rows, recipe)) for rows in ([*judged, *unjudged_of(run)], tested))
+    train, validation = (lessons_of(rows, recipe) for rows in ([*judged, *unjudged_of(run)], tested))
     if not train:
         raise UsageError("all rows belong to the validation split; give more tasks or examples in [data]")
     policy = load_policy(start, recipe, longest=recipe.sft.max_length)
