@@ -152,13 +152,17 @@ def test_what_lengths_are_filled_up_with_teaches_nothing(
 
     monkeypatch.setattr(likelihood, "arguments", filled)
     rows = write_rows(tmp_path / "two", [row(1), row(2)])
-    for multiple in (None, 128):
+    for multiple, masked in ((None, True), (128, True), (128, False)):
         sft = {"steps": 1, "exemplars": 0, "packing": False, "batch": 2}
-        chosen = recipe(tmp_path / f"run-{multiple}", sft=sft, data={"examples": [str(rows)]})
-        first.append(next(fine_tune(chosen).stage("sft").rows("metrics")))
-    assert first[0]["tokens"] == first[1]["tokens"]
-    assert math.isclose(first[0]["loss"], first[1]["loss"], rel_tol=1e-6)
-    assert math.isclose(first[0]["gradient_norm"], first[1]["gradient_norm"], rel_tol=1e-4)
+        chosen = recipe(tmp_path / f"run-{multiple}-{masked}", sft=sft, data={"examples": [str(rows)]})
+        with monkeypatch.context() as patch:
+            if masked:
+                patch.setattr(likelihood, "_without_mask", lambda model, given, named: (given, named))
+            first.append(next(fine_tune(chosen).stage("sft").rows("metrics")))
+    for other in first[1:]:
+        assert first[0]["tokens"] == other["tokens"]
+        assert math.isclose(first[0]["loss"], other["loss"], rel_tol=1e-6)
+        assert math.isclose(first[0]["gradient_norm"], other["gradient_norm"], rel_tol=1e-4)
 
 
 def test_the_loss_is_on_the_answer_alone(tmp_path: Path, recipe: Make) -> None:

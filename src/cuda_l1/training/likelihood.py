@@ -65,6 +65,8 @@ class LikelihoodTrainer(SFTTrainer):
         """`others` are SFTTrainer's arguments."""
         self._processes = processes
         super().__init__(**others)
+        if not self.args.packing:
+            self.model.register_forward_pre_hook(_without_mask, with_kwargs=True)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> list[int]:
         """The order of the whole training, as one epoch: a resumed one finds its place in it by the step alone."""
@@ -77,6 +79,12 @@ class LikelihoodTrainer(SFTTrainer):
         """A checkpoint's last file follows: it says that the random states of all processes are there."""
         super()._save_rng_state(output_dir)
         self._processes.gather([0])
+
+
+def _without_mask(model: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Rows are filled up on the right, and no token sees a later one: without a mask attention computes the same where
+    there are labels, by its faster kernels."""
+    return given, {**named, "attention_mask": None} if model.training else named
 
 
 def fitting(lessons: Sequence[Lesson], tokenizer: Any, max_length: int) -> Fitting:
@@ -168,7 +176,7 @@ def train_on(
         processes=processes,
         model=policy.model,
         args=arguments(settings, recipe, stage, has_validation=bool(tested.rows), large=policy.is_large),
-        train_dataset=Dataset.from_list(learnt.rows),
+        train_dataset=Dataset.from_list(learnt.rows).with_format("numpy"),  # which becomes a tensor ten times as fast
         eval_dataset=Dataset.from_list(tested.rows) if tested.rows else None,
         processing_class=policy.tokenizer,
         peft_config=policy.adapters,
