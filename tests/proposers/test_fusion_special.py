@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from graphs import Twins, candidate, make_task
+from graphs import Twins, candidate, check, make_task
 
 SPECIAL = [float("nan"), float("inf"), float("-inf"), -0.0, 0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -3.0, 7.0, 30.0]
 
@@ -59,3 +59,10 @@ def _alike(got: torch.Tensor, vectors: torch.Tensor, scalars: torch.Tensor) -> b
     close = torch.isclose(got.double(), vectors.double(), rtol=5e-2, atol=5e-2, equal_nan=True)
     zeros = (vectors == 0) & (scalars == 0) & (vectors.signbit() == scalars.signbit())
     return bool(close[settled].all()) and torch.equal(got.signbit()[zeros], vectors.signbit()[zeros])
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_no_product_exceeds_its_maximum(dim: int) -> None:
+    """As it would unrounded: by hundreds where it is large, of which exp() is infinite."""
+    large = "torch.randn(24, 72) + 1e5, torch.randn(24, 1) + 1e5"
+    check(make_task(f"return F.softmax(x * y, {dim}), torch.logsumexp(-x * y, {dim})", large, args="x, y"), "fusion")

@@ -251,6 +251,19 @@ static void huge_pages(void* p, unsigned long bytes) {
 }
 """
 
+ROUNDED = r"""
+// Keeps a product from being taken unrounded into a sum: it would exceed its own maximum, by 512 where that is 1e10.
+INL vf rounded(vf v) {
+#if defined(__x86_64__)
+  asm("" : "+v"(v));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v));
+#endif
+  return v;
+}
+"""
+"""What follows the header where a maximum or minimum is taken of what is computed."""
+
 
 def header(element: int) -> str:
     """The beginning of a file whose widest values have `element` bytes (4 or 8)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuda_l1.prelude.cpp_loader import LOADER as LOADER
-from cuda_l1.prelude.cpp_vectors import header
+from cuda_l1.prelude.cpp_vectors import ROUNDED, header
 from cuda_l1.proposers.techniques.codegen.cpp_loops import parameters, print_nest
 from cuda_l1.proposers.techniques.codegen.kernel import STREAM_BYTES, Kernel, python_function
 from cuda_l1.proposers.techniques.codegen.plan import Plan
@@ -20,7 +20,8 @@ SHORTEST_VECTOR = 8
 def cpp_source(kernels: Sequence[Kernel]) -> str:
     """One translation unit with an `extern "C"` function per kernel."""
     wide = any(value.compute in ("f64", "i64") for kernel in kernels for plan in kernel.plans for value in plan.values)
-    return header(8 if wide else 4) + "\n" + "\n\n".join(_kernel_source(kernel) for kernel in kernels) + "\n"
+    text = "\n\n".join(_kernel_source(kernel) for kernel in kernels) + "\n"
+    return header(8 if wide else 4) + (ROUNDED if "rounded(" in text else "") + "\n" + text
 
 
 def _kernel_source(kernel: Kernel) -> str:

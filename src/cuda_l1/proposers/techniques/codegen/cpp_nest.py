@@ -7,7 +7,7 @@ Reductions add up at most a few hundred single-precision terms per lane before t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cuda_l1.proposers.techniques.codegen.axes import Atom, count, resolve
@@ -42,6 +42,7 @@ class NestPrinter:
         self.loop_names |= {loop: f"r{i}" for i, loop in enumerate(plan.inner)}
         self.loop_names[plan.vector] = "j"
         self.vector_atoms = set(plan.merged.get(plan.vector, [plan.vector]))
+        self.peaked = set(_peaked(plan.values))
         self.inner_atoms = {a for loop in plan.inner for a in plan.merged[loop]}
         self.split = plan.row and plan.rows < SPLIT_ROWS and count(plan.inner) >= SPLIT_ELEMENTS and not plan.scans
         self.scratch = {} if self.split else self._scratch()
@@ -87,7 +88,8 @@ class NestPrinter:
         special = getattr(self, f"_on_{value.op}", None)
         if special is not None:
             return str(special(value, pins, scope))
-        return pointwise(value, [self.ref(arg, pins) for arg in value.args])
+        text = pointwise(value, [self.ref(arg, pins) for arg in value.args])
+        return f"rounded({text})" if value in self.peaked else text
 
     def _on_const(self, value: Value, pins: Pins, scope: str) -> str:
         return literal(value.attrs["value"], value.compute)
@@ -257,3 +259,13 @@ class NestPrinter:
         return [
             f"alignas(64) {CARRIER[value.compute]} {name}[{elements} + W];" for value, (name, _) in self.scratch.items()
         ]
+
+
+def _peaked(values: Sequence[Value]) -> Iterator[Value]:
+    """Single-precision values of which the largest or the smallest is sought."""
+    for reduction in values:
+        if reduction.op == "reduce" and reduction.attrs["kind"] != "sum" and reduction.compute == "f32":
+            (value,) = reduction.args
+            while value.op in ("reshape", "permute", "expand"):
+                (value,) = value.args
+            yield value
