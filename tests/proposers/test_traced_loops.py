@@ -167,6 +167,12 @@ def test_nan_goes_through_extremes(scope: dict[str, Any]) -> None:
         torch.testing.assert_close(got, truth, equal_nan=True)
 
 
+def test_no_product_exceeds_its_maximum(scope: dict[str, Any]) -> None:
+    """As it would unrounded: by hundreds where it is large, of which exp() is infinite."""
+    x, y = torch.randn(3, 64) + 1e5, torch.randn(64) + 1e5
+    _close(scope["soft"](x, y), (x * y).double().softmax(-1))
+
+
 def test_another_dtype_is_refused(scope: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="float32"):
         scope["soft"](torch.randn(3, 4).double(), torch.randn(4))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuda_l1.prelude.cpp_loader import LOADER
-from cuda_l1.prelude.cpp_vectors import header
+from cuda_l1.prelude.cpp_vectors import ROUNDED, header
 
 _ROWS = r"""
 #if defined(__AVX512F__) && __has_builtin(__builtin_ia32_loadups512_mask)
@@ -142,10 +142,14 @@ def _passes(names, inputs, results):
     depth = max(value.level for value in names)
     folds = [[value for value in names if value.fold and value.level == level + 1] for level in range(depth + 1)]
     roots = [[value.args[0] for value in level] for level in folds[:depth]] + [[result for result, _ in whole]]
+    peaked = {value.args[0] for value in names if value.fold in ("max", "min")}
     lines, kept = [], None
 
     def defined(value, text=""):
-        return f"const {value.kind} {names[value]} = {text or value.text.format(*map(names.get, value.args))};"
+        if not text:
+            text = value.text.format(*map(names.get, value.args))
+            text = f"rounded({text})" if value in peaked else text
+        return f"const {value.kind} {names[value]} = {text};"
 
     for level in range(depth + 1):
         lines += [defined(value) for value in names if value.row and value.level == level and not value.fold]
@@ -283,4 +287,4 @@ def traced(function):
     return call
 '''
 
-TRACED = f'{LOADER}\n_VECTORS = r"""{header(4)}{_ROWS}"""\n{_TRACER}'
+TRACED = f'{LOADER}\n_VECTORS = r"""{header(4)}{ROUNDED}{_ROWS}"""\n{_TRACER}'
