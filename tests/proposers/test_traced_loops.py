@@ -178,6 +178,28 @@ def test_another_dtype_is_refused(scope: dict[str, Any]) -> None:
         scope["soft"](torch.randn(3, 4).double(), torch.randn(4))
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("max(x, 0.0)", "in place of max"), ("x if x > 0 else -x", "in place of"), ("where(0 < x < 1, x, 0.0)", "&"),
+        ("x, 2.0", "computes from its arguments"), ("x, exp(2.0)", "computes from its arguments"),
+        ("[x, x * 2]", "computes from its arguments"), ("x > 0", "numbers"), ("sum(x, -1)", "last dimensions"),
+        ("sum(x, 0)", "last dimensions"), ("amax(x) + amax(x, 2)", "same number"), ("x ** 2", "unsupported operand"),
+        ("clamp(x)", "'clamp' is not defined"),
+    ],
+)  # fmt: skip
+def test_what_it_cannot_say_is_said_at_once(scope: dict[str, Any], body: str, message: str) -> None:
+    with pytest.raises((TypeError, ValueError, NameError), match=message):
+        exec(f"@traced\ndef wrong(x):\n    return {body}\n", scope)
+
+
+def test_as_many_tensors_as_it_has_arguments(scope: dict[str, Any]) -> None:
+    """The next one would be written to."""
+    for count in (1, 3):
+        with pytest.raises(TypeError, match=f"takes 2 tensors, not {count}"):
+            scope["soft"](*[torch.randn(3)] * count)
+
+
 def test_names_that_the_task_gives_stay_its_own(scope: dict[str, Any]) -> None:
     """A function may call `sum`; the file around it still has Python's."""
     assert not {"sum", "exp", "round", "pow"} & scope.keys()

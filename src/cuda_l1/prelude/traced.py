@@ -89,6 +89,9 @@ class _Symbol:
     def __abs__(self):
         return _Symbol("vabs({})", self)
 
+    def __bool__(self):
+        raise TypeError("a traced function has maximum, minimum, where, & and | in place of max, min, if, and and or")
+
 
 def _constant(value):
     size = abs(float(value))
@@ -266,9 +269,12 @@ def traced(function):
     results = types.FunctionType(function.__code__, {**function.__globals__, **_language()})(*inputs)
     several = isinstance(results, tuple)
     results = list(results) if several else [results]
-    dims, *others = {value.dims for value in _ordered(results) if value.fold} or {0}
-    if others:
-        raise ValueError("all reductions of a traced function go over the same number of dimensions")
+    if any(not isinstance(one, _Symbol) or one.kind != "vf" or (one.row and not one.level) for one in results):
+        raise TypeError("a traced function returns numbers that it computes from its arguments")
+    folded = {value.dims for value in _ordered(results) if value.fold}
+    dims, *others = folded or {0}
+    if others or (folded and dims < 1):
+        raise ValueError("all reductions of a traced function go over the same number of last dimensions")
     kernel, plans = compile_cpp(_source(inputs, results)).kernel, {}
     kernel.argtypes = [*[ctypes.c_void_p] * (len(inputs) + len(results) + 1), ctypes.c_int]
     kernel.restype, address, dense = None, torch.Tensor.data_ptr, torch.contiguous_format
@@ -276,6 +282,8 @@ def traced(function):
     def call(*tensors):
         key = tuple([(tensor.shape, tensor.stride(), tensor.dtype) for tensor in tensors])
         if key not in plans:
+            if len(tensors) != len(inputs):
+                raise TypeError(f"{function.__name__} takes {len(inputs)} tensors, not {len(tensors)}")
             plans[key] = _plan(tensors, results, dims)
         like, copies, numbers = plans[key]
         if copies:
