@@ -98,6 +98,12 @@ def test_only_names_that_nothing_else_knows_are_changed() -> None:
     [
         "def forward(self, x):\n        return [x for x in (x, x)][0] + self.a",
         "def forward(self, x):\n        def f(x):\n            return x\n        return f(x=x) + getattr(self, 'a')",
+        "def forward(self, x):\n        def f():\n            nonlocal x\n            x *= 2\n        f()\n        "
+        "return x",
+        "def forward(self, x):\n        try:\n            1 / 0\n        except ZeroDivisionError as x:\n            "
+        "return torch.ones(2) * len(x.args)",
+        "def forward(self, x):\n        import math as x\n        return torch.ones(2) * x.pi",
+        "def forward(self, x):\n        match [2, 3]:\n            case [*x]:\n                return torch.tensor(x)",
         "def forward(self, x, *more, **others):\n        return x * self.a",
     ],
 )

@@ -109,7 +109,8 @@ def _new_names(names: Iterable[str], fixed: set[str], taken: set[str], rng: Rand
 
 
 def _said(tree: ast.Module) -> Iterator[str]:
-    """Strings that name something, keywords of calls, and arguments of functions inside others."""
+    """Strings that name something, keywords of calls, arguments of functions inside others, and names that a statement
+    holds as text."""
     pending: list[tuple[ast.AST, bool]] = [(tree, False)]
     while pending:
         node, inside = pending.pop()
@@ -120,6 +121,12 @@ def _said(tree: ast.Module) -> Iterator[str]:
             yield node.arg
         elif isinstance(node, ast.Lambda) or (isinstance(node, ast.FunctionDef) and inside):
             yield from (each.arg for each in _all_arguments(node.args))
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            yield from node.names
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name
         pending += [(child, inside or is_function) for child in ast.iter_child_nodes(node)]
 
 
