@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from cuda_l1.api.training_data import prepare
 from cuda_l1.api.unjudged import write_unjudged
+from cuda_l1.archive import Archive
 from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.prelude import expanded
 from cuda_l1.tasks import load_tasks
 from cuda_l1.tasks.synth import split_of_task
 from cuda_l1.training import examples
-from cuda_l1.training.data import rows_of, unjudged_of
+from cuda_l1.training.data import read_facts, rows_of, unjudged_of
 from cuda_l1.training.examples import Row, lessons_of
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
@@ -100,6 +102,16 @@ def test_other_names_are_those_of_question_and_answer(tmp_path: Path, spawned: P
         namespace: dict[str, object] = {"__name__": "renamed"}
         exec(compile(expanded(row.variant), "renamed", "exec"), namespace)
     assert [lesson.row.reference for lesson in lessons_of(others, run.recipe)] == [row.reference for row in others]
+
+
+def test_the_card_names_tasks_that_others_evaluate_on(tmp_path: Path, archive: Archive, recipe: Make) -> None:
+    data = {"unjudged": ["builtin"], "techniques": TECHNIQUES, "allow_overlap": True}
+    run = RunDirectory.create(recipe(tmp_path / "run", data=data, evaluation={"device": "cpu"}), resume=False)
+    prepare(run, archive, lambda event: None)
+    rows, facts = unjudged_of(run), read_facts(run)
+    assert rows and facts and facts.unjudged == len(rows)
+    assert len(facts.overlapping) == facts.unjudged_tasks == len({row.task_sha for row in rows})
+    assert all(any(text.startswith(row.task_id) for text in facts.overlapping) for row in rows)
 
 
 def test_a_spec_that_is_none_is_said_at_once(tmp_path: Path, recipe: Make) -> None:

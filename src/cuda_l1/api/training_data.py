@@ -63,6 +63,7 @@ def prepare(run: RunDirectory, archive: Archive, on_event: Callable[[Event], Non
         _collect(run, chosen, archive, on_event)
     write_unjudged(run, on_event)
     unjudged = unjudged_of(run)
+    overlapping += {row.task_sha: f"{row.task_id}: {row.overlaps}" for row in unjudged if row.overlaps}.values()
     write_facts(
         run,
         DataFacts(
