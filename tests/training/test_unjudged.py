@@ -87,8 +87,9 @@ def test_a_process_that_dies_is_told() -> None:
 
 def test_where_one_fails_the_others_end() -> None:
     with pytest.raises(ZeroDivisionError), side_processes(2) as pool:
+        failing = pool.submit(divmod, 1, 0)
         pool.submit(time.sleep, 600)
-        pool.submit(divmod, 1, 0).result()
+        failing.result()
     assert not multiprocessing.active_children()
 
 
