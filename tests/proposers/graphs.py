@@ -85,6 +85,18 @@ class Twins:
         self.model.load_state_dict(state)
         self.model_new.load_state_dict(state)
 
+    def by_threads(self) -> list[Any]:
+        """What the candidate answers with one thread and with two, on the same inputs."""
+        inputs, before = self.make_inputs(), torch.get_num_threads()
+        try:
+            answers = []
+            for threads in (1, 2):
+                torch.set_num_threads(threads)
+                answers.append(self.model_new(*inputs))
+        finally:
+            torch.set_num_threads(before)
+        return answers
+
     def check(self, seed: int, tolerance: float = 16.0) -> None:
         """One call of both on fresh signed inputs; the candidate errs at most `tolerance` times as the reference."""
         torch.manual_seed(seed)

@@ -215,16 +215,7 @@ def test_a_second_import_compiles_nothing(tmp_path, monkeypatch) -> None:
 def test_two_threads_share_the_work() -> None:
     """The number of threads is PyTorch's at the time of the call; the answer does not depend on it."""
     task = make_task("return F.gelu(x).softmax(-1), (x * x).mean()", "torch.randn(64, 4096)")
-    twins = Twins(task, candidate(task, "fusion").source)
-    x, before = twins.make_inputs()[0], torch.get_num_threads()
-    try:
-        answers = []
-        for threads in (1, 2):
-            torch.set_num_threads(threads)
-            answers.append(twins.model_new(x))
-    finally:
-        torch.set_num_threads(before)
-    torch.testing.assert_close(answers[0], answers[1])
+    torch.testing.assert_close(*Twins(task, candidate(task, "fusion").source).by_threads())
 
 
 def test_one_call_in_place_of_many() -> None:

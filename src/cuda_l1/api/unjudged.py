@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from pathlib import Path
@@ -12,8 +11,6 @@ from typing import NamedTuple
 from cuda_l1.api.collecting import Choice, choose, read_source
 from cuda_l1.archive.faults import file_faults
 from cuda_l1.prelude import contracted
-from cuda_l1.proposers.techniques import compose, usable
-from cuda_l1.proposers.techniques.draft import open_draft
 from cuda_l1.proposers.techniques.proposer import TechniqueProposer
 from cuda_l1.tasks.evaluation_suites import evaluation_tasks
 from cuda_l1.training.examples import Row, write_rows
@@ -23,13 +20,10 @@ from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.training.side_processes import side_processes
 from cuda_l1.training.stages import Event
 from cuda_l1.training.task_sets import splits_of
-from cuda_l1.types import Candidate
 
 NAME = "data"
 PAIRS = 0.3
 """Share of the variants that two techniques write together."""
-
-log = logging.getLogger(__name__)
 
 
 class Written(NamedTuple):
@@ -38,6 +32,12 @@ class Written(NamedTuple):
     spec: str
     tasks: int
     variants: int
+    failures: list[str]
+    """What could not be written, a line each."""
+
+    def __str__(self) -> str:
+        text = f"{self.spec}: {self.variants} variants of {self.tasks} tasks"
+        return f"{text}; {len(self.failures)} could not be written ({self.failures[0]})" if self.failures else text
 
 
 def write_unjudged(run: RunDirectory, on_event: Callable[[Event], None]) -> None:
@@ -53,8 +53,7 @@ def write_unjudged(run: RunDirectory, on_event: Callable[[Event], None]) -> None
     with side_processes(len(specs)) as pool:
         futures = [pool.submit(_write, spec, run.unjudged_file(spec), run.recipe) for spec in specs]
         for number, future in enumerate(as_completed(futures), start=1):
-            spec, tasks, variants = future.result()
-            on_event(Event(NAME, f"unjudged {number}/{len(specs)}, {spec}: {variants} variants of {tasks} tasks"))
+            on_event(Event(NAME, f"unjudged {number}/{len(specs)}, {future.result()}"))
 
 
 def _write(spec: str, file: Path, recipe: Recipe) -> Written:
@@ -69,22 +68,16 @@ def _write(spec: str, file: Path, recipe: Recipe) -> Written:
     rows = [row for choice in training for row in _rows(choice, techniques, recipe)]
     with file_faults(file):
         write_rows(file, rows)
-    return Written(spec, len({row.task_sha for row in rows}), len(rows))
+    return Written(spec, len({row.task_sha for row in rows}), len(rows), techniques.failures)
 
 
 def _rows(choice: Choice, techniques: TechniqueProposer, recipe: Recipe) -> Iterator[Row]:
     task = choice.task
     rng = Random(f"{recipe.run.seed} {task.sha}")
-    found: dict[str, Candidate] = {}
-    try:
-        draft = open_draft(task, techniques.device)
-        names = [technique.name for technique in techniques.techniques if usable(technique, draft)]
-        for subset in _drawn(names, recipe.data.unjudged_each, rng):
-            if (candidate := compose(task, subset, techniques.device)) is not None:
-                found[candidate.id] = candidate
-    except Exception as error:  # noqa: BLE001 - whatever torch or a technique makes of one task, there are others
-        log.info("%s: no variant: %s", task.name, error)
-    for candidate in found.values():
+    names = list(techniques.applying(task))
+    drawn = list(_drawn(names, recipe.data.unjudged_each, rng))
+    built = (techniques.build(task, subset) for subset in drawn)
+    for candidate in {each.id: each for each in built if each is not None}.values():
         reference, variant = task.source, candidate.source
         if rng.random() < recipe.sft.other_names:
             reference, (variant,) = renamed(reference, [variant], rng)
@@ -106,8 +99,8 @@ def _rows(choice: Choice, techniques: TechniqueProposer, recipe: Recipe) -> Iter
         )
 
 
-def _drawn(names: Sequence[str], count: int, rng: Random) -> Iterator[list[str]]:
+def _drawn(names: Sequence[str], count: int, rng: Random) -> Iterator[frozenset[str]]:
     """Techniques of so many variants: a different one first in each, in some with a second."""
     for first in rng.sample(names, min(count, len(names))):
         others = [name for name in names if name != first]
-        yield [first, rng.choice(others)] if others and rng.random() < PAIRS else [first]
+        yield frozenset({first, rng.choice(others)} if others and rng.random() < PAIRS else {first})

@@ -118,7 +118,7 @@ class TechniqueProposer:
             if time.monotonic() > until:
                 return None
             known.tried.add(subset)
-            candidate = self._build(task, subset)
+            candidate = self.build(task, subset)
             if candidate is not None and candidate.id not in seen:
                 known.offered.add(candidate.id)
                 known.combinations += len(subset) > 1
@@ -131,7 +131,8 @@ class TechniqueProposer:
             known.left_out.add(name)
             self._tell(task, f"{name}: no time is left for it; torch.compile took {seconds:.0f} s to judge")
 
-    def _build(self, task: Task, subset: Subset) -> Candidate | None:
+    def build(self, task: Task, subset: Subset) -> Candidate | None:
+        """The candidate of these techniques; None where none applies, or a line in `failures` says what failed."""
         return self._tried(task, subset, lambda: compose(task, sorted(subset), self.device))
 
     def _usable(self, task: Task, technique: Technique, draft: Draft) -> bool:
@@ -184,12 +185,13 @@ class TechniqueProposer:
         """Those that are known, then the others: whether Inductor applies is seen from its code, seconds later."""
         yield from list(known.singles)
         if known.others is None:
-            known.others = self._applying(task)
+            known.others = self.applying(task)
         while time.monotonic() <= until and (name := next(known.others, None)) is not None:
             known.singles.append(name)
             yield name
 
-    def _applying(self, task: Task) -> Iterator[str]:
+    def applying(self, task: Task) -> Iterator[str]:
+        """The techniques that would change the unchanged task; a line in `failures` says what failed."""
         draft = self._tried(task, frozenset({"capture"}), lambda: open_draft(task, self.device))
         if draft is None:
             return

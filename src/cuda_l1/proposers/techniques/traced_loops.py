@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class TracedLoops:
     """Writes element-wise operations and reductions over the last dimensions as traced functions, one pass each.
 
-    They say less than the kernels of `fusion` do (float32 alone, no moves of data), in a tenth of the text: sizes and
+    They say less than the kernels of `fusion` do (float32 alone, no moves of data), in a seventh of the text: sizes and
     strides are read from the tensors of a call.
     """
 

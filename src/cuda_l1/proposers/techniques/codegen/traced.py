@@ -72,11 +72,12 @@ class _Lowering(Lowering):
     def node_of(self, value: Value) -> Node | None:
         """The member of the region whose rule made `value`."""
         seen: set[Value] = set()
+        node: Node
         for node, made in self.env.items():
             values = [made] if isinstance(made, Value) else [part for part in made if part is not None]
             found = topological(values, stop=seen)
             if value in found:
-                return node  # type: ignore[no-any-return]
+                return node
             seen.update(found)
         return None
 
