@@ -30,8 +30,8 @@ from provenance import say
 HELD_OUT, RESULT, SEARCHED = "held-out", "result.json", "searched.jsonl"
 TRAIN = ("-m", "cuda_l1.cli", "train")
 LEAKY = Path(__file__).with_name("leaky_training.py")
-PIECES = ("data", "data.json")
-"""Of a run's folder: what was collected for it."""
+PIECES = ("data", "unjudged", "data.json")
+"""Of a run's folder: what was collected and written for it."""
 
 
 class Failed(CudaL1Error):
@@ -98,7 +98,7 @@ class Ablation:
                 return
             data = self.collect()
             begun = self.opened(folder, run.seed, run.row.form)
-            hand_over(data, begun, PIECES)
+            hand_over(data, begun)
             for stage in stages:
                 self._train(stage, folder, self.values(folder, run.seed, run.row.form))
 
@@ -114,7 +114,7 @@ class Ablation:
         else:
             self.begin(run)
             source = RunDirectory.open(self.shared(run)) if "self" in run.row.begins_with else self.collect()
-            hand_over(source, made, PIECES)
+            hand_over(source, made)
             for stage in run.row.begins_with:
                 copied(RunDirectory.open(self.shared(run)).stage(stage).final, made.stage(stage).final)
             for stage in run.row.learns:
@@ -128,8 +128,7 @@ class Ablation:
             if not self.is_done(other):
                 self.do(other)
         trained = RunDirectory.open(self.folder(other))
-        for name in PIECES:
-            copied(trained.path / name, made.path / name)
+        hand_over_data(trained, made)
         for stage in (*other.row.begins_with, *other.row.learns):
             copied(trained.stage(stage).final, made.stage(stage).final)
         if not (made.path / HELD_OUT / SEARCHED).exists():
@@ -222,12 +221,18 @@ class Ablation:
         )
 
 
-def hand_over(source: RunDirectory, target: RunDirectory, pieces: Sequence[str]) -> None:
+def hand_over(source: RunDirectory, target: RunDirectory) -> None:
     """What was collected, and all verdicts of another run; done again, it adds what is missing."""
     with Archive.open(target.archive) as archive, Archive.open(source.archive) as other:
         archive.merge(other)
-    for name in pieces:
-        copied(source.path / name, target.path / name)
+    hand_over_data(source, target)
+
+
+def hand_over_data(source: RunDirectory, target: RunDirectory) -> None:
+    """What was collected and written for another run."""
+    for name in PIECES:
+        if (source.path / name).exists():
+            copied(source.path / name, target.path / name)
 
 
 def copied(source: Path, target: Path) -> None:

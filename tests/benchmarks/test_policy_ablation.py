@@ -16,7 +16,7 @@ import ablation_table as tables
 import ablation_templates as templates
 import policy_ablation
 from ablation_rows import ROWS, common, own, runs
-from ablation_runs import Ablation, Failed, claimed, copied
+from ablation_runs import Ablation, Failed, claimed, copied, hand_over_data
 from ablation_table import Reply
 from cuda_l1.errors import UsageError
 from cuda_l1.training.recipe import load_recipe
@@ -231,6 +231,20 @@ def test_a_base_recipe_that_no_table_can_be_made_of_is_one_line(tmp_path: Path) 
         Ablation(RECIPE, [*WITH_HELD_OUT, "run.archive='all.sqlite'"], tmp_path)
     with pytest.raises(UsageError, match="none of the recipe's tasks is held out"):
         Ablation(RECIPE, [*HERE, "data.tasks=['synth:0:6#train/*']"], tmp_path)
+
+
+def test_what_was_collected_and_what_was_written_unjudged_is_made_once_for_all_rows(tmp_path: Path) -> None:
+    recipe = load_recipe(RECIPE, HERE)
+    source, target = (RunDirectory(tmp_path / name, recipe) for name in ("data", "seed-0"))
+    source.data.mkdir(parents=True)
+    (source.path / "data.json").write_text("{}")
+    hand_over_data(source, target)
+    assert sorted(path.name for path in target.path.iterdir()) == ["data", "data.json"], "nothing was written unjudged"
+    written = source.unjudged_file("synth:1000:2000")
+    written.parent.mkdir(parents=True)
+    written.write_text("rows")
+    hand_over_data(source, target)
+    assert target.unjudged_file("synth:1000:2000").read_text() == "rows"
 
 
 def test_a_shared_checkpoint_is_there_whole_and_takes_no_room(tmp_path: Path) -> None:
