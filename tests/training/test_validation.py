@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -25,6 +26,7 @@ from cuda_l1.training.recipe import recipe_from
 from cuda_l1.training.replies import Scored, Written
 from cuda_l1.training.replying import ReplyingTrainer
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
+from cuda_l1.training.sections import ContrastiveSection
 from cuda_l1.training.stages import Event
 from cuda_l1.training.validation import is_over, score
 from cuda_l1.types import Prompt, Task
@@ -32,7 +34,8 @@ from small_policy import save_policy
 
 CHECKED = [Task(suite="synth", name=f"checked{n}", source=f"class Model: # checked {n}\n    pass") for n in range(3)]
 SECTION = {"rounds": 6, "prompts": 2, "group": 4, "batch": 4, "learning_rate": 1e-2, "checkpoint_every": 3,
-           "min_pass_rate": 0.0, "validate_every": 2, "validation_tasks": 2, "validation_samples": 6}  # fmt: skip
+           "min_pass_rate": 0.0, "validate_by": "pass_rate",
+           "validate_every": 2, "validation_tasks": 2, "validation_samples": 6}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +116,8 @@ def test_what_is_learned_is_the_same_with_and_without_validation(
     last = plain.train(validate_every=0, checkpoint_every=2, iterations=iterations, lag=lag)
     checked.train(checkpoint_every=2, iterations=iterations, lag=lag)
     assert same(last, plain.weights(6 * iterations)) and not plain.validated and not plain.checks.path.exists()
-    assert checked.validated == [2 * iterations, 4 * iterations, 6 * iterations]
-    for step in checked.validated:
+    assert checked.validated == [0, 2 * iterations, 4 * iterations, 6 * iterations]
+    for step in checked.validated[1:]:
         assert same(plain.weights(step), checked.weights(step))
     learnt = {row["task"] for row in checked.stage.rows("samples")}
     assert learnt == {task.sha for task in TASKS}
@@ -122,7 +125,7 @@ def test_what_is_learned_is_the_same_with_and_without_validation(
 
 def test_every_validation_asks_the_same_and_shows_nothing_that_was_written_since(bench: Bench) -> None:
     bench.train(rounds=5)
-    assert bench.validated == [2, 4, 5] and bench.steps == [1, 2, 3, 4, 5]
+    assert bench.validated == [0, 2, 4, 5] and bench.steps == [1, 2, 3, 4, 5]
     assert sorted(path.name for path in bench.stage.path.glob("checkpoint-*")) == [
         f"checkpoint-{n}" for n in (2, 3, 4, 5)
     ]
@@ -131,8 +134,8 @@ def test_every_validation_asks_the_same_and_shows_nothing_that_was_written_since
     assert len(tasks) == 12 and set(tasks) == set(sorted(task.sha for task in CHECKED)[:2])
     assert not any(question["prompt"]["exemplars"] for question in asked["questions"])
     samples = list(bench.checks.rows("samples"))
-    assert [row["step"] for row in samples] == [step for step in (2, 4, 5) for _ in range(12)]
-    row = next(row for row in bench.stage.rows("metrics") if "validation_score" in row)
+    assert [row["step"] for row in samples] == [step for step in (0, 2, 4, 5) for _ in range(12)]
+    row = next(row for row in bench.stage.rows("metrics") if "validation_score" in row and row["step"] == 2)
     first = [one for one in samples if one["step"] == 2]
     assert row["validation_score"] == pytest.approx(sum(one["right"] for one in first) / 12)
     assert row["validation_reward"] == pytest.approx(sum(one["reward"] for one in first) / 12)
@@ -141,21 +144,32 @@ def test_every_validation_asks_the_same_and_shows_nothing_that_was_written_since
 
 
 def test_the_best_checkpoint_is_kept_and_becomes_the_final_policy(bench: Bench, scored: list[float]) -> None:
-    scored += [0.5, 0.75, 0.25, 0.5]
+    scored += [0.25, 0.5, 0.75, 0.25, 0.5]
     final = bench.train(rounds=8, keep=2)
     assert sorted(path.name for path in bench.stage.path.glob("checkpoint-*")) == ["checkpoint-4", "checkpoint-8"]
     assert same(final, bench.weights(4)) and not same(final, bench.weights(8))
     assert any("final is the policy of step 4" in event.text for event in bench.events)
     assert (bench.card["best_validation_step"], bench.card["best_validation_score"]) == (4, 0.75)
     said = [event.text for event in bench.events if "validation:" in event.text]
-    assert ["best so far" in text for text in said] == [True, True, False, False]
+    assert ["best so far" in text for text in said] == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize("model", [{}, {"lora_rank": 4}])
+def test_a_stage_that_makes_nothing_better_leaves_the_policy_that_it_began_with(
+    bench: Bench, scored: list[float], model: dict[str, Any]
+) -> None:
+    scored += [0.75, 0.5, 0.25, 0.5]
+    final = bench.train(model=model)
+    assert same(final, load_file(bench.policy / "model.safetensors"))
+    assert any("final is the policy that it began with" in str(event.figures.get("alarm")) for event in bench.events)
+    assert (bench.card["best_validation_step"], bench.card["best_validation_score"]) == (0, 0.75)
 
 
 @pytest.mark.parametrize("model", [{}, {"lora_rank": 4}])
 def test_of_equals_the_later_one_is_the_best_and_adapters_are_merged(
     bench: Bench, scored: list[float], model: dict[str, Any]
 ) -> None:
-    scored += [0.5, 0.5, 0.25]
+    scored += [0.5, 0.5, 0.5, 0.25]
     best = bench.train(model=model)
     other = Bench(bench.folder / "other", bench.policy)
     assert same(best, other.train(model=model, rounds=4, validate_every=0))
@@ -185,8 +199,8 @@ def test_a_validation_that_was_paid_for_is_not_paid_for_again(
     assert sorted(broken.evaluator.paid) == sorted(whole.evaluator.paid)
     assert list(broken.checks.rows("replies")) == list(whole.checks.rows("replies"))
     for each in (whole, broken):
-        assert each.validated == [2, 4, 6] and each.steps == [1, 2, 3, 4, 5, 6]
-        assert len(list(each.checks.rows("samples"))) == 36
+        assert each.validated == [0, 2, 4, 6] and each.steps == [1, 2, 3, 4, 5, 6]
+        assert len(list(each.checks.rows("samples"))) == 48
 
 
 def test_it_ends_where_nothing_is_better_and_learns_no_further_when_it_was_killed_then(
@@ -195,12 +209,12 @@ def test_it_ends_where_nothing_is_better_and_learns_no_further_when_it_was_kille
     def kill(*_: Any, **__: Any) -> None:
         raise Killed
 
-    scored += [0.5, 0.75, 0.75, 0.5]
+    scored += [0.25, 0.5, 0.75, 0.75, 0.5]
     with monkeypatch.context() as patch:
         patch.setattr(contrastive, "save_policy", kill)
         with pytest.raises(Killed):
             bench.train(rounds=12, patience=2)
-    assert bench.validated == [2, 4, 6, 8] and not bench.stage.is_done
+    assert bench.validated == [0, 2, 4, 6, 8] and not bench.stage.is_done
     final = bench.train(rounds=12, patience=2)
     assert bench.steps == [1, 2, 3, 4, 5, 6, 7, 8] and same(final, bench.weights(6))
 
@@ -218,6 +232,8 @@ def test_a_task_counts_once_however_many_of_its_replies_have_a_verdict() -> None
     pairs = [one(CHECKED[0], 1.0), one(CHECKED[0], 3.0), one(CHECKED[1], 0.0), one(CHECKED[1], None)]
     replies, found = [reply for reply, _ in pairs], [scored for _, scored in pairs]
     assert score(replies, found, "pass_rate") == 0.5 and score(replies, found, "reward") == 1.0
+    assert score(replies, found, "log_reward") == pytest.approx((math.log(2) + math.log(4)) / 4)
+    assert ContrastiveSection().validate_by == "log_reward", "what is right and slow is no aim of stage 3"
 
 
 def test_of_weights_in_parts_the_last_checkpoint_is_left_and_a_line_says_so(
@@ -243,11 +259,11 @@ def test_of_weights_in_parts_the_last_checkpoint_is_left_and_a_line_says_so(
 def together(processes: Processes, folder: Path, policy: Path) -> object:
     bench = Bench(folder / "run", policy)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cuda_l1.training.validation.score", lambda *_: 1.0 / (1 + len(bench.validated)))
+        patch.setattr("cuda_l1.training.validation.score", lambda *_: 1.0 / (1 + abs(len(bench.validated) - 1)))
         final = bench.train(rounds=8, prompts=1, batch=2, patience=1, processes=processes)
     return same(final, bench.weights(2)), not same(final, bench.weights(4)), bench.validated
 
 
 def test_of_several_processes_one_validates_and_all_end(tmp_path: Path, policy: Path) -> None:
     (tmp_path / "run").mkdir()
-    assert ranks.run(together, tmp_path, policy) == ["(True, True, [2, 4])"] * 2
+    assert ranks.run(together, tmp_path, policy) == ["(True, True, [0, 2, 4])"] * 2

@@ -150,9 +150,14 @@ def train(
         on_event(Event(NAME, text, {"alarm": text}))
     with saving_faults(stage), lost_processes():
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if best := trainer.take_best(stage):
-        on_event(Event(NAME, f"final is the policy of step {best}: no validation was better", {"best_step": best}))
+    best = trainer.take_best(stage)
     model = trainer.accelerator.unwrap_model(trainer.model)
+    if best:
+        on_event(Event(NAME, f"final is the policy of step {best}: no validation was better", {"best_step": best}))
+    elif best == 0:
+        text = "no validation was better than the one before the first round: final is the policy that it began with"
+        on_event(Event(NAME, text, {"alarm": text, "best_step": 0}))
+        model = load_policy(start, recipe, longest=recipe.generation.max_new_tokens).model
     weights = whole_weights(model)
     keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, weights=weights)
     processes.first(lambda: keep(beside=lambda folder: beside(folder, told.results)))

@@ -5,7 +5,7 @@ Imports torch and TRL: only a running stage imports it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -70,7 +70,7 @@ class ContrastiveTrainer(ReplyingTrainer):
         if self.is_fsdp_enabled:  # no process has all weights to write with
             self._validations = Validations(0)
         if self.validates:
-            self.add_callback(_Validated(validations.every * int(self.num_iterations)))
+            self.add_callback(_Validated(validations.every * int(self.num_iterations), self.evaluate))
 
     @property
     def validates(self) -> bool:
@@ -125,7 +125,8 @@ class ContrastiveTrainer(ReplyingTrainer):
 
     def take_best(self, stage: StageDirectory) -> int | None:
         """Goes back to the weights of the best checkpoint, in every process; the step that it was written after, None
-        where there was no validation."""
+        where there was no validation. With 0 the policy that the training began with was the best: of it there is no
+        checkpoint, and the weights stay as they are."""
         step: int | None = self.state.best_global_step
         if step and step != self.state.global_step:
             self.state.best_model_checkpoint = str(stage.path / f"checkpoint-{step}")
@@ -182,10 +183,16 @@ class ContrastiveTrainer(ReplyingTrainer):
 
 
 class _Validated(TrainerCallback):
-    """Has the policy validated after every so many steps and after the last one, and a checkpoint written of each."""
+    """Has the policy validated as it is in the beginning, after every so many steps and after the last one, and a
+    checkpoint written of each but the first."""
 
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
+    def __init__(self, steps: int, evaluate: Callable[[], object]) -> None:
+        self._steps, self._evaluate = steps, evaluate
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Called in every process, also in a run that goes on."""
+        if state.global_step == 0:
+            self._evaluate()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Called in every process."""

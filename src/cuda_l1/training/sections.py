@@ -196,15 +196,16 @@ class ContrastiveSection(Frozen):
     checkpoint_every: int = Field(20, ge=1)
     """Rounds from one checkpoint to the next."""
     validate_every: int = Field(20, ge=0)
-    """Rounds from one validation to the next, and so to a checkpoint; the last round is validated, too. The stage
-    leaves the best of these checkpoints. 0, or where there is no validation task: it leaves the last one."""
+    """Rounds from one validation to the next, and so to a checkpoint; the last round is validated, too, and what the
+    stage begins with. It leaves the best of these policies. 0, or where there is no validation task: the last one."""
     validation_tasks: int = Field(16, ge=0)
     """Tasks of the validation split that every validation asks about, the same ones."""
     validation_samples: int = Field(8, ge=1)
     """Replies to each of them."""
-    validate_by: Literal["pass_rate", "reward"] = "pass_rate"
-    """Which figure of a validation task is averaged over the tasks: its share of right replies, as in stage 2, or its
-    mean reward, of which a few tasks with great speed-ups are most."""
+    validate_by: Literal["log_reward", "reward", "pass_rate"] = "log_reward"
+    """Which figure of a validation task is averaged over the tasks: the mean of log(1 + reward), in which a right reply
+    as fast as the reference counts 0.69 and one three times as fast twice that; the mean reward, of which a few tasks
+    with great speed-ups are most; or the share of right replies, as in stage 2, whatever their speed."""
     patience: int = Field(0, ge=0)
     """Validations without a better one than before after which the stage ends; 0: it has all of its rounds."""
 

@@ -7,6 +7,7 @@ The main process alone asks. Every reply has random numbers of its own, so those
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -62,15 +63,18 @@ class Validation:
 
 
 def score(replies: Sequence[Written], scored: Sequence[Scored], by: str) -> float:
-    """The mean over tasks of the share of right replies (`pass_rate`) or of the mean `reward`; without replies that the
-    machine failed for."""
+    """The mean over tasks of the share of right replies (`pass_rate`), of the mean `reward`, or of the mean of
+    log(1 + reward) (`log_reward`); without replies that the machine failed for."""
     tasks: dict[str, list[Scored]] = {}
     for reply, one in zip(replies, scored, strict=True):
         if one.reward is not None:
             tasks.setdefault(reply.task.sha, []).append(one)
 
     def mean(found: Sequence[Scored]) -> float:
-        return pass_rate(found) if by == "pass_rate" else statistics.fmean(each.reward or 0.0 for each in found)
+        if by == "pass_rate":
+            return pass_rate(found)
+        rewards = [each.reward or 0.0 for each in found]
+        return statistics.fmean(map(math.log1p, rewards) if by == "log_reward" else rewards)
 
     return statistics.fmean(mean(found) for found in tasks.values())
 
