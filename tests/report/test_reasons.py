@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from cuda_l1.report.reasons import RULES, Facts, reasons, same_class
+from cuda_l1.report.reasons import RULES, Facts, reasons
+from cuda_l1.report.unchanged import same_program
 from cuda_l1.types import Clock, Correctness, Environment, Evaluation, Finding, Outcome, Pair, Timing, Trial
 
 REFERENCE = "class Model(Module):\n    def forward(self, x):\n        return relu(x)\n"
@@ -224,16 +225,74 @@ def test_a_figure_against_another_reference_is_no_figure_of_this_machine():
     ],
 )
 def test_the_same_class_under_another_name_is_unchanged(text):
-    assert same_class(REFERENCE, text)
+    assert same_program(REFERENCE, text)
     same = evaluation(speedup=1.0, trials=(trial(error=2e-7),))
     assert list(why(evaluation(), text=text)) == list(why(same, text=text)) == ["unchanged reference"]
 
 
 @pytest.mark.parametrize("text", [CANDIDATE, REFERENCE, "x = (", "", "class ModelNew(Module):\n    pass\n"])
 def test_another_class_or_none_is_not(text):
-    assert not same_class(REFERENCE, text)
+    assert not same_program(REFERENCE, text)
 
 
 def test_super_with_the_own_name_is_unchanged_too():
     named = "class Model(Module):\n    def __init__(self):\n        super(Model, self).__init__()\n"
-    assert same_class(named, named.replace("Model,", "ModelNew,").replace("Model(M", "ModelNew(M"))
+    assert same_program(named, named.replace("Model,", "ModelNew,").replace("Model(M", "ModelNew(M"))
+
+
+HELPED = """
+import torch
+from torch import nn
+
+SCALE = 2.0
+
+
+def doubled(x):
+    return x * SCALE
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return doubled(x)
+"""
+OTHERS = HELPED.replace("class Model(", "class ModelNew(")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OTHERS,
+        OTHERS.replace("from torch import nn", "import torch.nn as nn\nimport torch.nn.functional as F\nimport math"),
+        OTHERS.replace("def doubled(x):", 'def doubled(x):\n    """Twice."""'),
+        OTHERS + "\n\ndef unused(x):\n    return x\n",
+        OTHERS + "\n\nSIZES = [1]\nSIZES[0] = 2\n",
+        HELPED + OTHERS,
+    ],
+    ids=["as-it-is", "imported-otherwise", "docstring", "unused-helper", "other-names", "beside-the-reference"],
+)
+def test_what_the_class_uses_is_the_same_too(text):
+    assert same_program(HELPED, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OTHERS.replace("x * SCALE", "fast(x)"),
+        OTHERS.replace("def doubled(x):", "@torch.compile\ndef doubled(x):"),
+        OTHERS.replace("SCALE = 2.0", "SCALE = 3.0"),
+        OTHERS.replace("from torch import nn", "import mine as nn"),
+        OTHERS.replace("    return x * SCALE", "    return helper(x)") + "\n\ndef helper(x):\n    return x * SCALE\n",
+        OTHERS + "\n\ndoubled = torch.compile(doubled)\n",
+        OTHERS + "\n\nModelNew.forward = lambda self, x: fast(x)\n",
+        OTHERS + "\n\nsetattr(ModelNew, 'forward', torch.add)\n",
+        OTHERS + "\n\ntorch.backends.cuda.matmul.allow_tf32 = True\n",
+        OTHERS + "\n\nif torch.cuda.is_available():\n    doubled = torch.add\n",
+    ],
+)
+def test_a_helper_of_another_text_is_another_program(text):
+    assert not same_program(HELPED, text)
+
+
+def test_a_parameter_that_is_called_like_a_size_of_the_text_is_not_that_size():
+    sized = "dim = 1\n\nclass Model(Module):\n    def __init__(self, dim):\n        self.dim = dim\n"
+    assert same_program(sized, sized.replace("dim = 1\n", "dim = 2\n", 1).replace("Model(", "ModelNew("))

@@ -5,7 +5,6 @@ Each rule is one function that sees both evaluations and the texts, and either g
 
 from __future__ import annotations
 
-import ast
 import math
 import statistics
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from cuda_l1 import scoring
 from cuda_l1.report.terminal import times
+from cuda_l1.report.unchanged import same_program
 from cuda_l1.tasks.sizes import own_sizes
 from cuda_l1.types import Clock, Evaluation, Finding, Frozen, Outcome, Task, Timing, Trial
 
@@ -119,7 +119,8 @@ def _detail_of(facts: Facts, outcomes: set[Outcome]) -> str | None:
 
 
 def _unchanged(facts: Facts) -> str | None:
-    return "the class is the reference's, word for word" if same_class(facts.reference, facts.candidate) else None
+    same = same_program(facts.reference, facts.candidate)
+    return "the class is the reference's, word for word, and so is what it uses" if same else None
 
 
 def _no_different(facts: Facts) -> str | None:
@@ -134,27 +135,6 @@ def _no_different(facts: Facts) -> str | None:
     if any(t.reference_error for t in trials) and all(t.error == t.reference_error for t in trials):
         return f"errs as the reference does in all {len(trials)} trials, and takes its time ({times(timing.speedup)})"
     return None
-
-
-def same_class(reference: str, candidate: str) -> bool:
-    """Whether `ModelNew` is the reference's `Model`, docstrings, comments and formatting aside."""
-    one, other = _class_of(reference, "Model"), _class_of(candidate, "ModelNew")
-    return one is not None and one == other
-
-
-def _class_of(source: str, name: str) -> str | None:
-    """The syntax tree of a class as text, docstrings left out, `ModelNew` written as `Model`."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    found = next((n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == name), None)
-    if found is None:
-        return None
-    for node in ast.walk(found):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
-    return ast.dump(found).replace("'ModelNew'", "'Model'")
 
 
 def _wrong_in_train_mode(facts: Facts) -> str | None:
