@@ -78,6 +78,49 @@ def test_other_handlers_are_not(body):
     assert "silent-fallback" not in seen(body)
 
 
+NAMED = """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        try:
+            y = kernel(x)
+        except RuntimeError:
+            {handler}
+        {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("handler", "after"),
+    [
+        ("y = torch.relu(x)", "return y"),
+        ("y = torch.relu(x)", "return y.view(2, -1)"),
+        ("y = torch.relu(x)", "z = y + 1\n        return z"),
+        ("y, kept = torch.max(x, dim=1)", "return y"),
+        ("y: torch.Tensor = F.relu(x)", "return y"),
+        ("flat = x.flatten()\n            y = torch.relu(flat)", "return y"),
+        ("self.y = torch.relu(x)", "return self.y"),
+        ("self.y = torch.relu(x)", "return self.last()\n\n    def last(self):\n        return self.y"),
+        ("outputs[0] = self.slow(x)", "return outputs"),
+    ],
+)
+def test_a_fallback_that_is_given_a_name_before_it_is_returned_is_silent_too(handler, after):
+    assert seen(NAMED.format(handler=handler, after=after)) == {"silent-fallback": "suspect"}
+
+
+@pytest.mark.parametrize(
+    ("handler", "after"),
+    [
+        ("y = torch.empty_like(x)", "kernel_of_rows(x, y)\n        return y"),
+        ("self.packed = torch.transpose(self.weight, 0, 1)", "return kernel_of(self.packed, x)"),
+        ("message = torch.typename(x)", "raise RuntimeError(message)"),
+        ("y = x.contiguous()", "return kernel(y)"),
+    ],
+    ids=["room", "weights", "message", "layout"],
+)
+def test_what_a_handler_sets_and_nobody_returns_as_torchs_answer_is_none(handler, after):
+    assert "silent-fallback" not in seen(NAMED.format(handler=handler, after=after))
+
+
 def test_the_line_is_named_and_each_check_is_reported_once():
     findings = static_findings("import torch\nimport gc\nimport gc\n")
     assert len(findings) == 1 and findings[0].evidence == "line 2: imports gc"

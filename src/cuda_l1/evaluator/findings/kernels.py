@@ -134,6 +134,11 @@ def may_hide_a_kernel(node: ast.Try, handler: ast.ExceptHandler) -> bool:
     return any(isinstance(inner, ast.Call) and _root(inner.func) not in _NO_KERNELS for inner in body)
 
 
+def is_torch_call(call: ast.Call) -> bool:
+    """Whether torch, or the module itself, is called by name."""
+    return ast.unparse(call.func).startswith(("torch.", "F.", "self.", "super()"))
+
+
 def _root(node: ast.expr) -> str:
     """`os` of `os.sched_getaffinity`; "" for what begins with no name."""
     while isinstance(node, ast.Attribute):

@@ -11,7 +11,8 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from cuda_l1.evaluator.findings.kernels import kernel_findings, may_hide_a_kernel
+from cuda_l1.evaluator.findings.fallbacks import fallbacks_by_name
+from cuda_l1.evaluator.findings.kernels import is_torch_call, kernel_findings, may_hide_a_kernel
 from cuda_l1.tasks.own_modules import LOADER, whole_tree
 from cuda_l1.types import Finding
 
@@ -89,6 +90,7 @@ def _suspects(tree: ast.AST, own: ast.AST) -> Iterator[tuple[str, str, int, str]
     for node in ast.walk(own):
         if isinstance(node, ast.Try):
             yield from _fallback(node)
+    yield from fallbacks_by_name(own)
 
 
 def _walk(tree: ast.AST) -> Iterator[tuple[str, str, int, str]]:
@@ -155,7 +157,7 @@ def _computes(statement: ast.Return | ast.Assign) -> bool:
     if any(name in text for name in _FALLBACKS):
         return True
     calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
-    return isinstance(statement, ast.Return) and any(_is_torch_call(c) for c in calls)
+    return isinstance(statement, ast.Return) and any(is_torch_call(c) for c in calls)
 
 
 def _remembers(statement: ast.Return | ast.Assign) -> bool:
@@ -163,8 +165,3 @@ def _remembers(statement: ast.Return | ast.Assign) -> bool:
     if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Constant):
         return False
     return statement.value.value in (True, False) and any(isinstance(t, ast.Attribute) for t in statement.targets)
-
-
-def _is_torch_call(call: ast.Call) -> bool:
-    text = ast.unparse(call.func)
-    return text.startswith(("torch.", "F.", "self.", "super()"))
