@@ -268,18 +268,33 @@ def model(of: int, speedups: Sequence[float | None]) -> list[Entry]:
 
 def test_pass_at_k_is_over_the_same_tasks_for_every_k() -> None:
     steps = [entry(A, speedup) for speedup in (1.1, 1.2, 1.3)]
-    (section,) = sections([*model(0, [None, None, 1.2, 2.5]), *model(1, [None]), *steps])
+    (section,) = sections([*model(0, [None, None, 1.2, 2.5]), entry(B, 1.0, "eager"), *steps])
     table = kernelbench.samples(section)
     assert {row.cells[0] for row in table.rows} == {"some-model"}, "the steps of our search are no samples"
     one, two = cells(table, "some-model", 1), cells(table, "some-model", 2)
-    assert one["pass@k"] == pytest.approx(0.5) and one["tasks"] == Share(1, 2)
+    assert one["pass@k"] == pytest.approx(0.5) and one["tasks"] == Share(1, 2), "it tried one of two tasks"
     assert two["pass@k"] == pytest.approx(5 / 6) and two["tasks"] == Share(1, 2)  # of six pairs one holds no right one
     assert two["fast_1.5@k"] == pytest.approx(0.5)
     assert not [row for row in table.rows if row.cells[1] not in (1, 2)], "nobody has five samples"
-    (section,) = sections([*model(0, [None, 1.2]), *(entry(of, None, MODEL) for of in (B, C))])
-    assert [row.cells[1:3] for row in kernelbench.samples(section).rows] == [(1, pytest.approx(0.5 / 3))], (
-        "two have one"
-    )
+
+
+@pytest.mark.parametrize(("twice", "shown"), [(10, (1, 2)), (9, (1, 2)), (8, (1,))])
+def test_pass_at_k_is_shown_where_nine_in_ten_tasks_have_k_samples(twice: int, shown: tuple[int, ...]) -> None:
+    """On the first task it is right once in two; each other sample is wrong."""
+    tried = [task(str(number), 1) for number in range(10)]
+    first = [entry(tried[0], 1.2, MODEL), *(entry(of, None, MODEL) for of in tried[1:])]
+    (section,) = sections([*first, *(entry(of, None, MODEL) for of in tried[:twice])])
+    rows = kernelbench.samples(section).rows
+    over = twice if 2 in shown else 10
+    assert tuple(row.cells[1] for row in rows) == shown
+    assert {row.cells[-1] for row in rows} == {Share(over, 10)}
+    assert rows[0].cells[2] == pytest.approx(0.5 / over)
+
+
+def test_finals_of_a_few_tasks_that_a_method_tried_are_no_pass_at_k() -> None:
+    screened = [entry(of, 1.2, MODEL, protocol="screen") for of in (A, B, C)]
+    final, _ = sections([*screened, *model(0, [1.2, 1.3])])
+    assert final.protocol == "final" and not kernelbench.samples(final).rows
 
 
 def test_findings_and_classes_are_counted_by_candidate_and_task() -> None:

@@ -14,6 +14,8 @@ from cuda_l1.report.tables.headline import known
 from cuda_l1.report.versus import against, over, standings
 
 BEST = "best baseline"
+ENOUGH = 0.9
+"""Of a method's tasks so many must have k samples: on those with fewer, it may have been given up."""
 
 
 def fast(section: Section) -> Table:
@@ -62,12 +64,13 @@ def samples(section: Section, sampled: Sequence[Sampled] = ()) -> Table:
     rows = []
     for method in (method for method in section.systems if method.name != TECHNIQUES):
         replies = _of_section(section, method, sampled)
-        drawn = [found for view in section.sound if (found := _drawn(section, view, method, replies))]
+        asked = [view for view in section.sound if _has_tried(view, method, replies)]
+        drawn = [found for view in asked if (found := _drawn(section, view, method, replies))]
         if max((found.count for found in drawn), default=0) < 2:
             continue
-        largest = max(k for k in SAMPLES_K if 2 * sum(found.count >= k for found in drawn) >= len(drawn))
-        enough = [found for found in drawn if found.count >= largest]
-        for k in (k for k in SAMPLES_K if k <= largest):
+        known = [k for k in SAMPLES_K if sum(found.count >= k for found in drawn) >= ENOUGH * len(asked)]
+        enough = [found for found in drawn if found.count >= max(known, default=0)]
+        for k in known:
             shares = [_at_k(section, enough, p, k) for p in FAST_P]
             rows.append(Row((method.name, k, *shares, Share(len(enough), len(section.sound)))))
     return Table(
@@ -80,8 +83,9 @@ def samples(section: Section, sampled: Sequence[Sampled] = ()) -> Table:
             "model that is shown its earlier ones are only in part. Of a language model: its replies; one without a "
             "candidate is a failure, repairs are left out. Of others: their different candidates. Our techniques are "
             "no samples.",
-            "All rows of a method are over the same tasks, those with as many samples as its largest k, which at least "
-            "half of its tasks have. tasks: how many, of all sound ones; of finals, where every sample has one.",
+            "A k is shown where at least 9 in 10 of the tasks that a method tried have so many samples; of finals, "
+            "where every sample has one. All rows of a method are over the same tasks, those with as many samples as "
+            "its largest k. tasks: how many, of all sound ones.",
         ),
     )
 
@@ -94,6 +98,10 @@ def _of_section(section: Section, method: Method, sampled: Sequence[Sampled]) ->
         if one.model == method.name and one.run in runs:
             found.setdefault(one.task_sha, []).append(one)
     return found
+
+
+def _has_tried(view: TaskView, method: Method, replies: Mapping[str, Sequence[Sampled]]) -> bool:
+    return bool(view.of(method) or view.screens_of(method) or replies.get(view.task.sha))
 
 
 def _drawn(section: Section, view: TaskView, method: Method, replies: Mapping[str, Sequence[Sampled]]) -> Drawn | None:
