@@ -576,6 +576,8 @@ class Reply(Frozen):
     """Id of the reply whose candidate it was asked to repair."""
     number: int
     """Which of the run's samples for this prompt and model, from 0."""
+    environment_key: str = ""
+    """The place (`Environment.key`) in which its candidate was to be judged; empty in replies that do not say."""
     time: datetime = Field(default_factory=lambda: datetime.now(UTC))
     text: str
     """The answer, without the part that a reasoning model thinks aloud."""
@@ -589,8 +591,16 @@ class Reply(Frozen):
 
     @property
     def id(self) -> str:
-        """What it was asked, not what came back: the same question of a run is never paid for twice."""
-        return digest(self.run, self.model, self.endpoint, self.prompt_sha, str(self.number))
+        """What it was asked and where, not what came back: the same question of a run is never paid for twice.
+
+        Runs of equal settings have equal names on whichever device: their replies stay apart in a merged archive.
+        """
+        place = [self.environment_key] if self.environment_key else []
+        return digest(self.run, self.model, self.endpoint, self.prompt_sha, str(self.number), *place)
+
+    def is_of(self, environment_key: str) -> bool:
+        """Whether it was asked for that place, as far as is known."""
+        return self.environment_key in ("", environment_key)
 
 
 class Verification(Frozen):

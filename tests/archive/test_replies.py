@@ -10,7 +10,7 @@ import pytest
 
 from cuda_l1.archive import Archive
 from cuda_l1.errors import ArchiveError
-from cuda_l1.types import Reply
+from cuda_l1.types import Reply, digest
 
 Make = Callable[..., Reply]
 
@@ -50,6 +50,31 @@ def test_merge_unites_replies(tmp_path: Path, make_reply: Make) -> None:
         assert one.merge(two) == 0
         assert one.merge(two) == 0
         assert [reply.number for reply in one.replies.all()] == list(range(250))
+
+
+def test_runs_of_one_name_in_two_places_keep_their_replies_when_they_are_merged(
+    tmp_path: Path, make_reply: Make
+) -> None:
+    """Equal settings give runs equal names, on whichever GPU."""
+    here, there = (make_reply(environment_key=key * 64) for key in "ab")
+    with Archive.open(tmp_path / "a.sqlite") as one, Archive.open(tmp_path / "b.sqlite") as two:
+        one.replies.append(here)
+        two.replies.append(there)
+        one.merge(two)
+        assert {reply.environment_key for reply in one.replies.all()} == {"a" * 64, "b" * 64}
+        assert list(one.replies.of_run("run", environment_key="a" * 64)) == [here]
+
+
+def test_a_reply_that_does_not_say_its_place_is_read_under_its_id(tmp_path: Path, make_reply: Make) -> None:
+    path, silent = tmp_path / "a.sqlite", make_reply()
+    document = silent.model_dump_json(exclude={"environment_key"})
+    assert silent.id == digest("run", "large", "localhost:8000", "p" * 64, "0")
+    with Archive.open(path) as archive:
+        archive.replies.append(silent)
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE replies SET document = ?", (document,))
+        assert archive.replies.find(silent.id) == silent
+        assert list(archive.replies.of_run("run", environment_key="a" * 64)) == [silent]
 
 
 def test_a_damaged_reply_is_named(tmp_path: Path, make_reply: Make) -> None:

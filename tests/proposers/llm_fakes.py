@@ -79,6 +79,7 @@ def proposer(
     return LlmProposer(
         LlmSettings(models=models, **more),
         run="a-run",
+        environment_key=PLACE.key,
         prompts=FakePrompts(),
         draw=lambda task, seed: [Exemplar(candidate_id=f"seed-{seed}", source="", language="cpp", label="", score=1.0)],
         replies=replies or FakeReplies(),

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import pytest
-from llm_fakes import TASK, FakeReplies, judged, model, proposer
+from llm_fakes import PLACE, TASK, FakeReplies, judged, model, proposer
 
 from cuda_l1.config import ModelSettings
 from cuda_l1.errors import UsageError
@@ -188,6 +188,18 @@ def test_a_resumed_run_pays_nothing_twice() -> None:
         assert again.propose(TASK, [], 0.0) is None
         assert step(again) is not None
         assert server.questions() == ["faster than seed-2"]
+
+
+def test_a_run_of_the_same_name_elsewhere_has_replies_of_its_own() -> None:
+    replies = FakeReplies()
+    with asking("code 1", make=alone, replies=replies) as (llm, _):
+        step(llm)
+    (paid,) = replies.stored
+    assert paid.environment_key == PLACE.key
+    elsewhere = FakeReplies(paid.model_copy(update={"environment_key": "elsewhere"}))
+    with asking(fresh(), make=alone, replies=elsewhere) as (again, _):
+        assert again.propose(TASK, [], 0.0) is None and again.ledger.tokens == 0
+        assert step(again) is not None and len(elsewhere.stored) == 2
 
 
 def test_a_limit_of_tokens_is_kept_and_said() -> None:

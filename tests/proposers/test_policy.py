@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
-from llm_fakes import TASK, FakePrompts, FakeReplies
+from llm_fakes import PLACE, TASK, FakePrompts, FakeReplies
 
 from cuda_l1.config import GenerationSettings
 from cuda_l1.errors import InfrastructureError, UsageError
@@ -50,6 +50,7 @@ def proposer(policy: FakePolicy, replies: FakeReplies | None = None, **more: Any
         cast(Policy, policy),
         "self/final@12",
         run="a-run",
+        environment_key=PLACE.key,
         prompts=more.pop("prompts", FakePrompts()),
         draw=lambda task, seed: [Exemplar(candidate_id=f"seed-{seed}", source="", language="cpp", label="", score=1.0)],
         replies=replies or FakeReplies(),
@@ -96,6 +97,18 @@ def test_every_reply_has_a_seed_of_its_own_which_a_resumed_run_does_not_use_agai
     assert sources(again, 1) == ["3"]
     seeds = [seed for _, drawn in policy.batches for seed in drawn]
     assert len(set(seeds)) == 6 and all(0 <= seed < 2**63 for seed in seeds)
+    again.close()
+
+
+@pytest.mark.parametrize(("key", "written"), [(PLACE.key, 0), ("", 0), ("elsewhere", 1)])
+def test_replies_for_another_place_are_not_taken_up(key: str, written: int) -> None:
+    replies = FakeReplies()
+    first = proposer(FakePolicy(fresh, batch=1), replies)
+    assert sources(first, 1) == ["0"] and replies.stored[0].environment_key == PLACE.key
+    first.close()
+    policy = FakePolicy(fresh, batch=1)
+    again = proposer(policy, FakeReplies(replies.stored[0].model_copy(update={"environment_key": key})))
+    assert sources(again, 1) == ["0"] and len(policy.batches) == written
     again.close()
 
 

@@ -379,6 +379,16 @@ def test_a_models_replies_are_its_samples() -> None:
     assert without[1][0] == pytest.approx(2 / 3), "by its different candidates"
 
 
+def test_replies_of_another_place_are_no_samples_of_this_one() -> None:
+    """A merged archive may hold a run twice: equal settings give it one name on every GPU."""
+    model, of = Origin(proposer="llm", model="m"), task("1_a", 1)
+    here, there = (entry(of, 2.0, model, source="x = 1", protocol="screen", place=place) for place in (CPU, GPU))
+    replies = {CPU.key: (here.candidate_id, None), GPU.key: (there.candidate_id, None, None, None)}
+    drawn = [Sampled("run", "m", of.sha, name, key) for key, names in replies.items() for name in names]
+    tables = [t for block in build([here, there], sampled=drawn).blocks for t in block.tables if t.name == "pass_at_k"]
+    assert [table.rows[0].cells[2] for table in tables] == pytest.approx([1 / 2, 1 / 4])
+
+
 def test_finals_that_a_search_chose_are_no_samples() -> None:
     """Of three screened candidates the two best went to a final: both are right, which says nothing of chance."""
     of, sources = task("1_a", 1), ("x = 1", "x = 2", "x = 3")

@@ -45,9 +45,10 @@ def search_task(
     A task or a machine at fault is its `detail`. Ctrl-C goes on as KeyboardInterrupt.
     """
     clock: Clock = settings.clock or ("device" if settings.device == "cuda" else "call")
+    key = evaluator.environment.key
     stored = run.result_of_search(task)
     if stored is not None and _is_of(archive, task, *stored):
-        return Searched(stored[1], _paid(task, archive, stored[0], clock))
+        return Searched(stored[1], _paid(task, archive, stored[0], key, clock))
     names: list[str] = []
 
     def heard(event: Event) -> None:
@@ -67,12 +68,12 @@ def search_task(
         )
     except (UsageError, InfrastructureError) as error:
         ours = Ours(detail=str(error).removeprefix(f"{task.id}: "))
-        return Searched(ours, _paid(task, archive, names[0], clock) if names else ())
+        return Searched(ours, _paid(task, archive, names[0], key, clock) if names else ())
     if result.stop_reason == "interrupted":
         raise KeyboardInterrupt
     ours = _ours(result)
     run.searched(task, result.run, ours)
-    return Searched(ours, _paid(task, archive, result.run, clock))
+    return Searched(ours, _paid(task, archive, result.run, key, clock))
 
 
 def _is_of(archive: Archive, task: Task, run: str, ours: Ours) -> bool:
@@ -82,8 +83,8 @@ def _is_of(archive: Archive, task: Task, run: str, ours: Ours) -> bool:
     return next(archive.records(task_sha=task.sha, run=run), None) is not None
 
 
-def _paid(task: Task, archive: Archive, run: str, clock: Clock) -> tuple[ModelUse, ...]:
-    replies = list(archive.replies.of_run(run, task.sha))
+def _paid(task: Task, archive: Archive, run: str, environment_key: str, clock: Clock) -> tuple[ModelUse, ...]:
+    replies = list(archive.replies.of_run(run, task.sha, environment_key=environment_key))
     return tuple(model_uses(replies, list(archive.records(task_sha=task.sha, run=run)), clock)) if replies else ()
 
 

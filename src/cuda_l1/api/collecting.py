@@ -188,8 +188,8 @@ class Collection:
             yield by_task[outcome.task.sha], outcome
 
     def model_uses(self) -> list[ModelUse]:
-        """What each model at each place was paid in this run, and what came of it. Raises ArchiveError."""
-        replies = list(self._archive.replies.of_run(self._run.name))
+        """What each model at each endpoint was paid in this run and place, and what came of it. Raises ArchiveError."""
+        replies = list(self._archive.replies.of_run(self._run.name, environment_key=self._place))
         ids = dict.fromkeys(reply.candidate_id for reply in replies if reply.candidate_id)
         found = (self._archive.find(candidate, self._place, SCREEN.name) for candidate in ids)
         clock: Clock = "device" if self._settings.device == "cuda" else "call"

@@ -20,10 +20,11 @@ from cuda_l1.types import Reply, Task
 
 
 class OwnReplies:
-    """The replies of one model at one place: what another was told there is none of its."""
+    """The replies of one model at one endpoint, about candidates that are judged in one place: what another was told
+    there is none of its."""
 
-    def __init__(self, replies: Replies, model: ModelSettings) -> None:
-        self._replies = replies
+    def __init__(self, replies: Replies, model: ModelSettings, environment_key: str) -> None:
+        self._replies, self._environment_key = replies, environment_key
         self._key = (model.name, place_of(model.url))
 
     def append(self, reply: Reply) -> bool:
@@ -32,7 +33,7 @@ class OwnReplies:
 
     def of_run(self, run: str, task_sha: str) -> Iterator[Reply]:
         """Its replies of a run about a task, oldest first."""
-        found = self._replies.of_run(run, task_sha)
+        found = self._replies.of_run(run, task_sha, environment_key=self._environment_key)
         return (reply for reply in found if (reply.model, reply.endpoint) == self._key)
 
 
@@ -62,7 +63,7 @@ class Writers:
         self._purse: Purse | None = None
         if settings.llm is not None:
             ledger = Ledger()
-            for reply in sources.archive.replies.of_run(sources.run):
+            for reply in sources.archive.replies.of_run(sources.run, environment_key=sources.environment.key):
                 if is_done(reply.task_sha):  # the others are booked when their task begins
                     ledger.add(reply)
             self._purse = Purse(settings.llm, load_prices(settings.llm.prices), ledger)
@@ -80,7 +81,7 @@ class Writers:
     def _model(self, task: Task, models: tuple[ModelSettings, ...], stack: ExitStack) -> Writer:
         assert self._settings.llm is not None
         archive, run = self._sources.archive, self._sources.run
-        own = OwnReplies(archive.replies, models[0])
+        own = OwnReplies(archive.replies, models[0], self._sources.environment.key)
         proposer = llm_proposer(
             self._settings.llm.model_copy(update={"models": models}),
             search_settings(self._settings),

@@ -162,6 +162,7 @@ def llm_proposer(
     return LlmProposer(
         llm,
         run=run,
+        environment_key=environment.key,
         prompts=make_prompting(
             llm.prompt,
             archive=archive,

@@ -119,6 +119,7 @@ def policy_proposer(
         writer,
         read_checkpoint(policy.checkpoint).name,
         run=run,
+        environment_key=environment.key,
         # It has not learnt from prompts with attacks, and was never rewarded for a reply that it did not end.
         prompts=dataclasses.replace(prompting, cases=lambda text: (), must_end=True),
         draw=draw,

@@ -38,9 +38,10 @@ class Replies:
         """The answer to that question, or None."""
         return next(self._read(replies.c.id == reply_id), None)
 
-    def of_run(self, run: str, task_sha: str | None = None) -> Iterator[Reply]:
-        """The replies of a run (about one task), oldest first."""
-        return self._read(replies.c.run == run, *([] if task_sha is None else [replies.c.task_sha == task_sha]))
+    def of_run(self, run: str, task_sha: str | None = None, *, environment_key: str | None = None) -> Iterator[Reply]:
+        """The replies of a run (about one task), oldest first; of one place with those that do not say of which."""
+        found = self._read(replies.c.run == run, *([] if task_sha is None else [replies.c.task_sha == task_sha]))
+        return (reply for reply in found if environment_key is None or reply.is_of(environment_key))
 
     def all(self) -> Iterator[Reply]:
         """Every reply, oldest first."""

@@ -146,7 +146,8 @@ def _run(task: Task, settings: SearchSettings, archive: str | None, target: Path
             started=started,
         )
         records = list(opened.records(task_sha=task.sha, run=result.run))
-        uses = model_uses(opened.replies.of_run(result.run, task.sha), records, result.clock)
+        replies = opened.replies.of_run(result.run, task.sha, environment_key=evaluator.environment.key)
+        uses = model_uses(replies, records, result.clock)
     asked = settings.reviewer.url if settings.reviewer else None
     return _finish(task, result, target, output, records, uses, asked)
 

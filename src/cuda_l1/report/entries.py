@@ -71,6 +71,8 @@ class Sampled(NamedTuple):
     model: str
     task_sha: str
     candidate_id: str | None
+    environment_key: str = ""
+    """Where its candidate was to be judged; empty where that is not known."""
 
 
 class Skipped(NamedTuple):

@@ -72,7 +72,7 @@ def _is_of(record: Record, run: RunParts) -> bool:
 def _sampled(archive: Archive, runs: Sequence[RunParts]) -> dict[str, Sampled]:
     replies = [reply for name in _names(runs) for reply in archive.replies.of_run(name)]
     return {
-        reply.id: Sampled(reply.run, reply.model, reply.task_sha, reply.candidate_id)
+        reply.id: Sampled(reply.run, reply.model, reply.task_sha, reply.candidate_id, reply.environment_key)
         for reply in (replies if runs else archive.replies.all())
         if reply.repairs is None
     }

@@ -32,8 +32,8 @@ REPAIRED_PROBLEMS = frozenset({"no-code", "several-blocks", "wrong-sections", "n
 class LlmProposer:
     """Asks each of its models as long as it has room and the purse allows, with exemplars drawn anew each time.
 
-    A candidate that fails is handed back once. Replies that `replies` holds of this run are taken first and cost
-    nothing. It asks on until its time or money is spent, or until each model is gone: its endpoint fails, or its
+    A candidate that fails is handed back once. Replies that `replies` holds of this run and place are taken first and
+    cost nothing. It asks on until its time or money is spent, or until each model is gone: its endpoint fails, or its
     replies hold nothing new.
     """
 
@@ -44,6 +44,7 @@ class LlmProposer:
         settings: LlmSettings,
         *,
         run: str,
+        environment_key: str,
         prompts: Prompts,
         draw: Draw,
         replies: Replies,
@@ -52,11 +53,12 @@ class LlmProposer:
         purse: Purse | None = None,
         attempts: int | None = None,
     ) -> None:
-        """`on_reply` hears of each reply that comes in. `purse` is one that several proposers pay from; default: its
-        own. `attempts` is the most replies of the run that a model at a place gives about a task, repairs and copies
-        among them; None: no such limit. Raises UsageError for a key file that holds no key."""
+        """`environment_key`: where candidates are judged. `on_reply` hears of each reply that comes in. `purse` is one
+        that several proposers pay from; default: its own. `attempts` is the most replies of the run that a model at an
+        endpoint gives about a task, repairs and copies among them; None: no such limit. Raises UsageError for a key
+        file that holds no key."""
         self._on_reply, self._attempts = on_reply, attempts
-        self._settings, self._run = settings, run
+        self._settings, self._run, self._environment_key = settings, run, environment_key
         self._prompts, self._draw, self._replies = prompts, draw, replies
         self._purse = purse or Purse(settings, prices, Ledger())
         self.ledger = self._purse.ledger
@@ -201,11 +203,12 @@ class LlmProposer:
     # ── Hearing ───────────────────────────────────────────────────────────────────────────────────
 
     def _talk(self, task: Task) -> Talk:
-        """That about a task, begun with what the run has stored of it."""
+        """That about a task, begun with what the run has stored of it in this place."""
         if task.sha in self._talks:
             return self._talks[task.sha]
         talk = self._talks[task.sha] = Talk(task)
-        stored = list(self._replies.of_run(self._run, task.sha))
+        found = self._replies.of_run(self._run, task.sha)
+        stored = [reply for reply in found if reply.is_of(self._environment_key)]
         for reply in stored:
             self.ledger.add(reply)
             talk.questions += reply.repairs is None
@@ -265,6 +268,7 @@ class LlmProposer:
             exemplars=question.shown,
             repairs=question.repairs,
             number=question.number,
+            environment_key=self._environment_key,
             text=text,
             finish_reason=finish_reason,
             cost=cost,

@@ -63,8 +63,8 @@ class PolicyProposer:
     """Asks a policy for a batch of replies when those before are used up, with exemplars drawn anew for each.
 
     A policy that shares its device with the evaluator is waited for, so that nothing is measured while it writes. One
-    with a device of its own writes while others are evaluated. Replies that `replies` holds of this run are taken
-    first. It goes on until 20 replies in a row hold nothing new.
+    with a device of its own writes while others are evaluated. Replies that `replies` holds of this run and
+    place are taken first. It goes on until 20 replies in a row hold nothing new.
     """
 
     name = "policy"
@@ -75,15 +75,17 @@ class PolicyProposer:
         model: str,
         *,
         run: str,
+        environment_key: str,
         prompts: Prompts,
         draw: Draw,
         replies: Replies,
         is_alone: bool = False,
         on_reply: Callable[[Reply], None] = lambda reply: None,
     ) -> None:
-        """`model` names the checkpoint in records. `is_alone`: nothing is measured on the policy's device. `on_reply`
-        hears of each reply that comes in."""
-        self._policy, self._model, self._run = policy, model, run
+        """`model` names the checkpoint in records. `environment_key`: where candidates are judged. `is_alone`: nothing
+        is measured on the policy's device. `on_reply` hears of each reply that comes in."""
+        self._policy, self._model = policy, model
+        self._run, self._environment_key = run, environment_key
         self._prompts, self._draw, self._replies = prompts, draw, replies
         self._is_alone, self._on_reply = is_alone, on_reply
         self._talks: dict[str, Talk] = {}
@@ -180,6 +182,7 @@ class PolicyProposer:
             template=asked.prompt.template,
             exemplars=asked.prompt.exemplars,
             number=asked.number,
+            environment_key=self._environment_key,
             text=self._prompts.spoken(written.text),
             finish_reason=written.finish_reason,
             cost=Cost(tokens_in=written.tokens_in, tokens_out=written.tokens_out, wall_s=wall_s),
@@ -187,12 +190,12 @@ class PolicyProposer:
         return read_reply(reply, task, self._prompts, self.name)
 
     def _talk(self, task: Task) -> Talk:
-        """That about a task, begun with what the run has stored of it."""
+        """That about a task, begun with what the run has stored of it in this place."""
         if task.sha in self._talks:
             return self._talks[task.sha]
         talk = self._talks[task.sha] = Talk(task)
         for reply in self._replies.of_run(self._run, task.sha):
-            if (reply.model, reply.endpoint) == (self._model, HERE):
+            if (reply.model, reply.endpoint) == (self._model, HERE) and reply.is_of(self._environment_key):
                 talk.questions += 1
                 talk.hear(reply, None if reply.problem else read_reply(reply, task, self._prompts, self.name)[1])
         return talk

@@ -91,11 +91,11 @@ def samples(section: Section, sampled: Sequence[Sampled] = ()) -> Table:
 
 
 def _of_section(section: Section, method: Method, sampled: Sequence[Sampled]) -> dict[str, list[Sampled]]:
-    """By task, what a model answered in the runs that recorded anything here."""
+    """By task, what a model answered for this place, in the runs that recorded anything here."""
     runs = {entry.run for view in section.views for entry in view.entries}
     found: dict[str, list[Sampled]] = {}
     for one in sampled:
-        if one.model == method.name and one.run in runs:
+        if one.model == method.name and one.run in runs and one.environment_key in ("", section.place.key):
             found.setdefault(one.task_sha, []).append(one)
     return found
 
