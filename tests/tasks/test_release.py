@@ -92,6 +92,17 @@ def test_a_kernel_that_no_file_could_hold_is_a_problem_of_its_row(tmp_path, colu
     assert release.problems[0].startswith(f"line 2: `{column}_code`: ") and "\ud800" not in release.problems[0]
 
 
+def test_true_and_false_are_no_numbers_and_their_kernels_stay(tmp_path):
+    release = read(tmp_path, row(score_default=True, score_cudnn=False, score_cuda_graph=2.0), row(True, 2))
+    (entry,) = release.entries
+    assert entry.scores == {"cuda_graph": 2.0} and entry.source("custom")
+    assert [problem.partition(": ")[2] for problem in release.problems] == [
+        "level1/1, score `default`: cannot be read: `true` is no number; left out",
+        "level1/1, score `cudnn`: cannot be read: `false` is no number; left out",
+        "`level_id`: cannot be read: `true` is no number",
+    ]
+
+
 def test_what_is_no_speed_up_is_no_score(tmp_path):
     release = read(tmp_path, row(score_default=0, score_cudnn=-1.5, score_cuda_graph=0.5))
     assert release.entries[0].scores == {"cuda_graph": 0.5} and release.problems == ()

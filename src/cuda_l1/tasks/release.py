@@ -17,7 +17,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.file_task import source_task
@@ -82,15 +91,25 @@ class Release(Frozen):
 
 _Text = Annotated[str, Field(pattern="")]
 """What can be written down: a pattern, whichever, refuses halves of surrogate pairs."""
-_SCORE = TypeAdapter(FiniteFloat)
+
+
+def _no_boolean(value: Any) -> Any:
+    """Python takes JSON's `true` for 1."""
+    if isinstance(value, bool):
+        raise ValueError(f"cannot be read: `{json.dumps(value)}` is no number")
+    return value
+
+
+_Number = Annotated[int, Field(ge=0), BeforeValidator(_no_boolean)]
+_SCORE = TypeAdapter(Annotated[FiniteFloat, BeforeValidator(_no_boolean)])
 
 
 class _Row(BaseModel):
     """One row of either layout, as it stands in the file."""
 
     model_config = ConfigDict(extra="ignore")
-    level_id: int = Field(ge=0)
-    task_id: int = Field(ge=0)
+    level_id: _Number
+    task_id: _Number
     ref_code: str = Field(pattern=r"\S")
     custom_code: _Text | None = None
     cuda_graph_code: _Text | None = None
