@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_l1 import scoring
+from cuda_l1 import ratios, scoring
 from cuda_l1.types import UNSOUND_FLAGS, Correctness, Environment, Evaluation, Finding, Outcome, Timing, Trial
 
 PLACE = Environment(device="cuda", device_name="H100", lane="gpu", rung="R1", torch="2.13.0")
@@ -94,12 +94,12 @@ def test_short_calls_may_have_wider_intervals(us: float, half: float) -> None:
 
 @pytest.mark.parametrize("value", [1e13, 1e20, 1e308])
 def test_what_nobody_measured_is_printed_too(value: float) -> None:
-    assert scoring.towards_one(value) <= value
+    assert ratios.towards_one(value) <= value
 
 
 @given(st.floats(0.01, 1000.0))
 def test_rounding_never_flatters(value: float) -> None:
-    rounded = scoring.towards_one(value)
+    rounded = ratios.towards_one(value)
     assert abs(rounded - value) < 0.01 + 1e-9
     least = 1e-8  # what a product of floats may lose, which is not taken for a flattery
     assert (1.0 <= rounded <= value + least) if value >= 1 else (value - least <= rounded <= 1.0)

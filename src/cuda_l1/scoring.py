@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cuda_l1.config import COMPAT
+from cuda_l1.ratios import from_log, log_within_floats, towards_one
 from cuda_l1.types import UNSOUND_FLAGS, Clock, Environment, Evaluation, PrecisionClass
 
 # Two-sided 95 % quantiles of Student's t, index = degrees of freedom - 1.
@@ -62,13 +63,14 @@ def interval(log_ratios: Sequence[float], first: int = FIRST_PAIRS) -> tuple[flo
     coverage exact when the number of pairs was chosen from them), with RESOLUTION in quadrature. Raises ValueError for
     fewer than two pairs.
     """
+    log_ratios = [log_within_floats(ratio) for ratio in log_ratios]
     head = log_ratios[:first]
     if len(head) < 2:
         raise ValueError("an interval needs at least two pairs")
     mean = statistics.fmean(log_ratios)
     sampled = t_quantile(len(head) - 1) * statistics.stdev(head) / math.sqrt(len(log_ratios))
     half = math.hypot(sampled, RESOLUTION)
-    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+    return from_log(mean), from_log(mean - half), from_log(mean + half)
 
 
 # A result counts for a task when its class is at least as exact; own dtype stands first for half-precision tasks.
@@ -172,15 +174,6 @@ def slower_elsewhere(evaluation: Evaluation, clock: Clock | None = None) -> bool
     if timing is None:
         return False
     return timing.speedup_high < 1.0 if timing.speedup_high is not None else timing.speedup < 0.9
-
-
-def towards_one(value: float, digits: int = 2) -> float:
-    """Round a speed-up towards 1, so that a printed figure never flatters."""
-    scale: int = 10**digits
-    if value * scale >= 2**53:  # it has no more digits, and somebody else's may be as large as floats are
-        return value
-    scaled = round(value * scale, 6)  # 1.14 * 100 is a little less than 114
-    return float((math.floor(scaled) if value >= 1 else math.ceil(scaled)) / scale)
 
 
 # ── From rewards to advantages ────────────────────────────────────────────────────────────────────

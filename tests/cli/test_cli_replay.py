@@ -130,6 +130,20 @@ def test_other_columns_follow_from_two_scores(run, tmp_path):
     assert told["ours"]["outcome"] == "ACCEPTED"
 
 
+def test_figures_as_far_apart_as_numbers_are_are_told_as_they_are(run, tmp_path):
+    scores = {"published": 1e300, "score_cuda_graph": 1e-300}
+    far = FAST + "# speedup 1e-300\n"
+    path = write(tmp_path / "r.jsonl", row(1, far, cuda_graph_code=REFERENCE + "# speedup 1e300\n", **scores))
+    for column, published, ours in (("custom", 1e300, 1e-300), ("cuda_graph", 1e300, 1e300)):
+        result = run("replay", path, "--column", column, "--out", tmp_path / "r.md", "--json")
+        (told, summary) = lines(result)
+        assert result.exit_code == 0 and (told["published"], told["speedup_eager"]) == (published, ours)
+        assert summary["geometric_means"]["published"] == pytest.approx(published)
+        assert not re.search(r"\b(nan|inf|Infinity|NaN)\b|\d{20}", result.stdout.replace(path.name, ""))
+        table = (tmp_path / "r.md").read_text()
+        assert "| 1.00e+300x | " in table and ("1.00e-300x" in table) == (ours < 1)
+
+
 def checkout(folder: Path, *problems: tuple[str, str]) -> Path:
     for name, text in problems:
         path = folder / "KernelBench" / name

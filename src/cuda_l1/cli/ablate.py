@@ -243,9 +243,10 @@ def _tables(
 
 def _speedup(known: Measured) -> str:
     """With its interval, where there is one."""
+    from cuda_l1.ratios import from_log
     from cuda_l1.report.cells import times, with_bounds
 
-    low, high = (known.speedup * math.exp(sign * known.half) for sign in (-1, 1))
+    low, high = (from_log(math.log(known.speedup) + sign * known.half) for sign in (-1, 1))
     return with_bounds(known.speedup, low, high) if known.pairs > 1 else times(known.speedup)
 
 
@@ -259,5 +260,7 @@ def _percent(half: float | None) -> str:
     """A half-width in log ratio for people."""
     if half is None:
         return "-"
-    percent = 100 * math.expm1(half)
+    from cuda_l1.ratios import from_log
+
+    percent = 100 * (from_log(half) - 1)
     return f"{percent:.0f} %" if percent >= 10 else f"{percent:.1f} %"

@@ -6,7 +6,7 @@ import hashlib
 
 from cuda_l1 import __version__
 from cuda_l1.export.compose import require_utf8
-from cuda_l1.scoring import towards_one
+from cuda_l1.ratios import towards_one
 from cuda_l1.types import Record, Task, Timing, proves_little
 
 _FIRST = "# Written by cuda-l1 "

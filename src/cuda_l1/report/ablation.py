@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cuda_l1.ratios import from_log, log_between, within_floats
 from cuda_l1.scoring import interval
 from cuda_l1.types import Timing
 
@@ -81,22 +82,22 @@ def measured(timings: Sequence[Timing]) -> Measured:
     """
     latest = timings[-1]
     if latest.speedup_low is not None and latest.speedup_high is not None:
-        half = math.log(latest.speedup_high / latest.speedup_low) / 2
-        return Measured(latest.speedup, half, len(latest.pairs), is_interval=True)
+        half = log_between(latest.speedup_low, latest.speedup_high) / 2
+        return Measured(within_floats(latest.speedup), half, len(latest.pairs), is_interval=True)
     pairs = [pair for timing in timings for pair in timing.pairs]
     if len(pairs) > 1:
         middle, low, high = interval([pair.log_ratio for pair in pairs], first=len(pairs))
-        return Measured(middle, math.log(high / low) / 2, len(pairs), is_interval=True)
+        return Measured(middle, log_between(low, high) / 2, len(pairs), is_interval=True)
     spreads = [_spread(samples) for pair in pairs for samples in (pair.candidate_us, pair.opponent_us)]
-    return Measured(latest.speedup, math.hypot(*spreads))
+    return Measured(within_floats(latest.speedup), math.hypot(*spreads))
 
 
 def _spread(samples: Sequence[float]) -> float:
     """Half the distance between first and last decile, in logarithms."""
     if len(samples) < 2 or min(samples) <= 0:
         return 0.0
-    deciles = statistics.quantiles(samples, n=10, method="inclusive")
-    return math.log(deciles[-1] / deciles[0]) / 2
+    deciles = statistics.quantiles([within_floats(sample) for sample in samples], n=10, method="inclusive")
+    return log_between(deciles[0], deciles[-1]) / 2
 
 
 def effects(techniques: Sequence[str], speedups: Speedups) -> list[Effect]:
@@ -113,7 +114,7 @@ def interactions(techniques: Sequence[str], speedups: Speedups) -> list[Interact
         both = speedups.get(frozenset({first, second}))
         if one and two and both:
             half = math.hypot(one.half, two.half, both.half)
-            ratio = both.speedup / (one.speedup * two.speedup)
+            ratio = within_floats(both.speedup / one.speedup / two.speedup)
             found.append(Interaction(first, second, ratio, half, _said(ratio, half, (one, two, both), TOGETHER)))
         else:
             found.append(Interaction(first, second, None, None, "unknown"))
@@ -128,7 +129,8 @@ def _effect(technique: str, everything: Subset, known: Speedups) -> Effect:
     ]
     alone, whole, others = (known.get(s) for s in (frozenset({technique}), everything, everything - {technique}))
     best_without = max((m for subset, m in known.items() if technique not in subset), key=lambda m: m.speedup)
-    mean = math.exp(statistics.fmean(math.log(w.speedup / wo.speedup) for w, wo in steps)) if steps else None
+    gains = [log_between(without.speedup, made_with.speedup) for made_with, without in steps]
+    mean = from_log(statistics.fmean(gains)) if gains else None
     rests_on = [m for step in steps for m in step]
     # Each subset stands in one step only, so their errors are independent.
     half = math.hypot(*(m.half for m in rests_on)) / len(steps) if steps else None
@@ -136,7 +138,7 @@ def _effect(technique: str, everything: Subset, known: Speedups) -> Effect:
     return Effect(
         technique,
         alone=alone.speedup if alone else None,
-        in_all=whole.speedup / others.speedup if whole and others else None,
+        in_all=within_floats(whole.speedup / others.speedup) if whole and others else None,
         mean=mean,
         half=half,
         best_without=best_without.speedup,
@@ -157,6 +159,6 @@ def _said(ratio: float | None, half: float | None, rests_on: Sequence[Measured],
 
 def _is_gate(alone: Measured, best_without: Measured, whole: Measured) -> bool:
     before = alone if alone.speedup > 1.0 else Measured(1.0)
-    added = math.log(whole.speedup / before.speedup) - math.hypot(whole.half, before.half)
+    added = log_between(before.speedup, whole.speedup) - math.hypot(whole.half, before.half)
     least = math.log(whole.speedup) - whole.half
     return added > math.log(NOISE) and math.log(best_without.speedup) + best_without.half < GATE * least

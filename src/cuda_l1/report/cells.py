@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import decimal
 from dataclasses import dataclass
 from typing import Any
 
-from cuda_l1.scoring import towards_one
+from cuda_l1.ratios import towards_one
 
 MISSING = "-"
 
@@ -67,15 +68,23 @@ class Table:
 
 
 def times(value: float | None) -> str:
-    """`1.52x`, or a dash; rounded towards 1, so that it never reads better than it is."""
-    return MISSING if value is None else f"{towards_one(value):.2f}x"
+    """`1.52x`, or a dash; rounded towards 1, so that it never reads better than it is. What has no such form is told
+    by its power of ten, `1.52e+12x`."""
+    return MISSING if value is None else f"{_told(value)}x"
+
+
+def _told(speedup: float) -> str:
+    if 0.01 <= speedup < 1e7 or speedup == 0:
+        return f"{towards_one(speedup):.2f}"
+    towards = decimal.ROUND_FLOOR if speedup > 1 else decimal.ROUND_CEILING
+    return f"{decimal.Context(prec=3, rounding=towards).create_decimal(repr(speedup)):.2e}"
 
 
 def with_bounds(value: float | None, low: float | None, high: float | None) -> str:
     """`1.52x (1.49 to 1.55)`; without an interval just the figure."""
     if value is None or low is None or high is None or low == high:
         return times(value)
-    return f"{times(value)} ({towards_one(low):.2f} to {towards_one(high):.2f})"
+    return f"{times(value)} ({_told(low)} to {_told(high)})"
 
 
 def text(cell: Cell) -> str:
@@ -95,7 +104,7 @@ def text(cell: Cell) -> str:
             return f"{times(cell.value)} ({text(cell.tasks)})"
         case int():
             return str(cell)
-    return f"{cell:.3f}"
+    return f"{cell:.3f}" if abs(cell) < 1e12 else f"{cell:.3e}"
 
 
 def plain(cell: Cell) -> Any:

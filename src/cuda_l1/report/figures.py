@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cuda_l1.ratios import within_floats
 from cuda_l1.report.cells import Ratio
 from cuda_l1.types import Timing
 
@@ -16,7 +17,8 @@ def figures(eager: Timing | None, best_baseline: Timing | None) -> dict[str, flo
 
 def ratio_of(timing: Timing) -> Ratio:
     """A timing's figure."""
-    return Ratio(timing.speedup, timing.speedup_low, timing.speedup_high)
+    low, high = (None if bound is None else within_floats(bound) for bound in (timing.speedup_low, timing.speedup_high))
+    return Ratio(within_floats(timing.speedup), low, high)
 
 
 def ratio_fields(name: str, ratio: Ratio | None) -> dict[str, float | None]:

@@ -5,12 +5,12 @@ Each rule is one function that sees both evaluations and the texts, and either g
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from cuda_l1 import scoring
+from cuda_l1.ratios import from_log, within_floats
 from cuda_l1.report.terminal import times
 from cuda_l1.report.unchanged import same_program
 from cuda_l1.tasks.sizes import own_sizes
@@ -252,7 +252,7 @@ def _measured_otherwise(facts: Facts) -> str | None:
     if facts.ours is None or one is None or other is None or not apart(one.speedup, other.speedup):
         return None
     told = [f"{times(one.speedup)} there, {times(other.speedup)} here"]
-    ratios = [math.exp(pair.log_ratio) for pair in one.pairs]
+    ratios = [from_log(pair.log_ratio) for pair in one.pairs]
     if len(ratios) > 1:
         told.append(f"their {len(ratios)} rounds lie between {times(min(ratios))} and {times(max(ratios))}")
     medians = _by_medians(one)
@@ -270,7 +270,7 @@ def _rests_on(ours: Timing, theirs: float) -> str:
     if ours.speedup_low is not None and ours.speedup_high is not None:
         inside = ours.speedup_low <= theirs <= ours.speedup_high
         return f"ours has 95 % intervals, and theirs lies {'within' if inside else 'outside'}"
-    ratios = [math.exp(pair.log_ratio) for pair in ours.pairs]
+    ratios = [from_log(pair.log_ratio) for pair in ours.pairs]
     if len(ratios) > 1:
         return f"ours is a screen, whose {len(ratios)} pairs lie between {times(min(ratios))} and {times(max(ratios))}"
     return "ours is a screen of one pair, without an interval: `--ours final` has one"
@@ -279,7 +279,9 @@ def _rests_on(ours: Timing, theirs: float) -> str:
 def _by_medians(timing: Timing) -> float | None:
     """The mean over rounds, each by the medians of its samples."""
     sides = [(statistics.median(p.opponent_us), statistics.median(p.candidate_us)) for p in timing.pairs]
-    return statistics.fmean(one / other for one, other in sides) if all(other > 0 for _, other in sides) else None
+    if not sides or not all(one > 0 and other > 0 for one, other in sides):
+        return None
+    return statistics.fmean(within_floats(one / other) for one, other in sides)
 
 
 def apart(one: float, other: float) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from cuda_l1.ratios import FARTHEST
 from cuda_l1.report.entries import EAGER, Entry
 from cuda_l1.types import PrecisionClass, Work
 
@@ -53,12 +54,14 @@ class Roofline:
 def ceilings_of(entries: Iterable[Entry]) -> Ceilings | None:
     """Of verdicts of one place; None where none of them measured any."""
     found = [(entry, entry.evaluation.work) for entry in entries if entry.evaluation.work]
-    works = [work for _, work in found if work.flops_per_us]
-    if not works:
+    moved = [work.bytes_per_us for _, work in found if work.flops_per_us and _can_be_told(work.bytes_per_us)]
+    most: dict[str, float] = {}
+    for name, value in ((name, value) for _, work in found for name, value in work.flops_per_us.items()):
+        if _can_be_told(value):
+            most[name] = max(value, most.get(name, 0.0))
+    if not moved or not most:
         return None
-    names = {name for work in works for name in work.flops_per_us}
-    most = {name: max(work.flops_per_us.get(name, 0.0) for work in works) for name in sorted(names)}
-    measured = Ceilings(max(work.bytes_per_us for work in works), most)
+    measured = Ceilings(max(moved), dict(sorted(most.items())))
     return _raised(measured, [(work, one_us, name) for entry, work in found for one_us, name in _of_eager(entry)])
 
 
@@ -77,26 +80,43 @@ def _raised(measured: Ceilings, eager: Iterable[tuple[Work, float, PrecisionClas
     moved, flops = measured.bytes_per_us, dict(measured.flops_per_us)
     higher: set[str] = set()
     for work, took_us, name in eager:
-        if work.moved_bytes > moved * took_us:
-            moved = work.moved_bytes / took_us
+        bytes_per_us, flops_per_us = (_over(count, took_us) for count in (work.moved_bytes, work.flops))
+        if bytes_per_us is not None and bytes_per_us > moved:
+            moved = bytes_per_us
             higher.add(MEMORY)
-        if work.flops > measured.arithmetic(name) * took_us and work.flops > flops.get(name, 0.0) * took_us:
-            flops[name] = work.flops / took_us
+        if flops_per_us is not None and flops_per_us > max(measured.arithmetic(name), flops.get(name, 0.0)):
+            flops[name] = flops_per_us
             higher.add(name)
     return Ceilings(moved, flops, tuple(sorted(higher)))
 
 
-def roofline(work: Work, ceilings: Ceilings, took_us: float, precision_class: PrecisionClass | None) -> Roofline | None:
-    """Where a call that took `took_us` lies; None for a task that moves nothing."""
-    if not work.moved_bytes or took_us <= 0:
+def _can_be_told(value: float) -> bool:
+    return 1 / FARTHEST <= value <= FARTHEST
+
+
+def _over(count: float, divisor: float) -> float | None:
+    """The quotient; None where it, or one of both, is no number that could be told."""
+    if not (0 <= count <= FARTHEST and _can_be_told(divisor)):
         return None
-    memory_us = work.moved_bytes / ceilings.bytes_per_us
-    arithmetic_us = work.flops / ceilings.arithmetic(precision_class)
+    quotient = count / divisor
+    return quotient if quotient == 0 or _can_be_told(quotient) else None
+
+
+def roofline(work: Work, ceilings: Ceilings, took_us: float, precision_class: PrecisionClass | None) -> Roofline | None:
+    """Where a call that took `took_us` lies; None for a task that moves nothing, and for figures beyond FARTHEST."""
+    memory_us = _over(work.moved_bytes, ceilings.bytes_per_us)
+    arithmetic_us = _over(work.flops, ceilings.arithmetic(precision_class))
+    if not memory_us or arithmetic_us is None:
+        return None
     least_us = max(memory_us, arithmetic_us)
+    intensity = _over(work.flops, work.moved_bytes)
+    fraction, flops_per_us = _over(least_us, took_us), _over(work.flops, took_us)
+    if intensity is None or fraction is None or flops_per_us is None:
+        return None
     return Roofline(
         least_us=least_us,
         bound="memory" if memory_us >= arithmetic_us else "arithmetic",
-        intensity=work.flops / work.moved_bytes,
-        fraction=least_us / took_us,
-        flops_per_us=work.flops / took_us,
+        intensity=intensity,
+        fraction=fraction,
+        flops_per_us=flops_per_us,
     )

@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cuda_l1.ratios import from_log, log_between
 from cuda_l1.report.ablation import NOISE
 from cuda_l1.report.cells import Ratio
 
@@ -133,7 +134,7 @@ class _Log(NamedTuple):
 
 def _log(ratio: Ratio) -> _Log:
     known = ratio.low is not None and ratio.high is not None
-    return _Log(math.log(ratio.value), math.log((ratio.high or 1.0) / (ratio.low or 1.0)) / 2 if known else None)
+    return _Log(math.log(ratio.value), log_between(ratio.low or 1.0, ratio.high or 1.0) / 2 if known else None)
 
 
 def _mean(logs: Sequence[_Log]) -> _Log:
@@ -146,11 +147,11 @@ def _middle(logs: Sequence[_Log]) -> Ratio | None:
     """The median over tasks, between the medians of their bounds: these hold it wherever each task's do."""
     if not logs:
         return None
-    middle = math.exp(statistics.median(log.value for log in logs))
+    middle = from_log(statistics.median(log.value for log in logs))
     known = [(log.value, log.half) for log in logs if log.half is not None]
     if len(known) < len(logs):
         return Ratio(middle)
-    low, high = (math.exp(statistics.median(value + sign * half for value, half in known)) for sign in (-1, 1))
+    low, high = (from_log(statistics.median(value + sign * half for value, half in known)) for sign in (-1, 1))
     return Ratio(middle, low, high)
 
 
@@ -209,7 +210,7 @@ def _effect(name: str, made_with: Sequence[Tried], by_task: Mapping[Hashable, _K
         tried=len(made_with),
         tasks=len(tasks),
         right=len(right),
-        speedup=math.exp(statistics.median(own)) if own else None,
+        speedup=from_log(statistics.median(own)) if own else None,
         gain=_middle(gains),
         compared=len(gains),
         hurt=sum(_is_less(ratio) for gain in gains if (ratio := _middle([gain]))),

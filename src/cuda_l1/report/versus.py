@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cuda_l1 import scoring
+from cuda_l1.ratios import from_log, log_between, within_floats
 from cuda_l1.report.cells import Ratio
 from cuda_l1.report.entries import EAGER, Entry, Method
 from cuda_l1.report.figures import ratio_of
@@ -193,15 +194,15 @@ def quotient(ours: Ratio | None, theirs: Ratio | None) -> Ratio | None:
     """Ours over theirs, both against the same; half-widths of independent log intervals add in quadrature."""
     if ours is None or theirs is None:
         return None
-    value, halves = ours.value / theirs.value, [_half_width(ratio) for ratio in (ours, theirs)]
+    value, halves = within_floats(ours.value / theirs.value), [_half_width(ratio) for ratio in (ours, theirs)]
     if halves[0] is None or halves[1] is None:
         return Ratio(value)
-    half = math.hypot(halves[0], halves[1])
-    return Ratio(value, value * math.exp(-half), value * math.exp(half))
+    half, middle = math.hypot(halves[0], halves[1]), math.log(value)
+    return Ratio(value, from_log(middle - half), from_log(middle + half))
 
 
 def _half_width(ratio: Ratio) -> float | None:
     """Of the log interval; None where there is none."""
     if ratio.low is None or ratio.high is None:
         return None
-    return math.log(ratio.high / ratio.low) / 2
+    return log_between(ratio.low, ratio.high) / 2

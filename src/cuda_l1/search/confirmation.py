@@ -11,6 +11,7 @@ from collections.abc import Callable
 from cuda_l1 import scoring
 from cuda_l1.config import FINAL
 from cuda_l1.errors import CandidateError
+from cuda_l1.ratios import towards_one
 from cuda_l1.search.events import Confirmed
 from cuda_l1.search.result import NotConfirmed, is_faster
 from cuda_l1.search.review import is_reviewed
@@ -88,7 +89,7 @@ def _why(search: Search, record: Record, what: str) -> str:
 def _figure(timing: Timing) -> str:
     low, high = timing.speedup_low, timing.speedup_high
     interval = f", 95 % {low:.2g} to {high:.2g}" if low is not None and high is not None else ""
-    return f" ({scoring.towards_one(timing.speedup):.2f}x{interval})"
+    return f" ({towards_one(timing.speedup):.2f}x{interval})"
 
 
 def _final(search: Search, artefact: Candidate) -> Record:

@@ -13,6 +13,7 @@ from typing import Literal
 from cuda_l1.archive import Archive
 from cuda_l1.config import AnyProtocol
 from cuda_l1.errors import InfrastructureError, TaskError
+from cuda_l1.ratios import within_floats
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.verdicts import verdict
 from cuda_l1.tasks.release import Column, ReleaseEntry
@@ -39,7 +40,7 @@ class Item:
         ours, theirs = self.entry.scores.get("default"), self.entry.scores.get(self.column)
         if self.column == "custom":
             return ours
-        return ours / theirs if ours and theirs else None
+        return within_floats(ours / theirs) if ours and theirs else None
 
 
 @dataclass(frozen=True)

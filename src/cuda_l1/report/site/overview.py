@@ -119,7 +119,7 @@ def _roofline(section: Section, links: Mapping[str, str]) -> Markup:
     for one in under_the_roof(section):
         name, link = one.standing.view.name, links[one.standing.view.task.sha]
         for method, lies in ((EAGER, one.eager), (one.standing.method.name, one.ours)):
-            told = f"{name}, {method}: {100 * lies.fraction:.0f} % of the roof"
+            told = f"{name}, {method}: {100 * lies.fraction:.3g} % of the roof"
             points.setdefault(method, []).append(plots.Place(told, lies.intensity, lies.flops_per_us / 1e3, link))
     roofs = {name: value / 1e3 for name, value in section.ceilings.flops_per_us.items()}
     return plots.under_roofs(points, section.ceilings.bytes_per_us / 1e3, roofs, "each task under the roofline")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from cuda_l1.ratios import within_floats
 from cuda_l1.report.aggregates import FAST_P, fast_p, quartiles
 from cuda_l1.report.cells import Ratio, text, times
 from cuda_l1.report.site.axes import (
@@ -183,7 +184,7 @@ def bars(counts: Mapping[str, int], title: str) -> Markup:
 
 def distributions(samples: Mapping[str, Sequence[float]], title: str) -> Markup:
     """Timing samples in microseconds as histograms over one another; the slowest hundredth is left off."""
-    shown = {name: sorted(values) for name, values in samples.items() if values}
+    shown = {name: sorted(map(within_floats, values)) for name, values in samples.items() if values}
     if not shown:
         return NOTHING
     low = min(values[0] for values in shown.values())

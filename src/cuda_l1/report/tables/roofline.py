@@ -24,9 +24,12 @@ class Lies(NamedTuple):
 
 def under_the_roof(section: Section) -> list[Lies]:
     """Every task and system whose bytes and operations were counted; where there is no system, every baseline."""
-    methods = section.systems or section.baselines
-    found = (lies(section, one) for method in methods for one in standings(section, method, section.sound))
-    return [one for one in found if one]
+    return [found for one in _standings(section) if (found := lies(section, one))]
+
+
+def _standings(section: Section) -> Iterator[Standing]:
+    for method in section.systems or section.baselines:
+        yield from standings(section, method, section.sound)
 
 
 def lies(section: Section, one: Standing) -> Lies | None:
@@ -81,8 +84,21 @@ def _notes(section: Section) -> tuple[str, ...]:
         "`fraction`: the least time for these over the time taken; a candidate is above 1 where algebra needs fewer "
         "operations, eager never is."
     )
-    caches = "A CPU's caches may hold inputs and weights: then eager reaches more than memory gives, and so may others."
-    return (where, counted, caches) if section.place.device == "cpu" else (where, counted)
+    notes = [where, counted]
+    if section.place.device == "cpu":
+        notes.append(
+            "A CPU's caches may hold inputs and weights: then eager reaches more than memory gives, and so may others."
+        )
+    if beyond := sum(_is_beyond(section, one) for one in _standings(section)):
+        notes.append(f"Left out: {beyond} whose bytes, operations or times are too large or too small to be divided.")
+    return tuple(notes)
+
+
+def _is_beyond(section: Section, one: Standing) -> bool:
+    """Whether all is known of it, and no roofline follows from that."""
+    timing, work = one.entry.evaluation.timing(clock=section.clock), one.view.work
+    known = one.counts and one.confirmed and timing is not None and work is not None and work.moved_bytes > 0
+    return known and lies(section, one) is None
 
 
 def roofline_fields(section: Section, one: Standing) -> dict[str, Any]:
