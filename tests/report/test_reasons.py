@@ -198,6 +198,23 @@ def test_what_is_measured_otherwise_says_what_both_figures_rest_on():
     assert "95 % intervals, and theirs lies within" in why(final, harness)["measured otherwise"]
 
 
+def test_a_measurement_that_gave_up_says_why():
+    """The release's harness makes no further round after one below 0.3; a final of ours may have no time for more."""
+    slow = of_rounds(theirs(0.6), (100.0,), (500.0,))
+    few = Finding(check="few-pairs", severity="note", evidence="the interval rests on 3 pairs")
+    ours = evaluation(speedup=1.0).model_copy(update={"findings": (few,)})
+    told = why(ours, slow, published=4.2)
+    gave_up = "it gave up after 2 of 7 rounds, the last of which was below 0.30x: 0.20x"
+    assert (
+        gave_up in told["measured otherwise"] and "of ours the interval rests on 3 pairs" in told["measured otherwise"]
+    )
+    assert gave_up in told["another figure here"]
+    whole = of_rounds(theirs(0.6), *[(100.0,)] * 6, (500.0,))
+    unsure = of_rounds(theirs(0.6), (100.0,), (200.0,))
+    for harness in (whole, unsure):
+        assert "gave up" not in " ".join(why(evaluation(speedup=1.0), harness, published=4.2).values())
+
+
 def test_another_figure_here_names_the_harness_that_says_it():
     """A release is judged by whichever is asked for, which need not be the one that it was published with."""
     other = evaluation(speedup=1.0, protocol="kernelbench")

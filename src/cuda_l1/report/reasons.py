@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from cuda_l1 import scoring
+from cuda_l1.config import COMPAT
 from cuda_l1.ratios import from_log, within_floats
 from cuda_l1.report.terminal import times
 from cuda_l1.report.unchanged import same_program
@@ -258,11 +259,25 @@ def _measured_otherwise(facts: Facts) -> str | None:
     medians = _by_medians(one)
     if medians and apart(medians, one.speedup):
         told.append(f"they take means: by medians their samples say {times(medians)}")
+    told += filter(None, [_gave_up(facts.theirs)])
     told.append(_rests_on(other, one.speedup))
+    told += [f"of ours {note.evidence}" for note in facts.ours.findings if note.check == "few-pairs"]
     clock: Clock = "call" if other.clock == "device" else "device"
     if (waits := facts.ours.timing(clock=clock)) and not apart(waits.speedup, one.speedup):
         told.append(f"by our {clock} clock it is {times(waits.speedup)}, as there")
     return "; ".join(told)
+
+
+def _gave_up(theirs: Evaluation | None) -> str | None:
+    """Why the harness made fewer rounds than it makes of others."""
+    protocol, timing = COMPAT.get(theirs.protocol) if theirs else None, theirs.timing() if theirs else None
+    if protocol is None or timing is None or not 0 < len(timing.pairs) < protocol.rounds:
+        return None
+    last, least = from_log(timing.pairs[-1].log_ratio), protocol.gives_up_below
+    told = (
+        f"it gave up after {len(timing.pairs)} of {protocol.rounds} rounds, the last of which was below {times(least)}"
+    )
+    return f"{told}: {times(last)}" if last < least else None
 
 
 def _rests_on(ours: Timing, theirs: float) -> str:
@@ -297,7 +312,8 @@ def _another_figure(facts: Facts) -> str | None:
     if not apart(timing.speedup, facts.published):
         return None
     harness, device = facts.theirs.protocol, facts.theirs.environment.device_name
-    return f"published {times(facts.published)}, the harness {harness} says {times(timing.speedup)} on {device}"
+    told = f"published {times(facts.published)}, the harness {harness} says {times(timing.speedup)} on {device}"
+    return "; ".join(filter(None, (told, _gave_up(facts.theirs))))
 
 
 RULES: dict[Why, Callable[[Facts], str | None]] = {
