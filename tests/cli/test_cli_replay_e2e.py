@@ -79,6 +79,10 @@ KERNELS = {
         """,
         "known = {}\n",
     ),
+    "other weights": kernel("return torch.relu(x @ self.kept + self.linear.bias)").replace(
+        "self.linear = nn.Linear(width, width)\n",
+        "self.linear = nn.Linear(width, width)\n        self.kept = self.linear.weight.detach().t().clone()\n",
+    ),
     "silent fallback": kernel(
         """
         try:
@@ -128,4 +132,6 @@ def test_each_trick_has_its_reason_and_the_honest_kernel_stands(tmp_path: Path) 
     assert honest["theirs"]["outcome"] == honest["ours"]["outcome"] == "ACCEPTED"
     assert {f["check"] for f in honest["theirs"]["findings"]} == {"host-clock"}
     assert told["wrong in train mode"]["theirs"]["outcome"] == "ACCEPTED"
+    assert told["other weights"]["theirs"]["outcome"] == "ACCEPTED"
+    assert [reason["why"] for reason in told["other weights"]["reasons"]] == ["other weights"]
     assert told["failed to build"]["theirs"]["outcome"] == "BUILD_FAILED"

@@ -85,6 +85,12 @@ def of_random(trials: tuple[Trial, ...]) -> Evaluation:
     return evaluation(Outcome.WRONG_VALUES, flags=("random",), trials=trials, allclose=True)
 
 
+def of_other_weights(detail: str = "output errs by 1") -> Evaluation:
+    """Right until its weights are others."""
+    trials = (trial(), trial("weights", passed=None))
+    return evaluation(Outcome.WRONG_VALUES, trials=trials, detail=detail, allclose=True)
+
+
 def test_an_honest_kernel_whose_figure_comes_back_has_no_reason():
     assert why(evaluation(), theirs(2.0), published=2.1) == {}
 
@@ -108,6 +114,8 @@ def test_nothing_known_gives_no_reason():
         ("cached", evaluation(Outcome.WRONG_VALUES, trials=(trial(), trial("refill", passed=None))), None),
         ("cached", evaluation(Outcome.WRONG_VALUES, detail="a timed call errs by 1"), None),
         ("cached", evaluation(Outcome.WRONG_VALUES, detail="a second call gives back the output of the first"), None),
+        ("other weights", of_other_weights(), theirs()),
+        ("other weights", evaluation(Outcome.WRONG_VALUES, trials=(trial("touched-weights", passed=None),)), None),
         ("wrong in train mode", evaluation(Outcome.WRONG_VALUES, allclose=False), theirs()),
         ("wrong in train mode", of_random((trial(),)), theirs()),
         ("wrong", evaluation(Outcome.WRONG_VALUES, detail="errs by 1", allclose=True), theirs()),
@@ -142,6 +150,10 @@ def test_each_reason_has_its_evidence_and_stands_alone(expected, ours, harness):
         ("wrong in train mode", of_random((trial(passed=None),)), theirs()),
         ("cached", evaluation(Outcome.WRONG_VALUES, trials=(trial(passed=None), trial("refill", passed=None))), None),
         ("cached", evaluation(trials=(trial(), trial("refill"))), None),
+        ("other weights", evaluation(Outcome.WRONG_VALUES, trials=(trial(passed=None),)), None),
+        ("other weights", evaluation(Outcome.WRONG_VALUES, trials=(trial(), trial("negated", passed=None))), None),
+        ("other weights", evaluation(Outcome.NONDETERMINISTIC, trials=(trial("weights", passed=None),)), None),
+        ("other weights", of_other_weights(detail="`a` was laid in `b`, one of several equal tensors"), None),
         ("launch overhead only", evaluation(speedup=1.5, call=3.0), None),
         ("launch overhead only", evaluation(speedup=1.01, call=1.02), None),
         ("unchanged reference", evaluation(speedup=1.01, trials=(trial(error=2e-7),)), None),

@@ -26,6 +26,7 @@ Why = Literal[
     "wrong in train mode",
     "lazy",
     "cached",
+    "other weights",
     "wrong",
     "did not run",
     "silent fallback",
@@ -49,6 +50,8 @@ HIDDEN = ("clock-mismatch", "outside-work", "drawn-ahead", "patched")
 """Findings that have a reason of their own."""
 
 
+_GUESSED = "was laid in"
+"""Of a verdict's detail: the weights may have been laid in the wrong places, which is no fault of the kernel's."""
 WRONG = {Outcome.WRONG_VALUES, Outcome.WRONG_SHAPE, Outcome.WRONG_DTYPE, Outcome.NONDETERMINISTIC}
 
 
@@ -184,9 +187,22 @@ def _cached(facts: Facts) -> str | None:
     return f"right when it is checked, and {detail}" if detail.startswith("a timed call") else None
 
 
+def _other_weights(facts: Facts) -> str | None:
+    """Right with the weights that it was built with, as harnesses compare it, and with no others: it folds them into
+    others, or into constants, once."""
+    ours, failed = facts.ours, _first_failed(facts.ours)
+    if ours is None or failed is None or ours.outcome is not Outcome.WRONG_VALUES or _GUESSED in ours.detail:
+        return None
+    if failed.kind == "weights":
+        return f"right with the weights that it was built with, and wrong with others: {ours.detail}"
+    if failed.kind == "touched-weights":
+        return f"right until some of its weights change in place: {ours.detail}"
+    return None
+
+
 def _wrong(facts: Facts) -> str | None:
     """Wrong by our bounds, for another reason than those that have a name."""
-    if _cached(facts) or _wrong_in_train_mode(facts) or facts.ours is None:
+    if _cached(facts) or _other_weights(facts) or _wrong_in_train_mode(facts) or facts.ours is None:
         return None
     return facts.ours.detail if facts.ours.outcome in WRONG else None
 
@@ -325,6 +341,7 @@ RULES: dict[Why, Callable[[Facts], str | None]] = {
     "wrong in train mode": _wrong_in_train_mode,
     "lazy": _lazy,
     "cached": _cached,
+    "other weights": _other_weights,
     "wrong": _wrong,
     "did not run": _did_not_run,
     "silent fallback": _silent_fallback,
