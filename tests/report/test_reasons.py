@@ -80,9 +80,9 @@ def theirs(speedup: float = 2.0, outcome: Outcome = Outcome.ACCEPTED, detail: st
     )
 
 
-def of_random(trials: tuple[Trial, ...]) -> Evaluation:
+def of_random(trials: tuple[Trial, ...], outcome: Outcome = Outcome.WRONG_VALUES) -> Evaluation:
     """A wrong one on a random task."""
-    return evaluation(Outcome.WRONG_VALUES, flags=("random",), trials=trials, allclose=True)
+    return evaluation(outcome, flags=("random",), trials=trials, allclose=True)
 
 
 def of_other_weights(detail: str = "output errs by 1") -> Evaluation:
@@ -120,6 +120,7 @@ def test_nothing_known_gives_no_reason():
         ("wrong in train mode", of_random((trial(),)), theirs()),
         ("wrong", evaluation(Outcome.WRONG_VALUES, detail="errs by 1", allclose=True), theirs()),
         ("wrong", evaluation(Outcome.WRONG_SHAPE, detail="(2,)"), None),
+        ("wrong", evaluation(Outcome.NONDETERMINISTIC, detail="a second run differs", allclose=False), theirs()),
         ("silent fallback", evaluation(findings=("silent-fallback",)), None),
         ("silent fallback", evaluation(findings=("dead-kernel",)), None),
         ("hidden work", evaluation(findings=("clock-mismatch",)), None),
@@ -145,6 +146,9 @@ def test_each_reason_has_its_evidence_and_stands_alone(expected, ours, harness):
     [
         ("wrong in train mode", evaluation(Outcome.WRONG_VALUES, allclose=False), None),
         ("wrong in train mode", evaluation(Outcome.WRONG_VALUES, allclose=False), theirs(outcome=Outcome.WRONG_VALUES)),
+        ("wrong in train mode", evaluation(Outcome.NONDETERMINISTIC, allclose=False), theirs()),
+        ("wrong in train mode", evaluation(Outcome.WRONG_VALUES, flags=("eval-mode",), allclose=False), theirs()),
+        ("wrong in train mode", of_random((trial(),), Outcome.NONDETERMINISTIC), theirs()),
         ("wrong in train mode", of_random(()), theirs()),
         ("wrong in train mode", of_random((trial("seeds"),)), theirs()),
         ("wrong in train mode", of_random((trial(passed=None),)), theirs()),
