@@ -23,6 +23,7 @@ from typing import Any
 from csv_table import Row, Table
 from cuda_l1.api.budget import parse_budget
 from cuda_l1.report.markdown import table_lines
+from cuda_l1.report.sections import natural
 from cuda_l1.report.terminal import times
 from provenance import PROVENANCE, commit, header, run, say, today
 
@@ -151,8 +152,13 @@ def report(rows: Sequence[Row]) -> str:
     lines += [f"{len(rows)} kernels, {ran} accepted by our protocol.", ""]
     lines += table_lines(("reason", "kernels"), [(name, str(count)) for name, count in reasons.most_common()])
     columns = ("task", "published", "their harness", "ours", "class", "why they differ")
-    lines += ["", *table_lines(columns, [_cells(row) for row in rows])]
+    lines += ["", *table_lines(columns, [_cells(row) for row in sorted(rows, key=_order)])]
     return "\n".join(lines) + "\n"
+
+
+def _order(row: Row) -> tuple[bool, list[tuple[int, str]]]:
+    """By level and number; kernels without a published figure last."""
+    return not row["published"], natural(row["task"])
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,12 @@ def test_each_kernel_is_a_row_and_the_report_counts_the_reasons(step, tmp_path):
 def test_a_figure_against_another_reference_is_marked(step, tmp_path):
     step(kernel(1) | {"reference": "kernelbench", "reference_differs": True}, {"kind": "summary"})
     assert "| level1/1 | 2.00x (another reference) | 1.90x |" in (tmp_path / "out" / "replay.md").read_text()
+
+
+def test_kernels_without_a_published_figure_come_last(step, tmp_path):
+    step(kernel(10), kernel(1) | {"published": None}, kernel(2), {"kind": "summary"})
+    told = (tmp_path / "out" / "replay.md").read_text()
+    assert re.findall(r"level1/\d+", told) == ["level1/2", "level1/10", "level1/1"]
 
 
 def test_a_row_that_is_there_is_not_written_again_and_a_new_verdict_is(step):

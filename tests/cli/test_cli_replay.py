@@ -130,6 +130,18 @@ def test_other_columns_follow_from_two_scores(run, tmp_path):
     assert told["ours"]["outcome"] == "ACCEPTED"
 
 
+def test_kernels_without_a_published_figure_come_last_in_every_form(run, tmp_path):
+    rows = row(1, published=None), row(10, published=10.0), row(2), row(1, level=2)
+    path = write(tmp_path / "r.jsonl", *rows)
+    words = "replay", path, "--ours", "screen", "--out", tmp_path / "r.md", "--html", tmp_path / "site"
+    result = run(*words)
+    page = (tmp_path / "site" / "index.html").read_text()
+    for text in (result.stdout, (tmp_path / "r.md").read_text(), page):
+        assert re.findall(r"level\d/\d+", text) == ["level1/2", "level1/10", "level2/1", "level1/1"]
+    # In a browser a column sorts by these, and what is missing stays last.
+    assert re.findall(r'>level\d/\d+</td><td[^>]* data-value="([^"]*)"', page) == ["2.0", "10.0", "2.0", ""]
+
+
 def test_figures_as_far_apart_as_numbers_are_are_told_as_they_are(run, tmp_path):
     scores = {"published": 1e300, "score_cuda_graph": 1e-300}
     far = FAST + "# speedup 1e-300\n"

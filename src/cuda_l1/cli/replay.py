@@ -107,7 +107,6 @@ def replay(
             done.append(explained(replayed))
             Output.say(f"[{len(done)}/{len(jobs)}] {line_of(*done[-1])}")
             record(output, *done[-1])
-    done.sort(key=lambda pair: (pair[0].item.entry.level_id, pair[0].item.entry.task_id))
     table = side_by_side(release.name, protocol.value, done)
     output.show(*rendered(table))
     _write(table, out, html)

@@ -11,7 +11,7 @@ from cuda_l1.cli.boundary import NOTHING_ACCEPTED
 from cuda_l1.cli.output import Output, many
 
 if TYPE_CHECKING:
-    from cuda_l1.report.cells import Cell, Table
+    from cuda_l1.report.cells import Cell, Ratio, Table
     from cuda_l1.report.reasons import Reason
     from cuda_l1.search.replay import Replayed
     from cuda_l1.types import Record
@@ -38,19 +38,21 @@ def _figure(record: Record | None) -> float | None:
     return timing.speedup if timing else None
 
 
-def _published(replayed: Replayed) -> str:
+def _published(replayed: Replayed) -> Ratio | None:
     """The published figure, marked where it is of another reference than both verdicts."""
-    from cuda_l1.report.terminal import times
+    from cuda_l1.report.cells import Ratio
 
     item = replayed.item
-    return times(item.published) + (" (another reference)" if item.differs and item.published else "")
+    remark = "another reference" if item.differs else ""
+    return Ratio(item.published, remark=remark) if item.published is not None else None
 
 
 def line_of(replayed: Replayed, why: Sequence[Reason]) -> str:
     """One line of talk, as soon as both verdicts are there."""
+    from cuda_l1.report.cells import text
     from cuda_l1.report.terminal import times
 
-    words = [f"published {_published(replayed)}"]
+    words = [f"published {text(_published(replayed))}"]
     for name, record in (("there", replayed.theirs), ("here", replayed.ours)):
         figure = _figure(record)
         words.append(f"{name} {_outcome(record) if figure is None else times(figure)}")
@@ -131,8 +133,14 @@ def side_by_side(release: str, protocol: str, done: Sequence[Explained]) -> Tabl
     from cuda_l1.report.cells import Row, Table
 
     columns = ("task", "published", f"as {protocol} says", "ours", "class", "counts", "why they differ")
-    rows = tuple(Row(_cells(*pair)) for pair in done)
+    rows = tuple(Row(_cells(*pair)) for pair in sorted(done, key=_order))
     return Table("replay", f"{release}, replayed", columns, rows, _notes(protocol, done))
+
+
+def _order(pair: Explained) -> tuple[bool, int, int]:
+    """By level and number; kernels without a published figure, with which nothing can be compared, last."""
+    item = pair[0].item
+    return item.published is None, item.entry.level_id, item.entry.task_id
 
 
 def _cells(replayed: Replayed, why: Sequence[Reason]) -> tuple[Cell, ...]:

@@ -18,6 +18,8 @@ class Ratio:
     value: float
     low: float | None = None
     high: float | None = None
+    remark: str = ""
+    """What people must know of it, behind it in brackets."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def text(cell: Cell) -> str:
         case str():
             return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in cell)
         case Ratio():
-            return with_bounds(cell.value, cell.low, cell.high)
+            return with_bounds(cell.value, cell.low, cell.high) + (f" ({cell.remark})" if cell.remark else "")
         case Quoted():
             return f"{cell.printed}x"
         case Share():
