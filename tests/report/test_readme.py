@@ -9,6 +9,7 @@ import pytest
 from report_fakes import GPU, record, task
 
 from cuda_l1.errors import UsageError
+from cuda_l1.prelude import PRELUDES
 from cuda_l1.report.build import build
 from cuda_l1.report.entries import entry_of
 from cuda_l1.report.readme import BEGIN, END, GUARD, LINES, figures, parts
@@ -82,6 +83,27 @@ def test_of_a_drop_in_the_kernel_is_shown_and_the_guard_is_counted() -> None:
     found = shown([(record(A, 3.0, source=f"{A.source}\n{kernel}\n\n{guard}"), A)])
     assert found is not None and found.count("    x = 1") == 20 and "_dropin" not in found
     assert f"# ... the guard: {len(guard.splitlines())} lines" in found and "more lines" not in found
+
+
+def test_of_a_kernel_that_our_techniques_wrote_what_it_computes_is_shown_not_what_all_of_them_hold() -> None:
+    """In a drop-in: a future import on top, the reference spaced otherwise, the prelude, the kernel and the guard."""
+    guard = files("cuda_l1.export").joinpath("dropin.py.j2").read_text("utf-8")
+    preludes = ("# prelude: compile_cpp", "# prelude: DerivedTensors")
+    kernel = (
+        "\n\n\n".join(PRELUDES[line] for line in preludes) + "\n\n\nclass _Optimized(Model):\n    x = 'the kernel'\n"
+    )
+    of = A.model_copy(update={"source": f"\n# Theirs.\nimport torch\n\n\n{A.source}\n\n\n\n"})
+    source = f"from __future__ import annotations\n\n{of.source.strip()}\n\n\n{kernel}\n\n{guard}"
+    found = shown([(record(of, 3.0, source=source), of)])
+    assert found is not None and found.count("class Model:") == 1 and "x = 'the kernel'" in found
+    assert all(line in found for line in preludes) and "more lines" not in found
+
+
+def test_a_long_kernel_is_shown_from_both_ends() -> None:
+    lines = [f"x{number} = {number}" for number in range(LINES + 100)]
+    found = shown([(record(A, 3.0, Origin(proposer="llm", model="m"), source="\n".join(lines)), A)])
+    assert found is not None and "\nx0 = 0\n" in found and f"\n{lines[-1]}\n" in found
+    assert "# ... 100 more lines" in found and found.count("\nx") == LINES
 
 
 def test_a_text_that_begins_like_a_guard_is_shown() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from cuda_l1.errors import UsageError
+from cuda_l1.prelude import contracted
 from cuda_l1.report import markdown
 from cuda_l1.report.build import Report
 from cuda_l1.report.cells import Row, Table
@@ -19,8 +21,8 @@ from cuda_l1.types import Record
 BEGIN, END = "<!-- cuda-l1 report: begin -->", "<!-- cuda-l1 report: end -->"
 SHOWN = 10
 """Tasks whose reference and best kernel stand side by side."""
-LINES = 40
-"""Of a text that is shown in full below the tables."""
+LINES = 120
+"""Of a text that is shown in full below the tables; of a longer one the first two thirds and the last."""
 GUARD = "# ── The guard: "
 """How the line begins behind which a drop-in has only what every drop-in has."""
 _HEADLINE = ("method", "level", "geometric mean", "beats it", "vs eager", "tasks")
@@ -117,16 +119,36 @@ def _texts(section: Section, record_of: Callable[[str], Record | None]) -> Itera
         record = record_of(one.entry.record_id)
         if record is None:
             continue
-        kernel, guard = _kernel(record.candidate.source.removeprefix(one.view.task.source))  # may hold the reference
+        kernel, guard = _kernel(record.candidate.source, one.view.task.source)
         name = markdown.escaped(one.view.name)
         yield from (f"<details><summary>{name}: reference and best kernel, record {record.id[:12]}</summary>", "")
         yield from (*_fenced(one.view.task.source), "", *_fenced(kernel, guard), "", "</details>", "")
 
 
-def _kernel(source: str) -> tuple[str, int]:
-    """(what computes, lines of the guard around it, which is left off)."""
+def _kernel(source: str, reference: str) -> tuple[str, int]:
+    """(what computes, lines of the guard around it, which is left off), without the reference where the text holds it,
+    and with a line for each prelude."""
     kernel, mark, guard = source.partition(f"\n{GUARD}")
-    return (kernel, len(guard.splitlines())) if mark and kernel.strip() else (source, 0)
+    text, lines = (kernel, len(guard.splitlines())) if mark and kernel.strip() else (source, 0)
+    own = _without(reference, text)
+    return contracted(own if own.strip() else text), lines
+
+
+def _without(reference: str, source: str) -> str:
+    """`source` from behind the reference's statements on, where it begins with them, however they are spaced."""
+    try:
+        theirs, statements = (_statements(ast.parse(text)) for text in (reference, source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return source.removeprefix(reference)
+    count = len(theirs)
+    if not count or [ast.dump(node) for node in statements[:count]] != [ast.dump(node) for node in theirs]:
+        return source
+    return "\n".join(re.split(r"\r\n|\r|\n", source)[statements[count - 1].end_lineno or 0 :])
+
+
+def _statements(tree: ast.Module) -> list[ast.stmt]:
+    """Without what says how Python is to be read, which stands first in whichever file."""
+    return [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
 
 
 def _fenced(source: str, guard: int = 0) -> list[str]:
@@ -134,8 +156,8 @@ def _fenced(source: str, guard: int = 0) -> list[str]:
     lines = ["".join(c for c in line if c.isprintable() or c == "\t") for line in source.strip().splitlines()]
     runs = [len(run) for line in lines for run in re.findall(r"`+", line)]
     fence = "`" * max(3, *(run + 1 for run in runs), 3)
-    left = len(lines) - LINES
-    cut = [f"# ... {left} more lines"] if left > 0 else []
-    cut += ["", f"# ... the guard: {guard} lines"] if guard else []
-    shown = [line.replace("<!--", "<! --") for line in lines[:LINES]]  # else it might be a marker the next time
+    left, tail = len(lines) - LINES, LINES // 3
+    shown = [*lines[: LINES - tail], f"# ... {left} more lines", *lines[-tail:]] if left > 0 else lines
+    shown = [line.replace("<!--", "<! --") for line in shown]  # else it might be a marker the next time
+    cut = ["", f"# ... the guard: {guard} lines"] if guard else []
     return [f"{fence}python", *shown, *cut, fence]
