@@ -95,6 +95,19 @@ def test_replies_are_read_once_and_repairs_are_no_samples(judged: str) -> None:
     assert [(one.model, one.candidate_id) for one in found.replies.values()] == [("m", None)]
 
 
+def test_the_pages_show_what_a_model_wrote(run: Run, judged: str, tmp_path: Path) -> None:
+    from cuda_l1.types import Reply
+
+    with Archive.open() as archive:
+        made = next(one.candidate for one in archive.records(run=judged) if not one.candidate.is_baseline)
+        asked = {"run": judged, "task_sha": made.task_sha, "model": "m", "endpoint": "host:1", "prompt_sha": "p"}
+        text = "## Performance Analysis\nIt waits for memory.\n"
+        archive.replies.append(Reply.model_validate({**asked, "number": 0, "text": text, "candidate_id": made.id}))
+    assert run("report", "--html", tmp_path / "site").exit_code == 0
+    (page,) = (tmp_path / "site" / "tasks").glob("*.html")
+    assert "It waits for memory." in page.read_text()
+
+
 def test_an_empty_archive_and_an_empty_run_are_one_line(run: Run, judged: str, tmp_path: Path) -> None:
     Archive.open(tmp_path / "empty.sqlite").close()
     for words in (["--archive", tmp_path / "empty.sqlite"], ["no-such-run"], [judged, "no-such-run"]):

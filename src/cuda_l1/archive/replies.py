@@ -43,6 +43,10 @@ class Replies:
         found = self._read(replies.c.run == run, *([] if task_sha is None else [replies.c.task_sha == task_sha]))
         return (reply for reply in found if environment_key is None or reply.is_of(environment_key))
 
+    def of_task(self, task_sha: str) -> Iterator[Reply]:
+        """The replies about one task, of any run, oldest first."""
+        return self._read(replies.c.task_sha == task_sha)
+
     def all(self) -> Iterator[Reply]:
         """Every reply, oldest first."""
         return self._read()

@@ -195,10 +195,17 @@ def _opened(archives: list[str] | None) -> Iterator[list[Archive]]:
 
 def _write_pages(made: Report, archives: list[str] | None, html: Path) -> None:
     from cuda_l1.cli.reading import Reading
+    from cuda_l1.report.analyses import analysis_of
     from cuda_l1.report.site.write import write_site
 
     with _opened(archives) as opened, Reading("pages written") as reading:
-        written = write_site(made, lambda wanted: _record(opened, wanted), html, reading.one_more)
+        written = write_site(
+            made,
+            lambda wanted: _record(opened, wanted),
+            html,
+            reading.one_more,
+            lambda record: analysis_of(record, opened),
+        )
     Output.say(f"written: {written}")
 
 

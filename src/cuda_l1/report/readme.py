@@ -134,6 +134,11 @@ def _kernel(source: str, reference: str) -> tuple[str, int]:
     return contracted(own if own.strip() else text), lines
 
 
+def is_dropin(source: str) -> bool:
+    """Whether a text has a drop-in's guard behind what computes."""
+    return bool(source.partition(f"\n{GUARD}")[1])
+
+
 def _without(reference: str, source: str) -> str:
     """`source` from behind the reference's statements on, where it begins with them, however they are spaced."""
     try:

@@ -25,6 +25,8 @@ from cuda_l1.types import Evaluation, Record, Task
 
 RecordOf = Callable[[str], Record | None]
 """The whole record of an id, samples included; None where the archive has lost it."""
+AnalysisOf = Callable[[Record], str]
+"""What a model wrote of a record's candidate; empty where there is nothing."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Shown:
     record: Record
 
 
-def page(task: Task, report: Report, record_of: RecordOf) -> tuple[dict[str, Any], Record | None]:
+def page(
+    task: Task, report: Report, record_of: RecordOf, analysis_of: AnalysisOf
+) -> tuple[dict[str, Any], Record | None]:
     """What the template of a task needs, and the record of what stands beside the reference, if any."""
     here = [(section, view) for section in report.sections for view in section.views if view.task.sha == task.sha]
     candidates = [
@@ -52,7 +56,7 @@ def page(task: Task, report: Report, record_of: RecordOf) -> tuple[dict[str, Any
         "tables": [task_table(section, [view], section.title) for section, view in here if view.entries],
         "history": _history([(section, entry) for section, view in here for entry in view.entries]),
         "reference": coloured(task.source),
-        "best": _beside_the_reference(shown, task) if shown else None,
+        "best": _beside_the_reference(shown, task, analysis_of) if shown else None,
         "others": [_evidence(other) for other in others if shown and other.record.id != shown.record.id],
     }
     return context, shown.record if shown else None
@@ -80,7 +84,7 @@ def _value(section: Section, one: Standing) -> float:
     return ratio.value if ratio else 0.0
 
 
-def _beside_the_reference(shown: Shown, task: Task) -> dict[str, Any]:
+def _beside_the_reference(shown: Shown, task: Task, analysis_of: AnalysisOf) -> dict[str, Any]:
     candidate, entry = shown.record.candidate, shown.standing.entry
     is_baseline = shown.standing.method.kind == "baseline"
     return {
@@ -90,6 +94,7 @@ def _beside_the_reference(shown: Shown, task: Task) -> dict[str, Any]:
         "techniques": () if is_baseline else entry.techniques,
         "tagged": entry.tagged,
         "rationale": candidate.rationale,
+        "analysis": "" if is_baseline else analysis_of(shown.record),
         "bench": _as_baseline(shown) if is_baseline else "",
         "source": coloured(candidate.source),
         "diff": diff(task.source, candidate.source),

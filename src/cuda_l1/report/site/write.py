@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -23,8 +24,8 @@ from cuda_l1.report.build import Report
 from cuda_l1.report.cells import Table, text
 from cuda_l1.report.site import overview
 from cuda_l1.report.site.source import colours
-from cuda_l1.report.site.task_page import RecordOf, page
-from cuda_l1.types import Task
+from cuda_l1.report.site.task_page import AnalysisOf, RecordOf, page
+from cuda_l1.types import Record, Task
 
 MARK = '<meta name="generator" content="cuda-l1 report">'
 """By this an earlier site of ours is known, which may be replaced."""
@@ -45,13 +46,19 @@ def _is_ours(folder: Path) -> bool:
     return index.is_file() and MARK in index.read_text("utf-8", errors="replace")[:2000]
 
 
-def write_site(report: Report, record_of: RecordOf, folder: Path, on_page: Callable[[], None] = lambda: None) -> Path:
+def write_site(
+    report: Report,
+    record_of: RecordOf,
+    folder: Path,
+    on_page: Callable[[], None] = lambda: None,
+    analysis_of: AnalysisOf = lambda record: "",
+) -> Path:
     """Writes the site, in place of an earlier one, and returns the path of its first page.
 
     `on_page` is called for each page written. Raises UsageError (see `check_folder`), InfrastructureError (full disk);
     an earlier site stays as it was then.
     """
-    return _written(folder, lambda made: _write_pages(report, record_of, made, on_page))
+    return _written(folder, lambda made: _write_pages(report, record_of, analysis_of, made, on_page))
 
 
 def write_table(table: Table, folder: Path) -> Path:
@@ -100,13 +107,15 @@ def _put(made: Path, folder: Path) -> None:
     shutil.rmtree(old.parent)
 
 
-def _write_pages(report: Report, record_of: RecordOf, made: Path, on_page: Callable[[], None]) -> None:
+def _write_pages(
+    report: Report, record_of: RecordOf, analysis_of: AnalysisOf, made: Path, on_page: Callable[[], None]
+) -> None:
     tasks = {view.task.sha: view.task for section in report.sections for view in section.views}
     names = {sha: page_name(task) for sha, task in tasks.items()}
     (made / "style.css").write_text(asset("style.css") + colours(), "utf-8")
     (made / "tasks").mkdir()
     for sha, task in tasks.items():
-        _write_task(task, names[sha], report, record_of, made / "tasks")
+        _write_task(task, names[sha], page(task, report, record_of, analysis_of), made / "tasks")
         on_page()
     links = {sha: f"tasks/{name}.html" for sha, name in names.items()}
     columns, rows = overview.overview_rows(report, links)
@@ -125,8 +134,8 @@ def _write_pages(report: Report, record_of: RecordOf, made: Path, on_page: Calla
     (made / "index.html").write_text(shown, "utf-8")
 
 
-def _write_task(task: Task, name: str, report: Report, record_of: RecordOf, there: Path) -> None:
-    context, record = page(task, report, record_of)
+def _write_task(task: Task, name: str, found: tuple[dict[str, Any], Record | None], there: Path) -> None:
+    context, record = found
     shown = rendered_page("task.html.j2", root="../", name=name, **context)
     (there / f"{name}.html").write_text(shown, "utf-8")
     if record:
