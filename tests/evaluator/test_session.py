@@ -7,16 +7,18 @@ import os
 import socket
 import time
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 import torch
 
-from cuda_l1.evaluator.blocks import ENOUGH_CALLS, Blocks
-from cuda_l1.evaluator.guest import copying, driving
+from cuda_l1.evaluator.guest import copying, driving, uncounted
 from cuda_l1.evaluator.guest.channel import Channel
 from cuda_l1.evaluator.guest.glimpse import place_of
-from cuda_l1.evaluator.guest.session import Deadlines, RunnerFailure, Session, parse_reply
+from cuda_l1.evaluator.guest.reference import BadTask
+from cuda_l1.evaluator.guest.session import Deadlines, RunnerFailure, Session, parse_reply, total_bytes
 from cuda_l1.evaluator.guest.tensors import view
+from cuda_l1.evaluator.guest.trials import Plan
 
 INPUTS = [torch.randn(4, 3), 5]
 OUTPUT = torch.randn(4, 3)
@@ -173,7 +175,7 @@ def test_malformed_times(far_and_session, us):
     far.says({})
     session.show(INPUTS)
     slots = session.slots([OUTPUT])
-    sets = SimpleNamespace(lay=lambda session, factor, again: INPUTS)
+    sets = SimpleNamespace(lay=lambda session, instead, again: INPUTS)
     far.says({"us": us})
     with pytest.raises(RunnerFailure, match="malformed"):
         driving.block_on_cpu(session, sets, {"slots": slots, "stateful": False}, 2, warm=0, patience_s=0.3)
@@ -185,7 +187,7 @@ def test_replies_sent_ahead_find_outputs_that_nobody_wrote(far_and_session):
         far.says(reply)
     session.show(INPUTS)
     slots = session.slots([OUTPUT])
-    sets = SimpleNamespace(lay=lambda session, factor, again: INPUTS)
+    sets = SimpleNamespace(lay=lambda session, instead, again: INPUTS)
     block = driving.block_on_cpu(session, sets, {"slots": slots, "stateful": False}, 3, warm=0, patience_s=0.3)
     assert block.late and session.kept_seen == 3 and all(t.isnan().all() for call in session.kept for t in call.tensors)
 
@@ -196,7 +198,7 @@ def test_inputs_are_laid_when_state_is_put_back(far_and_session):
         far.says(reply)
     session.show(INPUTS)
     laid = []
-    sets = SimpleNamespace(lay=lambda session, factor, again: laid.append(factor) or INPUTS)
+    sets = SimpleNamespace(lay=lambda session, instead, again: laid.append(instead) or INPUTS)
     request = {"slots": session.slots([OUTPUT]), "stateful": True}
     with pytest.raises(RunnerFailure, match="putting state back took longer"):
         driving.block_on_cpu(session, sets, request, 3, warm=0, patience_s=0.3)
@@ -249,7 +251,7 @@ def test_times_of_earlier_calls_cannot_be_told_anew_at_the_end(far_and_session):
     for reply in ({}, {"us": 7.0}, {}, {"us": 8.0}, {}, {"us": 9.0}, {"samples": [0.1, 0.1, 0.1]}):
         far.says(reply)
     session.show(INPUTS)
-    sets = SimpleNamespace(lay=lambda session, factor, again: INPUTS)
+    sets = SimpleNamespace(lay=lambda session, instead, again: INPUTS)
     request = {"slots": session.slots([OUTPUT]), "stateful": False}
     block = driving.block_on_cpu(session, sets, request, 3, warm=0, patience_s=0.3)
     assert block.samples == [7.0, 8.0, 9.0]
@@ -294,7 +296,9 @@ def test_every_sample_has_new_inputs_however_long_they_take_to_draw(far_and_sess
     supply = driving.Supply(Drawn(0.004))
     laid = [float(supply.lay(session, again=again)[0][0, 0]) for again in (False, True, False, False, True)]
     assert laid == [3.0, 3.0, 4.0, 5.0, 5.0] and supply.us >= 4000
-    assert float(supply.lay(session, factor=-4.0)[0][0, 0]) == -24.0
+    drawn, other = supply._reference.count, [torch.full((4, 3), -24.0)]
+    assert supply.lay(session, instead=other) is other
+    assert supply._reference.count == drawn + 1, "laying others takes as long"
 
 
 def test_an_input_that_a_timed_call_changes_is_noted(far_and_session):
@@ -313,27 +317,80 @@ def test_an_input_that_a_timed_call_changes_is_noted(far_and_session):
     assert session.changed_input == 0
 
 
-def test_one_call_of_a_block_has_other_inputs_and_is_no_sample(far_and_session):
+@pytest.mark.parametrize("count", [1, 3])
+def test_calls_of_a_block_with_other_inputs_are_no_samples(far_and_session, count):
     far, session = far_and_session
-    for reply in ({}, *(reply for n in range(10) for reply in ({"us": float(n)}, {}))):
+    for reply in ({}, *(reply for n in range(9 + count) for reply in ({"us": float(n)}, {}))):
         far.says(reply)
     session.show(INPUTS)
     slots, laid = session.slots([OUTPUT]), []
-    sets = SimpleNamespace(lay=lambda session, factor, again: laid.append(factor) or INPUTS)
-    session.factors = (-4.0,)
+    others = [(Plan("timed", factor=-4.0), INPUTS), (Plan("mixed", in_forms=True), INPUTS), (Plan("rows"), INPUTS)]
+    sets = SimpleNamespace(
+        lay=lambda session, instead, again: laid.append(instead is not None) or INPUTS,
+        take=lambda session, count: others[:count],
+    )
     request = {"slots": slots, "stateful": False}
-    block = driving.block_on_cpu(session, sets, request, 8, warm=1, patience_s=0.3, strange=True)
-    flipped = laid.index(-4.0)
-    assert flipped >= 1 and laid.count(-4.0) == 1 and laid.count(1.0) == 9 and [*session.strange] == [-4.0]
-    assert block.samples == [n for n in range(1, 10) if n != flipped] and len(block.judge) == 8
+    block = driving.block_on_cpu(session, sets, request, 8, warm=1, patience_s=0.3, strange=count)
+    assert not laid[0] and laid.count(True) == count and laid.count(False) == 9
+    assert session.strange.keys() == {plan for plan, _ in others[:count]}
+    assert block.samples == [n for n in range(1, 9 + count) if not laid[n]] and len(block.judge) == 8
 
 
-@pytest.mark.parametrize(("blocks", "calls"), [(3, 1), (5, 2), (6, 4), (6, 40)])
-def test_few_calls_have_a_strange_one_for_certain(blocks, calls):
-    chosen = [Blocks.strange(blocks, calls) for _ in range(200)]
-    assert all(each and each <= set(range(blocks)) for each in chosen)
-    assert {number for each in chosen for number in each} == set(range(blocks))
-    assert calls < ENOUGH_CALLS or all(len(each) == blocks for each in chosen)
+def test_kept_calls_of_other_forms_fit_into_their_room(far_and_session, monkeypatch):
+    far, session = far_and_session
+    far.says({})
+    session.show(INPUTS)
+    slots = session.slots([OUTPUT])
+    monkeypatch.setattr(driving, "KEPT_BYTES", 2 * (total_bytes(INPUTS) + total_bytes([OUTPUT])))
+    for number in range(5):
+        driving.keep_some(session, INPUTS, slots, us=1.0, form=Plan(f"form {number}"))
+    assert len(session.strange) == 2 and Plan("form 4") in session.strange and session.kept_seen == 0
+    session.seen_inputs()[0][0, 0] += 1
+    driving.keep_some(session, INPUTS, slots, us=1.0, form=Plan("mixed"))
+    assert session.changed_input == 0
+
+
+class Draws:
+    """A reference that stands no signs but four times its inputs, and refuses what holds a 7."""
+
+    public: ClassVar = {}
+
+    def __init__(self) -> None:
+        self.stands = {-1.0: False, -4.0: False, 4.0: True}
+        self.forms = {
+            Plan("mixed", in_forms=True): lambda drawn: ([drawn[0] * 0], True),
+            Plan("rows", in_forms=True): lambda drawn: ([drawn[0] * 0 + 7], True),
+            Plan("choices", in_forms=True): lambda drawn: (drawn, False),
+        }
+
+    def draw(self):
+        return [torch.rand(2, 2)]
+
+    def call(self, inputs, weights, how):
+        if 7.0 in inputs[0]:
+            raise BadTask("seven")
+
+
+def test_uncounted_calls_have_the_forms_that_the_reference_stands(far_and_session, monkeypatch):
+    _, session = far_and_session
+    monkeypatch.setattr(session, "fits", lambda inputs: True)
+    reference = Draws()
+    uncounted.prepare(reference, session, reference.draw())
+    assert {(plan.kind, plan.factor) for plan, _ in session.uncounted} == {("mixed", 1.0), ("timed", 4.0)}
+    taken = uncounted.take(reference, session, 5)
+    assert len(taken) == 5 and not session.uncounted and sum(plan.kind == "mixed" for plan, _ in taken) == 1
+    session.factors = ()
+    assert uncounted.take(reference, session, 5) == [], "nothing but ordinary inputs"
+
+
+def test_inputs_of_other_forms_are_made_within_a_room(far_and_session, monkeypatch):
+    _, session = far_and_session
+    monkeypatch.setattr(session, "fits", lambda inputs: True)
+    monkeypatch.setattr(uncounted, "MADE_BYTES", 1)
+    reference = Draws()
+    reference.forms = {Plan(str(number)): lambda drawn: (drawn, True) for number in range(9)}
+    uncounted.prepare(reference, session, reference.draw())
+    assert len(session.uncounted) == uncounted.AT_LEAST
 
 
 def test_closing_gives_the_shared_memory_back():

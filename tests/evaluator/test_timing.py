@@ -14,7 +14,7 @@ from evaluator_support import LINEAR, candidate_of, task_of
 
 from cuda_l1.config import FINAL, SCREEN, Limits, Protocol
 from cuda_l1.errors import InfrastructureError
-from cuda_l1.evaluator.blocks import Blocks
+from cuda_l1.evaluator.blocks import ENOUGH_CALLS, STRANGE_CALLS, STRANGE_SHARE, Blocks
 from cuda_l1.evaluator.evaluation import eager_candidate
 from cuda_l1.evaluator.failures import Failure
 from cuda_l1.evaluator.findings import observed
@@ -272,12 +272,36 @@ def test_on_a_gpu_a_sides_share_is_wall_time():
     """A short call's cycle takes many times the call: after one block it is known how long."""
     blocks = Blocks(bench(), False, SCREEN, ("device", "call"), lambda c: Limits())
     share_us = 0.3e6 / 4
-    count, calls = blocks.after_first(6, 20, 22 * 1500.0, 2)  # of 1.5 ms each, the two that are no samples among them
+    ones = [1] * 6
+    count, calls = blocks.after_first(
+        (6, 20), ones, 22 * 1500.0, 2
+    )  # of 1.5 ms each, two that are no samples with them
     assert count == 6 and calls == 3 and 22 * 1500 + 5 * (calls + 2) * 1500 <= share_us
-    assert blocks.after_first(6, 20, 22 * 100.0, 2) == (6, 20), "what was planned is enough"
-    assert blocks.after_first(3, 1, 5e6, 2) == (3, 2), "the least number of samples, however long they take"
+    assert blocks.after_first((6, 20), [3] * 6, 24 * 1500.0, 2)[1] == 1, "four that are no samples"
+    assert blocks.after_first((6, 20), ones, 22 * 100.0, 2) == (6, 20), "what was planned is enough"
+    assert blocks.after_first((3, 1), [1] * 3, 5e6, 2) == (3, 2), "the least number of samples, however long they take"
     on_cpu = Blocks(bench(), True, SCREEN, ("call",), lambda c: Limits())
-    assert on_cpu.after_first(6, 20, 22 * 1500.0, 2) == (6, 20)
+    assert on_cpu.after_first((6, 20), ones, 22 * 1500.0, 2) == (6, 20)
+
+
+def side_that_takes(us):
+    return SimpleNamespace(prepared={"us": us, "supply_us": 10.0})
+
+
+@pytest.mark.parametrize("calls", [1, 2, 4, 40])
+def test_slow_calls_have_a_strange_one_for_certain(calls):
+    blocks = Blocks(bench(), True, SCREEN, ("call",), lambda c: Limits())
+    chosen = [blocks.strange(side_that_takes(1e6), (5, calls), 2) for _ in range(200)]
+    assert all(sum(each) >= 1 and set(each) <= {0, 1} for each in chosen)
+    assert all(any(each[place] for each in chosen) for place in range(5))
+    assert calls < ENOUGH_CALLS or all(sum(each) == 5 for each in chosen)
+
+
+def test_quick_calls_have_as_many_strange_ones_as_there_are_forms():
+    blocks = Blocks(bench(), True, SCREEN, ("call",), lambda c: Limits())
+    assert blocks.strange(side_that_takes(100.0), (6, 30), 2) == [STRANGE_CALLS // 6] * 6
+    some = blocks.strange(side_that_takes(9000.0), (6, 2), 2)
+    assert 0.15e6 * STRANGE_SHARE / 9500.0 - 1 <= sum(some) <= 14
 
 
 def test_a_slow_call_still_gets_the_least_number_of_samples():

@@ -18,6 +18,9 @@ from cuda_l1.types import CallProfile, Candidate, Clock
 BLOCKS = 6
 ENOUGH_CALLS = 8
 """A block of so many calls always has a strange one among them."""
+STRANGE_CALLS, STRANGE_SHARE = 18, 0.5
+"""So many of a side's calls in a pair are strange ones, so that all forms of inputs have their turn, where they take no
+more than this share of its time beside its samples."""
 MULTI_STREAM_US = 5.0
 """Added to a candidate that works on several streams: what handing a stream over can still hide behind the gate."""
 SLOPE_BELOW_US = 20.0
@@ -25,8 +28,6 @@ MATTERS_BELOW_US = 250.0
 """From here on the surcharge is below 2 % of the figure."""
 _COPY_BYTES_PER_US = 2000.0
 _OVERHEAD_US = 400.0
-_BESIDES = 2
-"""Calls of a block that are no samples: one to warm up, and a strange one."""
 _LONG_CALL_US = 20_000.0
 _CURRENT_STREAM = re.compile(
     r"(?:_cuda_)?getCurrent(?:Raw|CUDA)Stream|get_raw_stream|current_stream|default_stream"
@@ -55,37 +56,51 @@ class Blocks:
 
     def plan(self, side: Side, runners: int) -> tuple[int, int]:
         """(blocks, calls in each) that fill this side's share of the pair's time on one clock."""
-        us = float(side.prepared["us"] or 1.0)
-        traffic = self.bench.facts["input_bytes"] + self.bench.facts["output_bytes"]
-        overhead = _OVERHEAD_US + (traffic / _COPY_BYTES_PER_US if self.on_cpu else 600.0)
-        overhead += float(side.prepared["supply_us"] or 0.0)
         share_us = self._share_us(runners)
-        by_samples, by_wall = share_us / us, 1.5 * share_us / (us + overhead)
+        by_samples, by_wall = share_us / self._call_us(side), 1.5 * share_us / self._cycle_us(side)
         total = max(self.protocol.min_samples, min(self.protocol.max_samples, by_samples, by_wall))
         blocks = int(min(BLOCKS, max(3, total // 2)))
         return blocks, max(1, math.ceil(total / blocks))
 
-    def after_first(self, blocks: int, calls: int, took_us: float, runners: int) -> tuple[int, int]:
+    def _cycle_us(self, side: Side) -> float:
+        """What a call takes with all that goes on beside it."""
+        traffic = self.bench.facts["input_bytes"] + self.bench.facts["output_bytes"]
+        overhead = _OVERHEAD_US + (traffic / _COPY_BYTES_PER_US if self.on_cpu else 600.0)
+        return self._call_us(side) + overhead + float(side.prepared["supply_us"] or 0.0)
+
+    @staticmethod
+    def _call_us(side: Side) -> float:
+        return float(side.prepared["us"] or 1.0)
+
+    def after_first(
+        self, plan: tuple[int, int], strange: Sequence[int], took_us: float, runners: int
+    ) -> tuple[int, int]:
         """The plan for a side whose first block took so long: on a GPU, where the clock runs beside a call for longer
         than a short one takes, its share is wall time, as others wait for the device."""
+        blocks, calls = plan
         if self.on_cpu or blocks == 1:
-            return blocks, calls
+            return plan
         left = (self._share_us(runners) - took_us) / (blocks - 1)
-        cycles = left * (calls + _BESIDES) / took_us - _BESIDES
+        cycles = left * (calls + 1 + strange[0]) / took_us - 1 - max(strange[1:])  # one of each block warms up
         least = math.ceil((self.protocol.min_samples - calls) / (blocks - 1))
         return blocks, max(1, least, min(calls, int(cycles)))
 
     def _share_us(self, runners: int) -> float:
         return self.protocol.pair_s * 1e6 / (runners * len(self.clocks))
 
-    @staticmethod
-    def strange(blocks: int, calls: int) -> set[int]:
-        """Which of so many blocks have a strange call: one of them for certain, and most where calls are many."""
-        return {random.randrange(blocks)} | {n for n in range(blocks) if random.random() < calls / ENOUGH_CALLS}
+    def strange(self, side: Side, plan: tuple[int, int], runners: int) -> list[int]:
+        """How many strange calls each block of a plan has: one of them one for certain, most where calls are many, and
+        more of them while they take little of this side's share."""
+        blocks, calls = plan
+        certain = random.randrange(blocks)
+        least = [int(n == certain or random.random() < calls / ENOUGH_CALLS) for n in range(blocks)]
+        cheap = min(STRANGE_CALLS, int(STRANGE_SHARE * self._share_us(runners) / self._cycle_us(side)))
+        dealt = [cheap // blocks + (n < cheap % blocks) for n in range(blocks)]
+        return [max(pair) for pair in zip(least, random.sample(dealt, blocks), strict=True)]
 
-    def run(self, side: Side, clock: Clock, calls: int, *, strange: bool) -> None:
-        """One block; the runner goes on for as long as it takes. `strange`: one call more is among them, which is no
-        sample, with inputs that are not the task's ordinary ones. Raises Failure."""
+    def run(self, side: Side, clock: Clock, calls: int, *, strange: int) -> None:
+        """One block; the runner goes on for as long as it takes. `strange`: so many calls more are among them, which
+        are no samples, with inputs that are not the task's ordinary ones. Raises Failure."""
         warm = 1 if float(side.prepared["us"] or 0.0) < _LONG_CALL_US or clock not in side.samples else 0
         side.runner.guest.resume()
         reply = self.bench.ask(

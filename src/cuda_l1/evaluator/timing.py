@@ -266,21 +266,22 @@ class Timer:
             self._bench.pin(runners)
         for clock in self.clocks:
             plan = {side.name: self._blocks.plan(side, len(sides)) for side in sides}
-            strange = {name: self._blocks.strange(*each) for name, each in plan.items()}
+            strange = {side.name: self._blocks.strange(side, plan[side.name], len(sides)) for side in sides}
             rounds = max(blocks for blocks, _ in plan.values())
             for number in range(rounds):
                 for side in random.sample(sides, len(sides)):
                     blocks, calls = plan[side.name]
                     if number < blocks:
                         begun = time.monotonic()
-                        self._block_or_drop(sides, side, clock, calls, strange=number in strange[side.name])
+                        self._block_or_drop(sides, side, clock, calls, strange=strange[side.name][number])
                         if number == 0:
                             took_us = 1e6 * (time.monotonic() - begun)
-                            plan[side.name] = self._blocks.after_first(blocks, calls, took_us, len(sides))
+                            already = strange[side.name]
+                            plan[side.name] = self._blocks.after_first(plan[side.name], already, took_us, len(sides))
         self._bench.spread()
         self._spend("samples", begin)
 
-    def _block_or_drop(self, sides: list[Side], side: Side, clock: Clock, calls: int, *, strange: bool) -> None:
+    def _block_or_drop(self, sides: list[Side], side: Side, clock: Clock, calls: int, *, strange: int) -> None:
         """One block; an opponent that fails in it is not the candidate's fault."""
         try:
             self._blocks.run(side, clock, calls, strange=strange)

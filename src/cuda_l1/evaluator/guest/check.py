@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import sys
@@ -59,7 +60,7 @@ class Checker:
             for plan in trials.UNDRAWN_PLANS:
                 if mapped or not plan.other_weights:
                     self._trial(plan, other)
-            if self._class_so_far() not in ("exact", "relaxed", None):
+            if self._class_so_far() not in (*trials.OUT_OF_RANGE, None):
                 for plan in trials.RANGE_PLANS:
                     if mapped or not plan.other_weights:
                         self._trial(plan, other)
@@ -118,11 +119,14 @@ class Checker:
             return self._touched(plan)
         if plan.in_forms or plan.touches:
             return self._formed(plan, other)
-        inputs, touched = trials.stress(self.reference.draw(), plan.factor)
+        make = functools.partial(trials.stress, factor=plan.factor)
+        inputs, touched = make(self.reference.draw())
         if plan.factor != 1.0 and not touched:
             return None
         weights = other if plan.other_weights else self.reference.public
         case = Case.where_stood(self.reference, plan, inputs, weights, self.facts.jumpy, self._ordinary)
+        if case and plan in trials.RANGE_PLANS and plan.factor > 1.0 and case.sound:
+            self.reference.forms[plan] = make
         return case if case and (plan.factor == 1.0 or case.sound) else None
 
     def _touched(self, plan: trials.Plan) -> Case | None:
@@ -136,66 +140,78 @@ class Checker:
         if not found:
             return None
         case = Case.where_stood(self.reference, plan, inputs, self._last.weights, self.facts.jumpy)
+        if case and not plain and case.sound:
+            draw = self.reference.draw  # what is kept must not hold this checker's answers
+            self.reference.forms[plan] = lambda inputs: trials.with_outliers(inputs, draw(), plan.factor)
         return case if case and (plain or case.sound) else None
 
     def _formed(self, plan: trials.Plan, other: state.State) -> Case | None:
         """The first form of a trial that the reference stands: it may refuse what no draw shows it."""
-        for inputs, weights in self._forms(plan, other):
+        for make, inputs, weights in self._forms(plan, other):
             case = Case.where_stood(self.reference, plan, inputs, weights, self.facts.jumpy)
             if case and case.sound:
+                if make is not None:
+                    self.reference.forms[plan] = make
                 return case
             del case  # its truths need not lie beside those of the next
         return None
 
-    def _forms(self, plan: trials.Plan, other: state.State) -> Iterator[tuple[trials.Inputs, state.State]]:
+    def _forms(
+        self, plan: trials.Plan, other: state.State
+    ) -> Iterator[tuple[trials.Make | None, trials.Inputs, state.State]]:
+        """Inputs and weights, and what makes such inputs of drawn ones where they are not as drawn."""
         if plan.touches:
             if self._last is not None:
                 for any_sign in (True, False):
                     touched = trials.with_touched(
                         self._weights, plan.touches, any_sign=any_sign, exchanged=plan.exchanged
                     )
-                    yield self._last.inputs, touched
+                    yield None, self._last.inputs, touched
             return
         if plan.kind == "signs":
             model, data = self.reference.model, self.reference.data
             for single, constants in itertools.product(trials.SINGLES, trials.CONSTANT_BUFFERS):
                 if signed := trials.of_both_signs(model, other, constants, data, single=single):
-                    yield self.reference.draw(), signed
+                    yield None, self.reference.draw(), signed
             return
         if plan is trials.HISTORY:
             if remembering := trials.with_long_memory(self.reference.model, other):
-                yield self.reference.draw(), remembering
+                yield None, self.reference.draw(), remembering
             return
         if plan is trials.LARGE_WEIGHTS:
             for factor, dims in trials.WEIGHT_FACTORS:
                 if large := trials.with_large_weights(self.reference.model, other, factor, dims):
-                    yield self.reference.draw(), large
+                    yield None, self.reference.draw(), large
             return
-        drawn = self.reference.draw()
-        if plan.kind == "constants":
-            made = (trials.with_other_constants(drawn, *others) for others in trials.OTHERS)
-        elif plan.kind == "choices":
-            made = (choices.with_other_choices(drawn, self._alike, numbers=n, places=p) for n, p in choices.PARTS)
-        elif plan.kind == "touched-choices":
-            made = (
-                choices.with_other_choices(self._last.inputs, self._alike, numbers=n, places=p, few=True)
-                for n, p in choices.PARTS
-                if self._last is not None
-            )
-        elif plan.kind == "clusters":
-            made = (trials.clustered(drawn, factor) for factor in trials.LARGER)
-        elif plan is trials.CONCENTRATED:
-            made = (trials.concentrated(drawn, power) for power in trials.HELD_POWERS)
-        elif plan is trials.RELATED:
-            made = (trials.related(drawn, apart) for apart in trials.APART)
-        elif plan.kind == "rows":
-            made = (trials.emptied(drawn, self._stands_ties and numbers, masks) for numbers, masks in trials.ROW_PARTS)
-        else:
-            mixtures = [m for m in trials.MIXTURES if 0.0 not in m or self._stands_ties]
-            made = (trials.mixed(drawn, factors) for factors in mixtures)
-        for inputs, found in made:
+        kept = plan.kind == "touched-choices" and self._last is not None
+        drawn = self._last.inputs if kept and self._last is not None else self.reference.draw()
+        for make in self._makers(plan):
+            inputs, found = make(drawn)
             if found:
-                yield inputs, self.reference.public
+                yield make, inputs, self.reference.public
+
+    def _makers(self, plan: trials.Plan) -> list[trials.Make]:
+        """What makes inputs of a form, from the first to the last that the reference may stand."""
+        made = functools.partial
+        match plan.kind:
+            case "constants":
+                return [made(trials.with_other_constants, count=c, factor=f) for c, f in trials.OTHERS]
+            case "choices" | "touched-choices":
+                few = plan.kind == "touched-choices"
+                other = made(choices.with_other_choices, fixed=self._alike, few=few)
+                return [made(other, numbers=numbers, places=places) for numbers, places in choices.PARTS]
+            case "clusters":
+                return [made(trials.clustered, factor=factor) for factor in trials.LARGER]
+            case "concentrated":
+                return [made(trials.concentrated, power=power) for power in trials.HELD_POWERS]
+            case "related":
+                return [made(trials.related, apart=apart) for apart in trials.APART]
+            case "rows":
+                ties = self._stands_ties
+                return [made(trials.emptied, numbers=ties and numbers, masks=m) for numbers, m in trials.ROW_PARTS]
+            case _:
+                mixtures = [m for m in trials.MIXTURES if 0.0 not in m or self._stands_ties]
+                return [made(trials.mixed, factors=factors) for factors in mixtures]
 
     @property
     def _stands_ties(self) -> bool:

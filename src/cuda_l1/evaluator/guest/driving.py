@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from random import SystemRandom
 from typing import Any
 
 import torch
 
-from . import glimpse, state, trials
+from . import glimpse, state, trials, uncounted
 from .control import Control
 from .gate import open_gate
 from .reference import Reference, synchronize
@@ -67,12 +67,16 @@ class Supply:
         self.us = (time.perf_counter() - begin) * 1e6
         """What one set takes to draw, microseconds."""
 
-    def lay(self, session: Session, *, factor: float = 1.0, again: bool = False) -> trials.Inputs:
-        """Put inputs of a next call, times `factor`, under the tensors that the runner looks at; what they are.
-        `again`: those of the call before will do, since it is no sample."""
+    def take(self, session: Session, count: int) -> list[tuple[trials.Plan, trials.Inputs]]:
+        """Inputs of other forms for calls that are no samples."""
+        return uncounted.take(self._reference, session, count)
+
+    def lay(self, session: Session, *, instead: trials.Inputs | None = None, again: bool = False) -> trials.Inputs:
+        """Put inputs of a next call under the tensors that the runner looks at; what they are. `again`: those of the
+        call before will do, since it is no sample. `instead`: these, after as long as drawing others takes."""
         inputs = self._last = self._last if again else self._reference.draw()
-        if factor != 1.0:
-            inputs = trials.stress(inputs, factor)[0]
+        if instead is not None:
+            inputs = instead
         if not session.fits(inputs):  # a number among the arguments is another one
             inputs = self.first
         session.refill(inputs)
@@ -98,17 +102,22 @@ def keep_some(
     slots: Sequence[dict[str, Any]],
     *,
     us: float,
-    factor: float = 1.0,
+    form: trials.Plan | None = None,
     seed: int | None = None,
 ) -> None:
     """Keep this call's inputs and outputs, or not: reservoir sampling over all timed calls of this runner, and those of
-    the quickest (`us`: by whatever clocks there are). Of calls with a factor, the last."""
+    the quickest (`us`: by whatever clocks there are). `form`: of one that is no sample, and kept while there is room,
+    the last of each form."""
     outputs = [view(s, session.outputs) for s in slots]
-    if factor != 1.0:
-        session.strange[factor] = Kept(inputs, [t.clone() for t in outputs], session.laid_state)
+    fit = KEPT_BYTES // max(1, total_bytes(outputs) + total_bytes(inputs))
+    if form is not None:
+        if len(session.strange) >= max(1, fit):
+            session.strange.pop(_random.choice(list(session.strange)))
+        session.strange[form] = Kept(inputs, [t.clone() for t in outputs], session.laid_state)
+        _look_at_inputs(session, inputs)
         return
     session.kept_seen += 1
-    room = max(1, min(KEPT, KEPT_BYTES // max(1, total_bytes(outputs) + total_bytes(inputs))))
+    room = max(1, min(KEPT, fit))
     place = len(session.kept) if len(session.kept) < room else _random.randrange(session.kept_seen)
     few = min(QUICKEST, room)
     is_quick = len(session.quickest) < few or us < session.quickest[-1][0]
@@ -130,23 +139,25 @@ def _look_at_inputs(session: Session, inputs: trials.Inputs) -> None:
 
 @dataclass(frozen=True)
 class _Course:
-    """How many calls a block has, and which one of them is no sample (-1: none) since its inputs have a factor.
+    """How many calls a block has, and which of them are no samples since their inputs are of another form.
 
-    A candidate that is right in the trials only is wrong there, and cannot know which call it is.
+    A candidate that is right in the trials only is wrong there, and cannot know which calls these are.
     """
 
     total: int
-    odd: int = -1
-    odd_factor: float = 1.0
+    odd: dict[int, tuple[trials.Plan, trials.Inputs]]
 
     @classmethod
-    def of(cls, session: Session, calls: int, warm: int, strange: bool) -> _Course:
-        if not (strange and session.factors):
-            return cls(calls + warm)
-        return cls(calls + warm + 1, _random.randrange(warm, warm + calls + 1), _random.choice(session.factors))
+    def of(cls, session: Session, supply: Supply, calls: int, warm: int, strange: int) -> _Course:
+        taken = supply.take(session, strange) if strange else []
+        total = warm + calls + len(taken)
+        return cls(total, dict(zip(_random.sample(range(warm, total), len(taken)), taken, strict=True)))
 
-    def factor(self, number: int) -> float:
-        return self.odd_factor if number == self.odd else 1.0
+    def form(self, number: int) -> trials.Plan | None:
+        return self.odd[number][0] if number in self.odd else None
+
+    def inputs(self, number: int) -> trials.Inputs | None:
+        return self.odd[number][1] if number in self.odd else None
 
 
 def block_on_cpu(
@@ -157,16 +168,16 @@ def block_on_cpu(
     *,
     warm: int,
     patience_s: float,
-    strange: bool = False,
+    strange: int = 0,
 ) -> Block:
     """`calls` driven calls after `warm` that are not counted. The judge's figure is the round trip until the runner
     says that the call has returned; it delivers the outputs when the judge has had a glimpse of them where they lie.
-    `strange`: one more call is among them, which is no sample.
+    `strange`: so many calls more are among them, which are no samples.
 
     Where a call changes state, each begins from another one: were it always the same, what follows from it could be
     remembered. Inputs are laid when that is in its place: a runner still at it would be slower to begin.
     """
-    course = _Course.of(session, calls, warm, strange)
+    course = _Course.of(session, supply, calls, warm, strange)
     block = {"op": "block", "calls": course.total, "patience_s": patience_s, **request}
     samples, judge, late = [], [], False
     for number in range(course.total):
@@ -176,7 +187,7 @@ def block_on_cpu(
             session.send({"op": "state"} if number else block)
             session.receive(patience_s, "putting state back")
             start = {"op": "go"}
-        inputs = supply.lay(session, factor=course.factor(number), again=number < warm)
+        inputs = supply.lay(session, instead=course.inputs(number), again=number < warm)
         seed = _seed(session)
         begin = time.perf_counter_ns()
         session.send({**start, "seed": seed})
@@ -187,8 +198,8 @@ def block_on_cpu(
         session.send({"op": "deliver"})
         delivered = session.receive(patience_s, "a timed call")
         late = late or not all(each.arrived(session.outputs) for each in seen)
-        us, factor = samples[-1] + judge[-1], course.factor(number)
-        keep_some(session, inputs, request["slots"], us=us, factor=factor, seed=seed)
+        us, form = samples[-1] + judge[-1], course.form(number)
+        keep_some(session, inputs, request["slots"], us=us, form=form, seed=seed)
     session.timed_form = _form(delivered)
     samples, judge = (_without(times, course.odd)[warm:] for times in (samples, judge))
     return Block(samples, judge, [], late)
@@ -199,8 +210,8 @@ def _seed(session: Session) -> int | None:
     return trials.secret_seed() & 0x7FFFFFFF if session.seeded else None
 
 
-def _without(samples: Sequence[Any], place: int) -> list[Any]:
-    return [sample for number, sample in enumerate(samples) if number != place]
+def _without(samples: Sequence[Any], places: Collection[int]) -> list[Any]:
+    return [sample for number, sample in enumerate(samples) if number not in places]
 
 
 def _number(value: Any) -> float:
@@ -230,7 +241,7 @@ def block_on_cuda(
     clock: str,
     warm: int,
     patience_s: float,
-    strange: bool = False,
+    strange: int = 0,
 ) -> Block:
     """The same on a GPU, driven by words in shared pages instead of messages.
 
@@ -240,7 +251,7 @@ def block_on_cuda(
     the device is idle), and the copy of the outputs. Behind the gate the device can do nothing.
     """
     control: Control = session.control
-    course = _Course.of(session, calls, warm, strange)
+    course = _Course.of(session, supply, calls, warm, strange)
     first = session.sequence + 1
     session.send(
         {
@@ -257,7 +268,7 @@ def block_on_cuda(
     for number in range(course.total):
         sequence = first + number
         patience = GATE_PATIENCE_S if opened < OPENED else SHORT_PATIENCE_S
-        inputs = supply.lay(session, factor=course.factor(number), again=number < warm)
+        inputs = supply.lay(session, instead=course.inputs(number), again=number < warm)
         seed = _seed(session)
         control.put(Control.SEED, seed or 0)
         go = time.perf_counter_ns()
@@ -277,7 +288,7 @@ def block_on_cuda(
         judge.append((end - begin) / 1e3)
         _await(session, Control.DELIVERED, sequence, patience_s)
         outside.append((ready - go + time.perf_counter_ns() - end) / 1e3)
-        keep_some(session, inputs, request["slots"], us=judge[-1], factor=course.factor(number), seed=seed)
+        keep_some(session, inputs, request["slots"], us=judge[-1], form=course.form(number), seed=seed)
     session.sequence = first + course.total - 1
     reply = session.receive(patience_s, "a timed call")
     session.timed_form, samples = _form(reply), _samples(reply, course.total)

@@ -7,16 +7,14 @@ from typing import Any
 
 import torch
 
+from . import uncounted
 from .audit import Facts
-from .classes import Case
 from .copying import layout_us
 from .driving import Supply
 from .form import Form
 from .reference import Reference
 from .session import RunnerFailure, Session
-from .trials import Plan, stress
 
-FLIPPED, WIDENED = (-1.0, -4.0), (4.0,)
 CACHING_ROUNDS, CACHING_S = 24, 2.0
 CACHING_FACTOR, CACHING_US = 3.0, 20.0
 
@@ -63,7 +61,8 @@ def prepare(
         "state": session.vary_state(reference.changed_state) if session.mapped and session.device == "cpu" else {},
     }
     session.seeded = facts.seeded
-    session.factors = () if facts.random else _strange_factors(reference, supply.first)
+    if not facts.random:
+        uncounted.prepare(reference, session, supply.first)
     session.may_change = reference.changed_args
     times: list[float] = []
     begin = time.perf_counter()
@@ -85,23 +84,6 @@ def prepare(
         "caching": caching,
         "layout_us": layout_us(reply.outputs, sample.tensors) if session.device != "cpu" else 0.0,
     }
-
-
-def _strange_factors(reference: Reference, inputs: Any) -> tuple[float, ...]:
-    """By which inputs are multiplied for driven calls that are no samples: with other signs where the reference stands
-    that, else in another range only."""
-    flipped = tuple(factor for factor in FLIPPED if _stands(reference, inputs, factor))
-    return flipped or tuple(factor for factor in WIDENED if _stands(reference, inputs, factor))
-
-
-def _stands(reference: Reference, inputs: Any, factor: float) -> bool:
-    """Asked once a task: truth in float64 is dear."""
-    if factor not in reference.stands:
-        changed, touched = stress(inputs, factor)
-        plan = Plan("timed", factor=factor)
-        case = Case.where_stood(reference, plan, changed, reference.public, False) if touched else None
-        reference.stands[factor] = case is not None and case.sound
-    return reference.stands[factor]
 
 
 def _caching(reference: Reference, session: Session) -> str | None:

@@ -108,6 +108,8 @@ class Reference:
     """Places of the answer at which truth has bits that the answer's dtype has not: there float64 arrives."""
     stands: dict[float, bool] = field(init=False, default_factory=dict)
     """Whether it keeps its accuracy for its inputs times a factor, where that was asked."""
+    forms: dict[trials.Plan, trials.Make] = field(init=False, default_factory=dict)
+    """What makes inputs of the forms that trials have, as it stood them."""
     oracle_place: str = field(init=False, default="float64")
     _class: Callable[..., Any] = field(init=False)
     _twin: torch.nn.Module | None = field(init=False, default=None)

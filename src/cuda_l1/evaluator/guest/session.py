@@ -92,10 +92,12 @@ class Session:
         self.quickest: list[tuple[float, Any]] = []
         """Those of the quickest timed calls, with what these took; some may be among `kept` too."""
         self.kept_seen = 0
-        self.strange: dict[float, Any] = {}
-        """The same of driven calls whose inputs were multiplied by a factor: not timed, always compared."""
+        self.strange: dict[Any, Any] = {}
+        """The same of driven calls that are no samples, by the form of their inputs (`trials.Plan`), as many as fit."""
         self.factors: tuple[float, ...] = ()
-        """Those of such calls; none where the reference stands none."""
+        """By which their inputs are multiplied; none where the reference stands none."""
+        self.uncounted: list[tuple[Any, Any]] = []
+        """Inputs of calls that will be no samples, with their form."""
         self.timed_form: list[Any] = []
         """What its runner says of whose memory the answers of timed calls are."""
         self.may_change: Sequence[int] = ()
@@ -176,7 +178,7 @@ class Session:
         if self.memory >= 0:
             os.close(self.memory)
             self.memory = -1
-        self.kept, self.quickest = [], []
+        self.kept, self.quickest, self.uncounted, self.strange = [], [], [], {}
         if self.control is not None:
             self.control.close()
             self.control = None

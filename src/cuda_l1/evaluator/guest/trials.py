@@ -19,6 +19,8 @@ from .tensors import VECTOR_BYTES, extent, leaves, map_leaves
 
 _random = SystemRandom()
 Inputs = list[Any]
+Make = Callable[[Inputs], tuple[Inputs, bool]]
+"""Makes other inputs of drawn ones, and says whether there was anything to change."""
 Part = tuple[tuple[str, ...], ...]
 """Names of a model's state; those of tied tensors are in one tuple."""
 
@@ -104,6 +106,8 @@ RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6), LAR
 Behind a normalisation inputs of any size are alike, and only weights make what follows large. Rows that are alike
 make attention sharp, experts full and matrices nearly singular, which those of independent draws never do. A mean of
 many independent numbers is that of a part of them, as far as half precision tells; not where few of them hold all."""
+OUT_OF_RANGE = ("exact", "relaxed")
+"""Classes of candidates to whom these trials are not put."""
 
 FAMILIES = 4
 """Of related rows."""
