@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import choices, oracle, state, trials
+from . import choices, oracle, rare, state, trials
 from .audit import Facts
 from .classes import Case, Errors, least_exact
 from .evidence import Evidence, Wrong
@@ -206,6 +206,9 @@ class Checker:
                 return [made(trials.concentrated, power=power) for power in trials.HELD_POWERS]
             case "related":
                 return [made(trials.related, apart=apart) for apart in trials.APART]
+            case "rare":
+                rares = rare.learn(self.reference)
+                return [made(rare.with_rare, rares=some) for some in (rares, *((one,) for one in rares))]
             case "rows":
                 ties = self._stands_ties
                 return [made(trials.emptied, numbers=ties and numbers, masks=m) for numbers, m in trials.ROW_PARTS]

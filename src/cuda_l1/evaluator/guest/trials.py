@@ -91,12 +91,14 @@ UNDRAWN_PLANS = (
     Plan("choices", in_forms=True),
     Plan("touched-choices", in_place=True, in_forms=True),
     Plan("clusters", in_forms=True),
+    Plan("rare", in_forms=True),
     Plan("signs", other_weights=True, in_forms=True),
     HISTORY,
 )
 """What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
-draw has the same, in many places and then in two, large values that lie near one another, parameters of both signs and
-buffers as another checkpoint has them, biases that keep gates open."""
+draw has the same, in many places and then in two, large values that lie near one another, integers with a meaning
+and probabilities of zero, parameters of both signs and buffers as another checkpoint has them, biases that keep gates
+open."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
 RELATED = Plan("related", in_forms=True)

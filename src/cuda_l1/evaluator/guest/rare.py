@@ -1,0 +1,245 @@
+"""What inputs may mean and hardly ever do in a draw: integers that the reference's text asks for, padding and what is
+to be ignored among them, categories that no row has, and probabilities of exactly zero and one.
+
+Who leaves them out is right for nearly all that a task draws. Each is put into inputs only where the reference, asked
+for it alone, gives a finite answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from . import oracle
+from .reference import BadTask, Reference
+from .tensors import extent, leaves, map_leaves
+from .trials import LEAST_SORTED, Inputs, is_integer, is_one_hot, is_symmetric
+
+MOST_VALUES = 8
+"""Integers that are looked for, those with the most telling names first."""
+ASK_S, ASK_AT_LEAST = 2.0, 4
+"""So long is the reference asked for what it stands."""
+LEAST_BEYOND = 128
+"""So far beyond what a tensor holds may an integer lie, or as far as it reaches itself: what is as large as the largest
+one should not fill the memory."""
+SHARE, ELEMENTS, ROWS = 8, 256, 64
+"""One element or row of so many is another, and so many at most."""
+_KEYWORDS = {"blank", "ignore_index", "padding_idx"}
+_TELLING = re.compile(r"blank|bos|eos|ignore|pad(?!ding$)|mask_(id|idx|token)|missing|sentinel|sep_|cls_|special|unk")
+_COUNTS = re.compile(r"num_(categories|classes|embeddings|experts|labels|segments|tokens)$|vocab(_size)?$|^classes$")
+_OF_FORM = re.compile(r"axis|device|dim|len\(|mode|shape|size|training")
+"""What is compared there is no content of a tensor's."""
+_ASKING = {"eq", "ne", "lt", "le", "gt", "ge", "greater", "less", "isin", "tensor"}
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_OF_PROBABILITIES = re.compile(r"log|entr|kl_?div|BCE|NLL", re.IGNORECASE)
+"""In the text of what computes with probabilities."""
+
+Kind = Literal["places", "row", "column", "shares", "ends"]
+
+
+@dataclass(frozen=True)
+class Rare:
+    """One thing that a tensor among the inputs may hold."""
+
+    index: int
+    """Of the tensor, in the order of `leaves`."""
+    kind: Kind
+    """`places`, `row`: the integer in some places, or all along one row; `column`: rows of a one-hot tensor that are of
+    a category that none is of; `shares`: some that sum to one are zero, or one; `ends`: some numbers are zero, or one.
+    """
+    value: int = 0
+    """The integer; of `shares` the dimension along which they sum to one."""
+
+
+def learn(reference: Reference) -> tuple[Rare, ...]:
+    """What the reference stands, each asked alone."""
+    inputs, found, begin = reference.draw(), list[Rare](), time.monotonic()
+    text = Path(reference.path).read_text(encoding="utf-8")
+    for number, rare in enumerate(_possible(inputs, text, reference)):
+        if number >= ASK_AT_LEAST and time.monotonic() - begin > ASK_S:
+            break
+        made, is_other = with_rare(inputs, (rare,))
+        if is_other and _stands(reference, made):
+            found.append(rare)
+    return tuple(found)
+
+
+def with_rare(inputs: Inputs, rares: Collection[Rare]) -> tuple[Inputs, bool]:
+    """The inputs with all of these, and whether any tensor is another by it."""
+    made = leaves(inputs)
+    for rare in rares:
+        made[rare.index] = _changed(made[rare.index], rare)
+    found = any(now is not was for now, was in zip(made, leaves(inputs), strict=True))
+    others = iter(made)
+    return map_leaves(inputs, lambda tensor: next(others)), found
+
+
+def named_integers(text: str, model: torch.nn.Module | None = None) -> list[int]:
+    """Integers that a text compares something with, or names as padding or as what is to be ignored, and the last of so
+    many categories; names are looked up among what the text assigns and among the attributes of `model`'s modules. The
+    most telling ones first."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    known = _known(tree, model)
+    told = [v for name, values in known.items() if _TELLING.search(name.lower()) for v in sorted(values)]
+    compared: list[int] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.keyword(arg=str(name), value=value) if name in _KEYWORDS:
+                told.extend(_integers(value, known))
+            case ast.Compare(left=left, ops=ops, comparators=others) if not _OF_FORM.search(ast.unparse(node)):
+                values = [v for side in (left, *others) for v in _integers(side, known)]
+                around = (-1, 0, 1) if any(isinstance(op, _ORDERS) for op in ops) else (0,)
+                compared.extend(v + step for v in values for step in around)
+            case ast.Call(func=ast.Attribute(attr=name), args=args) if name in _ASKING:
+                compared.extend(v for arg in args for v in _integers(arg, known))
+    last = [v - 1 for name, values in known.items() if _COUNTS.search(name) for v in sorted(values)]
+    return list(dict.fromkeys([*told, *compared, *last]))
+
+
+def _known(tree: ast.AST, model: torch.nn.Module | None) -> dict[str, set[int]]:
+    """Names, and attributes by their last name -> integers that they stand for."""
+    known: dict[str, set[int]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                name = getattr(target, "id", getattr(target, "attr", ""))
+                known.setdefault(name, set()).update(_integers(node.value, {}))
+    for module in model.modules() if model is not None else ():
+        for name, value in vars(module).items():
+            if type(value) is int:
+                known.setdefault(name, set()).add(value)
+    return known
+
+
+def _integers(node: ast.expr, known: dict[str, set[int]]) -> Iterator[int]:
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            yield value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            yield -value
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            yield from sorted(known.get(name, ()))
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            for item in items:
+                yield from _integers(item, known)
+
+
+# ── what may be there ─────────────────────────────────────────────────────────────────────────────
+
+
+def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]:
+    values = named_integers(text, reference.model)[:MOST_VALUES]
+    probable = bool(_OF_PROBABILITIES.search(text))
+    for index, tensor in enumerate(leaves(inputs)):
+        if tensor.numel() < 2 or tensor.numel() != extent(tensor):
+            continue
+        if is_one_hot(tensor):
+            yield Rare(index, "column")
+        elif is_integer(tensor):
+            fitting = _fitting(tensor, values)
+            if tensor.dim() > 1 and len(tensor) > 1:
+                yield from (Rare(index, "row", value) for value in fitting[:1])  # before single places: it covers them
+            yield from (Rare(index, "places", value) for value in fitting)
+        elif tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and not is_symmetric(tensor):
+            dims = [dim for dim in reversed(range(tensor.dim())) if _sums_to_one(tensor, dim)]
+            if dims:
+                yield Rare(index, "shares", dims[0])
+            elif probable and _between_ends(tensor):
+                yield Rare(index, "ends")
+
+
+def _fitting(tensor: torch.Tensor, values: Sequence[int]) -> list[int]:
+    """Values that the tensor may hold: none where it is in order, and on a GPU none beyond those that it holds, since
+    an index out of range leaves the context there broken."""
+    flat = tensor.flatten(0, -2) if tensor.dim() > 1 else tensor.unsqueeze(0)
+    if flat.shape[-1] >= LEAST_SORTED and bool((flat.diff(dim=-1) >= 0).all()):
+        return []
+    least, most = min(0, int(tensor.min())), int(tensor.max())
+    if tensor.device.type == "cpu":
+        info, beyond = torch.iinfo(tensor.dtype), max(LEAST_BEYOND, most)
+        least, most = max(info.min, least - beyond), min(info.max, most + beyond)
+    return [value for value in values if least <= value <= most]
+
+
+def _sums_to_one(tensor: torch.Tensor, dim: int) -> bool:
+    """Whether it holds probabilities along a dimension."""
+    if tensor.shape[dim] < 2 or bool((tensor < 0).any()):
+        return False
+    return bool(((tensor.float().sum(dim) - 1).abs() < 1e-2).all())
+
+
+def _between_ends(tensor: torch.Tensor) -> bool:
+    """Whether it may hold probabilities of its own each: numbers from zero to one, and not these alone."""
+    inside = (tensor > 0) & (tensor < 1)
+    return bool(((tensor >= 0) & (tensor <= 1)).all()) and bool(inside.any())
+
+
+def _stands(reference: Reference, inputs: Inputs) -> bool:
+    try:
+        answer = reference.call(inputs, reference.public)
+    except BadTask:
+        return False
+    return all(oracle.all_finite(t) for t in answer.tensors if t.is_floating_point() or t.is_complex())
+
+
+# ── changes ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _changed(tensor: torch.Tensor, rare: Rare) -> torch.Tensor:
+    """`tensor` with that in it, laid out as it was; itself where there is nothing to change."""
+    made = tensor.clone(memory_format=torch.preserve_format)
+    match rare.kind:
+        case "places":
+            made.masked_fill_(_some(made.shape, ELEMENTS, made), rare.value)
+        case "row":
+            made.view_as(made).select(0, int(torch.randint(len(made), (1,)))).fill_(rare.value)
+        case "column":
+            _fill_columns(made)
+        case "shares":
+            _fill_shares(made.movedim(rare.value, -1))
+        case "ends":
+            made.masked_fill_(_some(made.shape, ELEMENTS, made), 0).masked_fill_(_some(made.shape, ELEMENTS, made), 1)
+    return tensor if torch.equal(made, tensor) else made
+
+
+def _some(shape: Sequence[int], most: int, like: torch.Tensor) -> torch.Tensor:
+    """True in one place of `SHARE`, in `most` at the most and in one at the least."""
+    chosen = torch.zeros(shape, dtype=torch.bool, device=like.device)
+    count = min(most, max(1, chosen.numel() // SHARE))
+    chosen.view(-1)[torch.randint(chosen.numel(), (count,), device=like.device)] = True
+    return chosen
+
+
+def _fill_columns(tensor: torch.Tensor) -> None:
+    """Some rows of a one-hot tensor are of categories that no row is of, in place; none where each has its row."""
+    unseen = (tensor != 0).flatten(0, -2).any(0).logical_not().nonzero().flatten()
+    if not len(unseen):
+        return
+    chosen = _some(tensor.shape[:-1], ROWS, tensor)
+    rows = tensor[chosen]
+    hot = rows.gather(-1, (rows != 0).to(torch.uint8).argmax(-1, keepdim=True))
+    to = unseen[torch.randint(len(unseen), (len(rows), 1), device=tensor.device)]
+    tensor[chosen] = torch.zeros_like(rows).scatter_(-1, to, hot)
+
+
+def _fill_shares(shares: torch.Tensor) -> None:
+    """In some rows half of the shares are zero, in place, and in one of them all but one; the others keep the sum."""
+    chosen = _some(shares.shape[:-1], ROWS, shares)
+    rows = shares[chosen]
+    largest = rows.argmax(-1, keepdim=True)
+    kept = (torch.rand(rows.shape, device=rows.device) < 0.5).scatter_(-1, largest, True)
+    kept[0] = False
+    kept[0].scatter_(-1, largest[0], True)
+    made = rows * kept
+    made = made * (rows.sum(-1, keepdim=True) / made.sum(-1, keepdim=True))
+    shares[chosen] = made.to(shares.dtype)

@@ -1,0 +1,141 @@
+"""What inputs may mean and hardly ever do in a draw is put into them where the reference stands it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn.functional import one_hot
+
+from cuda_l1.evaluator.guest import rare
+from cuda_l1.evaluator.guest.rare import Rare
+from cuda_l1.evaluator.guest.reference import Reference
+
+BASE = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+{above}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {init}
+
+    def forward(self, *args):
+        {forward}
+
+
+def get_inputs():
+    return [{inputs}]
+"""
+
+
+def learned(tmp_path, forward, inputs, init="pass", above=""):
+    path = tmp_path / "task.py"
+    path.write_text(BASE.format(forward=forward, inputs=inputs, init=init, above=above))
+    return set(rare.learn(Reference(str(path), "cpu")))
+
+
+def changed(value, kind, integer=0):
+    torch.manual_seed(2)
+    (made,), found = rare.with_rare([value], [Rare(0, kind, integer)])
+    assert found is (made is not value) is (not torch.equal(made, value))
+    assert made.stride() == value.stride() and made.dtype == value.dtype
+    return made
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("x == 3", [3]),
+        ("-1 != x", [-1]),
+        ("x < 3", [2, 3, 4]),
+        ("PAD = 7\nx.ne(PAD)", [7]),
+        ("PAD = 7\nx != PAD", [7]),
+        ("torch.isin(x, torch.tensor([4, 9]))", [4, 9]),
+        ("F.cross_entropy(x, y, ignore_index=-1)", [-1]),
+        ("nn.Embedding(9, 3, padding_idx=2)", [2]),
+        ("self.num_classes = 8", [7]),
+        ("self.count = 8\nself.padding = 1\nx = x + 5", []),
+        ("x.dim() == 3 and x.shape[0] == 5 and dim == -1", []),
+        ("x == 3.0 or x is True", []),
+        ("not python", []),
+    ],
+)
+def test_integers_that_a_text_asks_for(text, found):
+    assert sorted(rare.named_integers(text)) == found
+
+
+def test_integers_of_the_modules_are_looked_up():
+    model = torch.nn.ModuleList([torch.nn.Embedding(9, 3, padding_idx=2)])
+    model.k = 5
+    assert rare.named_integers("x == self.k", model) == [2, 5, 8]
+
+
+def test_integers_are_put_in_some_places_and_one_row():
+    tokens = torch.randint(10, 20, (16, 32))
+    places = changed(tokens, "places", 3)
+    assert 0.05 < float((places == 3).float().mean()) <= 1 / 8 and torch.equal(places[places != 3], tokens[places != 3])
+    row = changed(tokens, "row", 3)
+    assert (row == 3).all(1).sum() == 1 and (row == 3).sum() == 32
+
+
+def test_rows_become_of_categories_that_none_is_of():
+    made = changed(one_hot(torch.arange(40) % 5, 8).float(), "column")
+    assert torch.equal(made.sum(-1), torch.ones(40)) and bool(made[:, 5:].any()) and bool(made[:, :5].any())
+    whole = torch.eye(8)
+    assert changed(whole, "column") is whole
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_some_shares_are_zero_and_the_sum_stays(dim):
+    shares = torch.randn(6, 7, 8).softmax(dim)
+    made = changed(shares, "shares", dim)
+    assert torch.allclose(made.sum(dim), torch.ones_like(made.sum(dim))) and bool((made >= 0).all())
+    assert bool((made == 0).any()) and int((made == 1).sum()) >= 1
+    assert int((made != shares).any(dim).sum()) <= shares.select(dim, 0).numel() // 8 + 1
+
+
+def test_single_probabilities_are_zero_and_one():
+    made = changed(torch.rand(64) * 0.9 + 0.05, "ends")
+    assert bool((made == 0).any()) and bool((made == 1).any()) and bool(((made > 0) & (made < 1)).any())
+
+
+def test_divergences_stand_targets_of_zero_and_no_predictions_of_zero(tmp_path):
+    softmax = "torch.randn(8, 16).softmax(-1)"
+    found = learned(tmp_path, "return F.kl_div(args[0].log(), args[1])", f"{softmax}, {softmax}")
+    assert found == {Rare(1, "shares", 1)}
+
+
+def test_only_probabilities_become_zero_and_one(tmp_path):
+    losses = "return F.binary_cross_entropy(args[0], args[1])"
+    assert learned(tmp_path, losses, "torch.rand(8, 16), torch.rand(8, 16)") == {Rare(0, "ends"), Rare(1, "ends")}
+    assert learned(tmp_path, "return torch.log(args[0])", "torch.rand(8, 16)") == set(), "infinite"
+    assert learned(tmp_path, "return torch.sin(args[0])", "torch.rand(8, 16)") == set(), "numbers of any kind"
+    assert learned(tmp_path, "return args[0].log1p()", "torch.rand(8, 16) * 2") == set(), "beyond one"
+    assert learned(tmp_path, "return args[0].log1p()", "(torch.rand(8, 16) < 0.5).float()") == set(), "a mask"
+
+
+def test_padding_is_put_where_the_reference_stands_it(tmp_path):
+    init, forward = "self.table = nn.Embedding(50, 4, padding_idx=0)", "return self.table(args[0]).sum(1) + args[1]"
+    tokens, far = "torch.randint(1, 50, (8, 16))", "torch.randn(8, 1)"
+    found = learned(tmp_path, forward, f"{tokens}, {far}", init)
+    assert found == {Rare(0, "row", 0), Rare(0, "places", 0), Rare(0, "places", 49)}
+    ignored = "return F.cross_entropy(args[0], args[1], ignore_index=-1)"
+    found = learned(tmp_path, ignored, "torch.randn(64, 8), torch.randint(0, 8, (64,))")
+    assert found == {Rare(1, "places", -1)}
+    masked = "return args[0][args[1]] * (args[2] != -77).unsqueeze(-1)"
+    found = learned(tmp_path, masked, "torch.randn(9, 4), torch.randint(9, (20,)), torch.randint(9, (20,))")
+    assert found == {Rare(2, "places", -77)}, "an index is out of range"
+
+
+def test_what_is_in_order_or_far_beyond_stays(tmp_path):
+    forward = "return (args[0] == 100000).float() + (args[0] == 3)"
+    assert learned(tmp_path, forward, "torch.arange(40)") == set()
+    assert learned(tmp_path, forward, "torch.randint(9, (40,))") == {Rare(0, "places", 3)}
+
+
+def test_the_reference_is_asked_for_no_longer_than_that(tmp_path, monkeypatch):
+    monkeypatch.setattr(rare, "ASK_S", 0.0)
+    equals = " + ".join(f"(args[0] == {n})" for n in range(1, 8))
+    assert len(learned(tmp_path, f"return ({equals}).float()", "torch.randint(90, (4, 40))")) == rare.ASK_AT_LEAST
