@@ -10,7 +10,12 @@ from cuda_l1.evaluator.guest.own_libraries import OwnLibraries, deed
 
 TASK = task_of(LINEAR)
 BUILD = """
-import ctypes, os, subprocess
+import contextlib, ctypes, importlib.util, os, subprocess
+
+def first_package(*names):
+    for name in names:
+        with contextlib.suppress(ImportError):
+            return __import__(name)
 
 def build(code):
     command = ["cc", "-shared", "-fPIC", "-o", "k.so", "-xc", "-"]
@@ -36,6 +41,17 @@ class ModelNew(nn.Module):
         return torch.relu_(self.linear(x))
 """
 
+NO_BACKEND = """
+import torch._dynamo
+torch._dynamo.config.suppress_errors = True
+
+def no_backend(graph, inputs):
+    raise RuntimeError("no compiler")
+
+relu = torch.compile(lambda x: x.relu(), backend=no_backend)
+relu(torch.ones(2))
+"""
+
 
 @pytest.mark.e2e
 @pytest.mark.parametrize(
@@ -46,9 +62,28 @@ class ModelNew(nn.Module):
         ("kernel = os.system('echo no C | cc -shared -o k.so -xc - 2>/dev/null')", "running `echo no C | cc -shared"),
         ("kernel = first('./prebuilt.so') or build('int one(void) { return 1; }') and load('./k.so')", ""),
         ("allocator = first('libjemalloc.so.9', '/usr/lib/libjemalloc.so.9')", ""),
+        ("there = importlib.util.find_spec('triton') is not None", "importing triton"),
+        ("there = first_package('cupy', 'numba')", "importing numba"),
+        ("there = first_package('notes', 'numpy')", ""),
+        ("there = first_package('triton'); kernel = build('int one(void) { return 1; }') and load('./k.so')", ""),
+        (NO_BACKEND, "compiling 1 functions with torch.compile"),
+        (NO_BACKEND.replace("no_backend)", "'eager')"), ""),
         ("version = subprocess.run(['cc', '--version'], capture_output=True)", ""),
     ],
-    ids=["no-file", "no-build", "no-shell-build", "built-then", "optional-library-of-the-system", "asks-the-compiler"],
+    ids=[
+        "no-file",
+        "no-build",
+        "no-shell-build",
+        "built-then",
+        "optional-library-of-the-system",
+        "asks-for-a-package",
+        "no-package",
+        "no-package-of-kernels",
+        "no-package-but-built",
+        "never-compiled",
+        "compiled",
+        "asks-the-compiler",
+    ],
 )
 def test_what_was_tried_and_never_loaded_is_named(evaluator, before: str, missing: str) -> None:
     found = evaluator.evaluate(TASK, candidate_of(TASK, BUILD.format(before=before)), protocol=QUICK)

@@ -283,6 +283,50 @@ def test_what_is_looked_for_is_no_kernel_that_failed(tried: str, caught: str, fa
     assert set(found) == ({"silent-fallback"} if fallback else set())
 
 
+ASKED = """
+import ctypes, importlib.util, shutil, torch
+import kernels
+{above}
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        if {test}:
+            return kernel(x)
+        return torch.relu(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("above", "test", "fallback"),
+    [
+        ("HAVE = importlib.util.find_spec('triton') is not None", "HAVE", True),
+        ("HAVE = shutil.which('nvcc')", "HAVE", True),
+        ("", "importlib.util.find_spec('triton') is not None", True),
+        ("", "shutil.which('g++') and x.is_cuda", True),
+        ("fused = getattr(kernels, 'fused', None)", "fused is not None", True),
+        ("library = load_inline('k')", "hasattr(library, 'fused')", True),
+        ("", "(fused := getattr(torch.ops.mine, 'fused', None))", True),
+        ("HAVE = shutil.which('numactl')", "HAVE", False),
+        ("HAVE = importlib.util.find_spec('numpy')", "HAVE", False),
+        ("fast = getattr(torch, '_foreach_add', None)", "fast is not None", False),
+        ("", "hasattr(torch.ops.aten, 'relu')", False),
+        ("", "getattr(self, 'cache', None) is None", False),
+        ("", "getattr(x, 'is_quantized', None)", False),
+        ("", "x.is_cuda", False),
+    ],
+)
+def test_a_kernel_that_is_asked_for_before_torch_answers(above: str, test: str, fallback: bool) -> None:
+    found = suspects(ASKED.format(above=above, test=test))
+    assert ("silent-fallback" in found) is fallback, found
+
+
+def test_a_function_that_is_defined_where_no_compiler_is_found() -> None:
+    branches = "if which('nvcc'):\n    relu = build()\nelse:\n    def relu(x):\n        return torch.relu(x)\n"
+    assert "silent-fallback" in suspects("import torch\nfrom shutil import which\n" + branches)
+    assert "silent-fallback" not in suspects("import torch\n" + branches.replace("which('nvcc')", "fast"))
+
+
 FALLBACK = """
 class ModelNew(torch.nn.Module):
     def forward(self, x):

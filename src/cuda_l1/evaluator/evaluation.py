@@ -163,7 +163,7 @@ class Verdict(Stages):
         self.findings += [Finding(**{**f, "evidence": one_line(f["evidence"])}) for f in reply["evidence"]["findings"]]
         if failure:
             raise failure
-        self.findings += observed(self.bench, runner)
+        self.findings += observed(self.bench, runner, self.task.source)
 
     def _new_timer(self) -> Timer:
         assert self._evidence is not None

@@ -16,6 +16,9 @@ _NO_KERNELS = (vars(builtins).keys() | sys.stdlib_module_names) - {
 """Of calls that begin with these, none builds or runs a kernel."""
 _WRITTEN_WITH = {"cupy", "cutlass", "numba", "pycuda", "tilelang", "triton"}
 """Packages without which a text's own kernel is missing."""
+_TOOLS = _WRITTEN_WITH | {"cc", "c++", "clang", "clang++", "g++", "gcc", "hipcc", "ninja", "nvcc"}
+_ASK_FOR_A_TOOL = {"find_spec", "which"}
+_ASK_FOR_COMPILERS = {"has_triton", "has_triton_package", "is_ninja_available"}
 _LOOKUPS = {"KeyError", "IndexError"}
 """What no kernel raises."""
 _Found = tuple[str, str, int, str]
@@ -77,13 +80,22 @@ def _missing_kernels(tree: ast.AST, own: ast.AST) -> Iterator[_Found]:
     """A name that is left empty when an exception is swallowed, a kernel whose exceptions are, or a library that may
     not be there; and a function that answers by torch when it is so."""
     kernels = _kernels(own)
-    guarded = {name for node in ast.walk(tree) for name in _left_empty(node)}
+    libraries = _libraries(tree)
+    guarded = {name for node in ast.walk(tree) for name in (*_left_empty(node), *_told_by_asking(node, libraries))}
     for function in ast.walk(own):
+        if isinstance(function, ast.If) and _asks(function.test, libraries):
+            definitions = [n for n in _below([*function.body, *function.orelse]) if isinstance(n, ast.FunctionDef)]
+            if any(_answers(node) for definition in definitions for node in ast.walk(definition)):
+                text = f"answers without a kernel unless `{ast.unparse(function.test)[:80]}`"
+                yield "silent-fallback", "suspect", function.lineno, text
         if not isinstance(function, ast.FunctionDef):
             continue
         answers = [node for node in ast.walk(function) if _answers(node)]
         for node in ast.walk(function) if answers else ():
-            if isinstance(node, ast.If | ast.IfExp) and (names := guarded & set(_looked_for(node.test))):
+            if isinstance(node, ast.If | ast.IfExp) and _asks(node.test, libraries):
+                text = f"where not `{ast.unparse(node.test)[:80]}`, `{function.name}` answers without a kernel"
+                yield "silent-fallback", "suspect", node.lineno, text
+            elif isinstance(node, ast.If | ast.IfExp) and (names := guarded & set(_looked_for(node.test))):
                 text = f"`{min(names)}` may be missing, and `{function.name}` then answers without it"
                 yield "silent-fallback", "suspect", node.lineno, text
             elif isinstance(node, ast.stmt) and any(_is_answer_of(kernels, n) for n in _below(_left_in_silence(node))):
@@ -91,6 +103,47 @@ def _missing_kernels(tree: ast.AST, own: ast.AST) -> Iterator[_Found]:
                 if any(id(answer) not in within for answer in answers):
                     text = f"where the kernel fails or is missing, `{function.name}` answers without it"
                     yield "silent-fallback", "suspect", node.lineno, text
+
+
+def _libraries(tree: ast.AST) -> set[str]:
+    """Names of what is built, loaded, or imported from elsewhere than the standard library and PyTorch."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and (
+            _builds(node.value)
+            or any(_name(n) in ("import_module", "__import__") for n in ast.walk(node.value) if isinstance(n, ast.Call))
+        ):
+            found.update(_targets(node))
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+            for alias in node.names:
+                if (module or alias.name).split(".")[0] not in sys.stdlib_module_names | {"torch", "numpy"}:
+                    found.add((alias.asname or alias.name).split(".")[0])
+    return found
+
+
+def _told_by_asking(node: ast.AST, libraries: Collection[str]) -> Iterator[str]:
+    """Names that hold what was found when a tool or a kernel was asked for."""
+    if isinstance(node, ast.Assign) and _asks(node.value, libraries):
+        yield from _targets(node)
+    elif isinstance(node, ast.NamedExpr) and _asks(node.value, libraries):
+        yield node.target.id
+
+
+def _asks(node: ast.expr, libraries: Collection[str]) -> bool:
+    """Whether it asks for a compiler or a package that kernels are written with, or whether a library has a kernel."""
+    return any(isinstance(n, ast.Call) and _asks_for_a_kernel(n, libraries) for n in ast.walk(node))
+
+
+def _asks_for_a_kernel(call: ast.Call, libraries: Collection[str]) -> bool:
+    name = _name(call)
+    if name in _ASK_FOR_A_TOOL and call.args and isinstance(call.args[0], ast.Constant):
+        return str(call.args[0].value).split(".")[0] in _TOOLS
+    if name in ("getattr", "hasattr") and len(call.args) == (3 if name == "getattr" else 2):
+        asked = ast.unparse(call.args[0])
+        is_own = asked.startswith("torch.ops.") and asked.split(".")[2] not in ("aten", "prims")
+        return is_own or _root(call.args[0]) in libraries
+    return name in _ASK_FOR_COMPILERS
 
 
 def _is_answer_of(kernels: Collection[str], node: ast.AST) -> bool:

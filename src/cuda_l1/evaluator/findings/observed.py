@@ -12,14 +12,18 @@ from cuda_l1.evaluator.guests import Guest
 from cuda_l1.types import Finding
 
 
-def observed(bench: Bench, runner: Runner) -> list[Finding]:
-    """What the candidate changed so far, loaded and called. Raises Failure when the runner is gone."""
+def observed(bench: Bench, runner: Runner, reference: str) -> list[Finding]:
+    """What the candidate changed so far, loaded and called. A package that the task's own text `reference` imports,
+    too, is none that its kernel misses. Raises Failure when the runner is gone."""
     told = bench.ask(runner, "observe", 60.0, quiet=True)
-    return [*_patched(told["patched"]), *_missing(told["missing"])]
+    return [*_patched(told["patched"]), *_missing(told["missing"], reference)]
 
 
-def _missing(tried: str) -> list[Finding]:
-    if not tried:
+_IMPORTING = "importing "
+
+
+def _missing(tried: str, reference: str) -> list[Finding]:
+    if not tried or (tried.startswith(_IMPORTING) and tried.removeprefix(_IMPORTING) in reference):
         return []
     text = f"{tried} gave it no library of its own, and it answers all the same: its own kernel was never loaded"
     return [Finding(check="silent-fallback", severity="suspect", evidence=one_line(text))]
