@@ -186,6 +186,14 @@ def test_a_reference_may_refuse_what_its_task_does_not_draw(tmp_path, body):
     assert torch.isfinite(answer.tensors[0]).all()
 
 
+@pytest.mark.parametrize(("forward", "signed"), [("x * self.scale", True), ("x * self.scale.sqrt()", False)])
+def test_timed_weights_have_both_signs_where_the_reference_stands_them(tmp_path, forward, signed):
+    body = task(f"return {forward}", "[torch.randn(8, 64)]", "self.scale = nn.Parameter(torch.ones(64))")
+    reference = reference_of(tmp_path, body)
+    scale = reference.timed_weights["scale"]
+    assert bool((scale < 0).any()) is signed and not torch.equal(scale.abs(), torch.ones(64))
+
+
 def test_where_numbers_end_at_one_jumps_are_looked_for_below_it(look):
     body = task(
         "assert (x <= 1).all()\n            return (x * 64).round()",

@@ -62,6 +62,14 @@ def _require_supported(what: str, value: Any) -> None:
         raise BadTask(f"{what} gives what cannot cross to a candidate: {error}") from error
 
 
+ACCURATE = 1e-2
+"""The largest error of an element with which the reference itself still counts as right."""
+
+
+def _is_floating(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
 _SHORT = re.compile(r"can't allocate memory|out of memory|_ALLOC_FAILED", re.IGNORECASE)
 """What libraries say whose errors torch passes on: of a CPU's memory, and of cuBLAS's or cuDNN's own."""
 
@@ -231,8 +239,23 @@ class Reference:
     @functools.cached_property
     def timed_weights(self) -> state.State:
         """What timed calls are made with: those of the task where it has some, else other ones than the constructor's,
-        whose zeros and ones would spare work that trained weights do not. The same for both sides of a pair."""
-        return self.public if self.weights else self.other_weights()
+        whose zeros and ones would spare work that trained weights do not, and whose one sign can be relied on. The same
+        for both sides of a pair."""
+        if self.weights:
+            return self.public
+        other = self.other_weights()
+        signed = {} if other is self.public else trials.of_both_signs(self.model, other, None)
+        return signed if signed and self._is_accurate(signed) else other
+
+    def _is_accurate(self, weights: state.State) -> bool:
+        """Whether it stands these weights for inputs as they are drawn: finite, and near truth."""
+        inputs, seed = self.draw(), trials.secret_seed()
+        try:
+            answer, truth = self.call(inputs, weights, seed=seed), self.truth(inputs, weights, seed)
+        except BadTask:
+            return False
+        pairs = zip(answer.tensors, truth.tensors, strict=True)
+        return all(oracle.all_finite(t) and oracle.max_error(a, t) <= ACCURATE for a, t in pairs if _is_floating(t))
 
     def set_mode(self, mode: str) -> None:
         """`train` or `eval`, for the model and its twin."""
