@@ -66,6 +66,40 @@ def test_integers_that_a_text_asks_for(text, found):
     assert sorted(rare.named_integers(text)) == found
 
 
+def test_numbers_that_a_text_asks_equality_with():
+    text = "x == -1.5 or 2.5 != y or x.eq(3.5)\nx < 9.5\nx == 0.0 or self.dim == 7.5"
+    assert sorted(rare.named_numbers(text)) == [-1.5, 2.5, 3.5] and rare.named_numbers("not python") == []
+
+
+def test_integers_become_up_to_three_times_as_large():
+    values = torch.randint(-50, 50, (64, 64))
+    made = changed(values, "larger")
+    assert bool((made.sign() == values.sign()).all()) and set((values * 3 - made).abs().unique().tolist()) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("forward", "inputs", "larger"),
+    [
+        ("args[0].sort(-1).values", "torch.randint(100, (8, 64))", True),
+        ("args[0].float() @ args[1]", "torch.randint(100, (8, 64)), torch.randn(64, 4)", True),
+        ("args[1][args[0]]", "torch.randint(8, (64,)), torch.randn(30)", False),
+        ("(args[0].unsqueeze(-1) == torch.arange(100)).float()", "torch.randint(100, (64,))", False),
+        ("args[0].cumsum(-1)", "torch.randint(2, (64,))", False),
+        ("args[0].cumsum(-1)", "torch.randint(100, (64,), dtype=torch.int8)", False),
+        ("args[0] > 5", "torch.randint(100, (64,))", False),
+    ],
+    ids=["sort", "product", "places", "kinds", "mask", "whole-dtype", "truth"],
+)
+def test_integers_that_stand_for_numbers_are_larger(tmp_path, forward, inputs, larger):
+    assert (Rare(0, "larger") in learned(tmp_path, f"return {forward}", inputs)) is larger
+
+
+def test_a_number_that_is_asked_for_is_put_in_some_places(tmp_path):
+    forward = "return torch.where(args[0] == -1.5, 0.0, args[0])"
+    assert learned(tmp_path, forward, "torch.randn(8, 16)") == {Rare(0, "places", -1.5)}
+    assert learned(tmp_path, forward, "torch.randn(8, 16).softmax(-1)") == {Rare(0, "shares", 1)}
+
+
 def test_integers_of_the_modules_are_looked_up():
     model = torch.nn.ModuleList([torch.nn.Embedding(9, 3, padding_idx=2)])
     model.k = 5
@@ -138,4 +172,4 @@ def test_what_is_in_order_or_far_beyond_stays(tmp_path):
 def test_the_reference_is_asked_for_no_longer_than_that(tmp_path, monkeypatch):
     monkeypatch.setattr(rare, "ASK_S", 0.0)
     equals = " + ".join(f"(args[0] == {n})" for n in range(1, 8))
-    assert len(learned(tmp_path, f"return ({equals}).float()", "torch.randint(90, (4, 40))")) == rare.ASK_AT_LEAST
+    assert len(learned(tmp_path, f"return ({equals}).float()", "torch.randint(90, (4, 40))")) == rare.ASK_AT_LEAST - 1

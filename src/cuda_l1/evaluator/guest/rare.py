@@ -1,5 +1,5 @@
-"""What inputs may mean and hardly ever do in a draw: integers that the reference's text asks for, padding and what is
-to be ignored among them, categories that no row has, and probabilities of exactly zero and one.
+"""What inputs may mean and hardly ever do in a draw: numbers that the reference's text asks for, padding and what is to
+be ignored among them, integers of another size, categories that no row has, probabilities of exactly zero and one.
 
 Who leaves them out is right for nearly all that a task draws. Each is put into inputs only where the reference, asked
 for it alone, gives a finite answer.
@@ -41,7 +41,9 @@ _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _OF_PROBABILITIES = re.compile(r"log|entr|kl_?div|BCE|NLL", re.IGNORECASE)
 """In the text of what computes with probabilities."""
 
-Kind = Literal["places", "row", "column", "shares", "ends"]
+Kind = Literal["places", "row", "larger", "column", "shares", "ends"]
+LARGER = 3
+"""Integers are made so many times as large where they stand for numbers."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,11 @@ class Rare:
     index: int
     """Of the tensor, in the order of `leaves`."""
     kind: Kind
-    """`places`, `row`: the integer in some places, or all along one row; `column`: rows of a one-hot tensor that are of
-    a category that none is of; `shares`: some that sum to one are zero, or one; `ends`: some numbers are zero, or one.
-    """
-    value: int = 0
-    """The integer; of `shares` the dimension along which they sum to one."""
+    """`places`, `row`: the value in some places, or all along one row; `larger`: integers up to three times as large;
+    `column`: rows of a one-hot tensor that are of a category that none is of; `shares`: some that sum to one are zero,
+    or one; `ends`: some numbers are zero, or one."""
+    value: float = 0
+    """What is put there; of `shares` the dimension along which they sum to one."""
 
 
 def learn(reference: Reference) -> tuple[Rare, ...]:
@@ -66,7 +68,9 @@ def learn(reference: Reference) -> tuple[Rare, ...]:
         if number >= ASK_AT_LEAST and time.monotonic() - begin > ASK_S:
             break
         made, is_other = with_rare(inputs, (rare,))
-        if is_other and _stands(reference, made):
+        if is_other and (
+            _is_multiplied(reference, inputs, rare) if rare.kind == "larger" else _stands(reference, made)
+        ):
             found.append(rare)
     return tuple(found)
 
@@ -79,6 +83,30 @@ def with_rare(inputs: Inputs, rares: Collection[Rare]) -> tuple[Inputs, bool]:
     found = any(now is not was for now, was in zip(made, leaves(inputs), strict=True))
     others = iter(made)
     return map_leaves(inputs, lambda tensor: next(others)), found
+
+
+def named_numbers(text: str) -> list[float]:
+    """Floating numbers, zero left out, that a text asks equality with."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    asked: list[ast.expr] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=others):
+                asked.extend([left, *others] if not _OF_FORM.search(ast.unparse(node)) else [])
+            case ast.Call(func=ast.Attribute(attr="eq" | "ne"), args=args):
+                asked.extend(args)
+    return list(dict.fromkeys(value for node in asked for value in _floats(node) if value))
+
+
+def _floats(node: ast.expr) -> Iterator[float]:
+    match node:
+        case ast.Constant(value=float(value)):
+            yield value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            yield from (-value for value in _floats(operand))
 
 
 def named_integers(text: str, model: torch.nn.Module | None = None) -> list[int]:
@@ -139,13 +167,15 @@ def _integers(node: ast.expr, known: dict[str, set[int]]) -> Iterator[int]:
 
 def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]:
     values = named_integers(text, reference.model)[:MOST_VALUES]
-    probable = bool(_OF_PROBABILITIES.search(text))
+    probable, numbers = bool(_OF_PROBABILITIES.search(text)), named_numbers(text)[:MOST_VALUES]
     for index, tensor in enumerate(leaves(inputs)):
         if tensor.numel() < 2 or tensor.numel() != extent(tensor):
             continue
         if is_one_hot(tensor):
             yield Rare(index, "column")
         elif is_integer(tensor):
+            if _may_be_larger(tensor):
+                yield Rare(index, "larger")
             fitting = _fitting(tensor, values)
             if tensor.dim() > 1 and len(tensor) > 1:
                 yield from (Rare(index, "row", value) for value in fitting[:1])  # before single places: it covers them
@@ -156,6 +186,7 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
                 yield Rare(index, "shares", dims[0])
             elif probable and _between_ends(tensor):
                 yield Rare(index, "ends")
+            yield from (Rare(index, "places", value) for value in numbers if not dims)
 
 
 def _fitting(tensor: torch.Tensor, values: Sequence[int]) -> list[int]:
@@ -169,6 +200,30 @@ def _fitting(tensor: torch.Tensor, values: Sequence[int]) -> list[int]:
         info, beyond = torch.iinfo(tensor.dtype), max(LEAST_BEYOND, most)
         least, most = max(info.min, least - beyond), min(info.max, most + beyond)
     return [value for value in values if least <= value <= most]
+
+
+def _may_be_larger(tensor: torch.Tensor) -> bool:
+    """Whether integers may be numbers of another size, which only an answer tells: not on a GPU, where an index out of
+    range leaves the context broken, not where they are all the same or a mask, and not beyond their dtype."""
+    least, most = int(tensor.min()), int(tensor.max())
+    fits = LARGER * max(-least, most) <= torch.iinfo(tensor.dtype).max
+    return tensor.device.type == "cpu" and most > max(least, 1) and fits
+
+
+def _is_multiplied(reference: Reference, inputs: Inputs, rare: Rare) -> bool:
+    """Whether an answer is three times as large when the integers are: they stand for numbers, not for places or
+    kinds, of which there may be no more."""
+    made = leaves(inputs)
+    made[rare.index] = made[rare.index] * LARGER
+    others = iter(made)
+    try:
+        before = reference.call(inputs, reference.public)
+        after = reference.call(map_leaves(inputs, lambda tensor: next(others)), reference.public)
+    except BadTask:
+        return False
+    pairs = zip(before.tensors, after.tensors, strict=True)
+    numbers = [(a, b) for a, b in pairs if a.dtype == b.dtype is not torch.bool and bool(a.any())]
+    return any(torch.allclose(a * LARGER, b, rtol=1e-4) for a, b in numbers)
 
 
 def _sums_to_one(tensor: torch.Tensor, dim: int) -> bool:
@@ -202,11 +257,13 @@ def _changed(tensor: torch.Tensor, rare: Rare) -> torch.Tensor:
         case "places":
             made.masked_fill_(_some(made.shape, ELEMENTS, made), rare.value)
         case "row":
-            made.view_as(made).select(0, int(torch.randint(len(made), (1,)))).fill_(rare.value)
+            made[int(torch.randint(len(made), (1,)))].fill_(rare.value)
+        case "larger":
+            made.mul_(LARGER).sub_(torch.randint_like(made, LARGER) * made.sign())
         case "column":
             _fill_columns(made)
         case "shares":
-            _fill_shares(made.movedim(rare.value, -1))
+            _fill_shares(made.movedim(int(rare.value), -1))
         case "ends":
             made.masked_fill_(_some(made.shape, ELEMENTS, made), 0).masked_fill_(_some(made.shape, ELEMENTS, made), 1)
     return tensor if torch.equal(made, tensor) else made

