@@ -118,6 +118,8 @@ class FakeBench:
         if op == "witness":
             assert any(each.guest.pid == int(fields["of"]) for each in self.alive if each is not runner)
             return {"unlike": "another answer" if self.drawn_ahead else None}
+        if op == "verify_weights":
+            return {}
         if op == "verify_timed":
             return {"compared": 3, "wrong": None, "error": 1e-7, "bound": 1e-6, "reused": self.late_reuse}
         if op == "profile":
@@ -229,7 +231,7 @@ def test_a_reference_that_fails_in_its_runner_is_nobodys_outcome(op):
     assert broken.alive == []
 
 
-@pytest.mark.parametrize("op", ["prepare", "block", "verify_timed"])
+@pytest.mark.parametrize("op", ["prepare", "block", "verify_timed", "verify_weights"])
 def test_a_candidate_that_fails_while_it_is_timed_fails(op):
     broken = bench()
     broken.fails[CANDIDATE.id, op] = 1

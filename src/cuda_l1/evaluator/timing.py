@@ -171,6 +171,7 @@ class Timer:
                 calls = sum(map(len, sides[0].samples.values()))
                 left = left_behind(threads, sides[0].runner.guest.threads(), calls)
                 sides[0].runner.guest.resume()
+                self._verify_weights(sides[0])
                 seen = observed(
                     self._bench, sides[0].runner, self._opponents[0][1].source
                 )  # eager's text is the task's
@@ -336,6 +337,10 @@ class Timer:
             side.prepared["layout_us"] = 0.0
         self.worst_timed_error = max(self.worst_timed_error, reply["error"] or 0.0)
         self.timed_bound = max(self.timed_bound, reply.get("bound") or 0.0)
+
+    def _verify_weights(self, side: Side) -> None:
+        """Timed calls have one and the same weights: who is right for these alone once the trials are over is wrong."""
+        self._bench.ask(side.runner, "verify_weights", 600.0, precision_class=self._class)
 
     # ── figures ───────────────────────────────────────────────────────────────────────────────────
 

@@ -72,6 +72,25 @@ class Checker:
         self._say_precision()
         return self.evidence
 
+    def again(self, precision_class: str) -> Evidence:
+        """Trials with weights that timed calls are not made with, once more after these, for a candidate of that class;
+        then it has the weights of timed calls again. Raises RunnerFailure."""
+        timed = self._weights = dict(self.session.weights)
+        self.evidence.trials.append({"kind": "timed", "passed_class": precision_class})
+        in_range = precision_class not in trials.OUT_OF_RANGE
+        try:
+            for plan in (trials.HISTORY, *[trials.LARGE_WEIGHTS] * in_range):
+                self._trial(plan, timed)
+                last = self.evidence.trials[-1]
+                # one class less is a matter of luck
+                if precision_class == "fp32" and last["passed_class"] == "relaxed":
+                    raise Wrong("WRONG_VALUES", f"it errs by {last['error']:.2e} (trial `{last['kind']}`)")
+        except Wrong as wrong:
+            self.evidence.failure = wrong.as_json()
+        if self._weights is not timed:
+            self.session.set_weights(timed)
+        return self.evidence
+
     def _class_so_far(self) -> str | None:
         return least_exact([t["passed_class"] for t in self.evidence.trials])
 

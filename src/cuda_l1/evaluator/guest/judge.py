@@ -45,6 +45,7 @@ OPERATIONS = (
     "block",
     "witness",
     "verify_timed",
+    "verify_weights",
     "observe",
     "compat_load",
     "compat_check",
@@ -260,6 +261,16 @@ class Judge:
         torch.set_num_threads(self._threads)
         session = self._sessions[message["name"]]
         return verify_timed(self._reference, self._facts, session, message["precision_class"])
+
+    def verify_weights(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Put trials with other weights to a runner once more, after its timed calls. Raises RunnerFailure."""
+        session = self._sessions[message["name"]]
+        if self._facts.random or not session.mapped or self._reference.weights:
+            return {}
+        torch.set_num_threads(self._threads)
+        failure = Checker(self._reference, self._facts, session).again(message["precision_class"]).failure
+        torch.set_num_threads(1)  # as it was between timed calls
+        return {"failure": {**failure, "detail": f"after timed calls {failure['detail']}"}} if failure else {}
 
 
 def main(channel: Channel, spec: dict[str, Any]) -> None:
