@@ -171,11 +171,10 @@ class Timer:
                 calls = sum(map(len, sides[0].samples.values()))
                 left = left_behind(threads, sides[0].runner.guest.threads(), calls)
                 sides[0].runner.guest.resume()
-                self._verify_weights(sides[0])
-                seen = observed(
-                    self._bench, sides[0].runner, self._opponents[0][1].source
-                )  # eager's text is the task's
+                eager = self._opponents[0][1]
+                seen = observed(self._bench, sides[0].runner, eager.source)  # eager's text is the task's
                 self._observed = [*seen, *([left] if left else [])]
+                self._verify_weights(sides[0])
                 self._look_closer(sides)
         finally:
             for side in sides:

@@ -126,6 +126,10 @@ def _thinned(answer: Answer, only: Sequence[oracle.Places] | None) -> list[torch
     return answer.tensors if only is None else [oracle.thinned(t, p) for t, p in zip(answer.tensors, only, strict=True)]
 
 
+def _looked_at(answer: Answer, only: Sequence[oracle.Places] | None) -> list[torch.Tensor]:
+    return oracle.hosted(_thinned(answer, only))
+
+
 def _require_answer(answer: Answer) -> None:
     if not answer.tensors:
         raise BadTask("the reference returns no tensor")
@@ -168,7 +172,7 @@ def _bytes(tensors: list[torch.Tensor]) -> int:
 
 
 def _differs(a: Answer, b: Answer) -> bool:
-    return any(not state.same(x, y) for x, y in zip(a.tensors, b.tensors, strict=True)) and not _close(a, b)
+    return not all(state.same_each(list(zip(a.tensors, b.tensors, strict=True)))) and not _close(a, b)
 
 
 def _close(a: Answer, b: Answer) -> bool:
@@ -191,12 +195,12 @@ def _learn_from_nudges(
     The larger ones are for small tensors, where one part in 10^6 seldom meets an edge.
     """
     wide = oracle.cast(inputs, torch.float64)
-    truth = _thinned(reference.truth(wide, reference.public), only)
+    own, truth = oracle.hosted(first.tensors), _looked_at(reference.truth(wide, reference.public), only)
     for size in _NUDGES:
         if (answer := _truth_of_nudged(reference, wide, size)) is None:
             continue
-        moved = _thinned(answer, only)
-        reference.lifted = [i for i, (t, a) in enumerate(zip(moved, first.tensors, strict=True)) if _finer(t, a)]
+        moved = _looked_at(answer, only)
+        reference.lifted = [i for i, (t, a) in enumerate(zip(moved, own, strict=True)) if _finer(t, a)]
         pairs = zip(moved, truth, strict=True)
         if any(oracle.find_jumps(m, t, floor=20 * size).count for m, t in pairs):
             return True

@@ -216,7 +216,11 @@ class Case:
     answer_bytes: int = field(init=False)
     """Of a whole answer."""
     truth: Answer = field(init=False)
+    """Small tensors of it in the host's memory."""
     noise: Answer = field(init=False)
+    """What the reference answers, where it answers."""
+    _plain: list[torch.Tensor] = field(init=False)
+    """The same where truth is."""
     jumps: list[oracle.Jumps | None] = field(init=False)
     unjudged: list[torch.Tensor | None] = field(init=False)
     _places: list[oracle.Places] = field(init=False)
@@ -244,27 +248,33 @@ class Case:
         self.truth = self._kept(truth)
         del truth
         noise = self.reference.call(self.inputs, self.weights, "plain", self.seed)
-        self.answer_bytes, self.noise = sum(t.nbytes for t in noise.tensors), self._kept(noise)
+        self.answer_bytes, self.noise = sum(t.nbytes for t in noise.tensors), self._thinned(noise)
         del noise
-        in_range = [_within_range(t, a.dtype) for t, a in zip(self.truth.tensors, self.noise.tensors, strict=True)]
+        self._plain = oracle.hosted(self.noise.tensors)
+        in_range = [_within_range(t, a.dtype) for t, a in zip(self.truth.tensors, self._plain, strict=True)]
         self.truth = Answer(self.truth.structure, in_range)
-        pairs = list(zip(self.noise.tensors, self.truth.tensors, strict=True))
+        pairs = list(zip(self._plain, self.truth.tensors, strict=True))
         self.jumps = [oracle.find_jumps(a, t) if self.jumpy or _rounds_to_other(a, t) else None for a, t in pairs]
         self.unjudged = [_unjudged(a, t) for a, t in pairs]
         self._places = [oracle.lattice(t.shape) for t in self.truth.tensors]
         self._thin_truth = [oracle.thinned(t, at) for t, at in zip(self.truth.tensors, self._places, strict=True)]
         self._own[self.own] = self.errors(self.noise)
 
-    def _kept(self, answer: Answer) -> Answer:
+    def _thinned(self, answer: Answer) -> Answer:
         """An answer as far as it is looked at; one that was made from what is kept is as it should be."""
         if self.only is None:
             return answer
         pairs = zip(answer.tensors, self.only, strict=True)
         return Answer(answer.structure, [oracle.thinned(t, places) for t, places in pairs])
 
+    def _kept(self, answer: Answer) -> Answer:
+        """That, and where it is compared: the many small tensors that a call changes would each be waited for."""
+        return Answer(answer.structure, oracle.hosted(self._thinned(answer).tensors))
+
     def forget(self) -> None:
         """Let go of the answers, which may be large; inputs and weights stay."""
         self.truth = self.noise = Answer("", [])
+        self._plain = []
         self.jumps, self.unjudged, self._thin_truth, self._own, self._ends = [], [], [], {}, []
 
     @classmethod
@@ -405,7 +415,7 @@ class Case:
             return mask
         truth, others = self.truth.tensors[index], got
         if exact := not (got.is_floating_point() or got.is_complex()):
-            others = torch.where(got == self.noise.tensors[index], truth.to(got.dtype), got)
+            others = torch.where(got == self._plain[index], truth.to(got.dtype), got)
         own = oracle.find_jumps(others, truth)
         jumped = jumps.mask | own.mask if self._may_jump(index, jumps.count, own.count) else jumps.mask
         jumped = self._reached(index, got, jumped, patient=patient)
@@ -432,7 +442,7 @@ class Case:
 
     def _range(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
         if not self._ends:
-            pairs = zip(self.truth.tensors, self.noise.tensors, strict=True)
+            pairs = zip(self.truth.tensors, self._plain, strict=True)
             self._ends = [_ends(t.to(n.dtype), n, n) for t, n in pairs]
         return self._ends[index]
 
@@ -444,7 +454,7 @@ class Case:
             if drawn is None:
                 continue
             tensors = self._kept(drawn).tensors
-            self._moved |= any(not torch.equal(a, b) for a, b in zip(tensors, self.noise.tensors, strict=True))
+            self._moved |= any(not torch.equal(a, b) for a, b in zip(tensors, self._plain, strict=True))
             self._ends = [_ends(*ends, new) for ends, new in zip(self._ends, tensors, strict=True)]
             return True
         return False

@@ -377,6 +377,25 @@ def thinned(tensor: torch.Tensor, places: Places) -> torch.Tensor:
     return tensor
 
 
+SMALL = 1 << 13
+"""Elements of a tensor up to which a GPU takes longer to answer a question about it than to hand it over."""
+
+
+def hosted(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Small tensors of a GPU as copies in the host's memory, with one wait for all of a dtype; others themselves."""
+    found = list(tensors)
+    small: dict[torch.dtype, list[int]] = {}
+    for index, tensor in enumerate(found):
+        if tensor.is_cuda and tensor.numel() <= SMALL:
+            small.setdefault(tensor.dtype, []).append(index)
+    for places in small.values():
+        flat, begin = torch.cat([found[index].reshape(-1) for index in places]).cpu(), 0
+        for index in places:
+            end = begin + found[index].numel()
+            found[index], begin = flat[begin:end].view(found[index].shape), end
+    return found
+
+
 BULK = 0.9
 
 

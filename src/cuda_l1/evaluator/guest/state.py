@@ -6,7 +6,7 @@ Ten KernelBench tasks keep hidden states as plain attributes, which `.double()`,
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from .tensors import overlaps
 
 _copy = torch.Tensor.copy_
 _equal = torch.equal
+_eq, _ne, _either, _both, _all, _stack = torch.eq, torch.ne, torch.logical_or, torch.logical_and, torch.all, torch.stack
 _no_grad = torch.no_grad
 _inference_mode = torch.inference_mode
 _no_dispatch = torch.Tensor.__torch_dispatch__
@@ -82,22 +83,24 @@ def snapshot(model: torch.nn.Module) -> State:
 
 def restore(model: torch.nn.Module, saved: Mapping[str, torch.Tensor]) -> None:
     """Bring the state back. Values are copied into the tensors that are there, so that version counters move; an
-    attribute that was replaced by another shape, dtype or device, or whose elements share memory, is set anew."""
+    attribute that was replaced by another shape, dtype or device, or whose elements share memory, is set anew. What has
+    its values already is not written to: its version counter stays."""
+    _put(model, saved)
+
+
+def _put(model: torch.nn.Module, values: Mapping[str, torch.Tensor]) -> None:
+    """Values for the tensors that the model keeps under these names, or for others in their places."""
     live = collect(model)
-    for name, value in saved.items():
-        _put(model, name, live.get(name), value)
-
-
-def _put(model: torch.nn.Module, name: str, tensor: torch.Tensor | None, value: torch.Tensor) -> None:
-    """Values for `tensor`, which the model keeps under `name`, or for another one in its place. What has them already
-    is not written to: its version counter stays."""
-    if tensor is not None and _same_kind(tensor, value) and same(tensor, value):
-        return
+    kept = [name for name, value in values.items() if name in live and _same_kind(live[name], value)]
+    alike = same_each([(live[name], values[name]) for name in kept])
+    there = {name for name, is_alike in zip(kept, alike, strict=True) if is_alike}
+    written = {name for name in kept if name not in there and not overlaps(live[name])}
     with _no_grad():
-        if tensor is not None and _same_kind(tensor, value) and not overlaps(tensor):
-            write(tensor, value)
-        else:
-            _assign(model, name, value.clone())
+        for name, value in values.items():
+            if name in written:
+                write(live[name], value)
+            elif name not in there:
+                _assign(model, name, value.clone())
 
 
 def write(tensor: torch.Tensor, value: torch.Tensor) -> None:
@@ -190,6 +193,31 @@ def same(a: torch.Tensor, b: torch.Tensor) -> bool:
     return _equal(nans, b.isnan()) and _equal(a.masked_fill(nans, 0), b.masked_fill(nans, 0))
 
 
+_AT_ONCE = 1 << 22
+"""Elements of a tensor up to which waiting for the device takes longer than comparing twice."""
+
+
+def same_each(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> list[bool]:
+    """`same` for each pair, with one wait for a GPU in all where that waits for each."""
+    quick = [pair for pair in pairs if _is_quick(*pair)]
+    flags = iter(_stack([_is_same(*pair) for pair in quick]).tolist() if quick else ())
+    return [bool(next(flags)) if _is_quick(*pair) else same(*pair) for pair in pairs]
+
+
+def _is_quick(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether a GPU can say of both that they are `same` without anybody waiting for it."""
+    if not (a.is_cuda and _same_kind(a, b) and 0 < a.numel() <= _AT_ONCE):
+        return False
+    return not a.is_complex() and (a.dtype.itemsize > 1 or not a.is_floating_point())
+
+
+def _is_same(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    equal = _eq(a, b)
+    if a.is_floating_point():
+        equal = _either(equal, _both(_ne(a, a), _ne(b, b)))
+    return _all(equal)
+
+
 @dataclass
 class Partners:
     """Which tensor of the candidate holds which tensor of the reference."""
@@ -275,11 +303,8 @@ def load_reference_state(model: torch.nn.Module, values: Mapping[str, torch.Tens
             copies = {name: value.clone() for name, value in values.items()}  # it may keep what it is given
             model.load_reference(copies)  # type: ignore[operator]
             return
-        live = collect(model)
-        for name, value in values.items():
-            partner = mapping.partner.get(name)
-            if partner is not None:
-                _put(model, partner, live.get(partner), value.t() if name in mapping.transposed else value)
+        partners = [(name, mapping.partner[name]) for name in values if name in mapping.partner]
+        _put(model, {other: values[n].t() if n in mapping.transposed else values[n] for n, other in partners})
 
 
 def overwritten(

@@ -726,4 +726,6 @@ def varied(tensor: torch.Tensor) -> torch.Tensor:
 
 def changed(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]) -> list[str]:
     """Names whose values differ between two states."""
-    return [name for name, value in after.items() if name not in before or not state.same(before[name], value)]
+    both = [name for name in after if name in before]
+    alike = dict(zip(both, state.same_each([(before[name], after[name]) for name in both]), strict=True))
+    return [name for name in after if not alike.get(name, False)]
