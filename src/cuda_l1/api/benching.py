@@ -1,14 +1,16 @@
 """`bench`: a verdict for every baseline of every task of a suite, with the archive as the only memory of verdicts.
 
-Tasks go in groups, one for each evaluator, which keeps its judge from one baseline to the next. Eager comes first, and
-says whether the task can be judged; then the baselines that compile, as many at once as there are evaluators, so that
-timing, which has the device alone, waits for few of them.
+A task begins with an evaluator, which keeps its judge from one baseline to the next. Eager comes first, and says
+whether the task can be judged; then the baselines that compile, then the others. Nobody waits for the end of another
+task: who is done with one begins the next, and helps with the others' where none is left to begin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 from cuda_l1.api.bench_run import BenchRun
 from cuda_l1.api.fitting import Fitted, Fitting
@@ -21,9 +23,6 @@ from cuda_l1.proposers.baselines import named
 from cuda_l1.search.bench import TaskRow, attempt, row_of, skipped_row
 from cuda_l1.search.verdicts import known
 from cuda_l1.types import Candidate, Outcome, Record, Task
-
-T = TypeVar("T")
-W = TypeVar("W")
 
 FAULTS = 3
 """So many faults of the machine in a row end a suite: with a broken device the rest would fail as well."""
@@ -46,8 +45,36 @@ class Told(NamedTuple):
     """From the archive, and paid for before."""
 
 
-Found = dict[tuple[str, str], Record | CudaL1Error]
-"""What came of a task's baseline, by the ids of both."""
+class Step(NamedTuple):
+    """One thing to do about a task."""
+
+    task: Task
+    """As the suite has it."""
+    item: Item | None = None
+    """A verdict on the task as it fits; None: see whether it does."""
+
+
+Found = dict[str, Record | CudaL1Error]
+"""What came of a task's baselines, by their ids."""
+
+
+@dataclass
+class Progress:
+    """How far a task is."""
+
+    begun: int = 1
+    """Steps, those that are done among them; the pool's threads count what follows a step before they hand its result
+    over, so that a task is done when the caller has taken so many."""
+    taken: int = 0
+    known: list[Told] = field(default_factory=list)
+    """Verdicts from the archive of which the caller has not heard."""
+    fit: Fitted | None = None
+    found: Found = field(default_factory=dict)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether results are awaited."""
+        return self.taken < self.begun
 
 
 class Bench:
@@ -73,29 +100,91 @@ class Bench:
     def rows(self) -> Iterator[tuple[Task, TaskRow]]:
         """Each task as it was judged and its row, in order; what the row rests on is in the archive by then.
 
-        Raises InfrastructureError after three faults of the machine in a row, ArchiveError.
+        Whoever searches between two rows (`optimize`) has the device alone: tasks are then begun in groups of as many
+        as there are evaluators. Raises InfrastructureError after three faults of the machine in a row, ArchiveError.
         """
-        size = self._pool.size
+        size = self._pool.size if self._settings.optimize else max(1, len(self._tasks))
         for begin in range(0, len(self._tasks), size):
-            yield from self._group(self._tasks[begin : begin + size])
+            yield from self._rows_of(self._tasks[begin : begin + size])
 
-    def _group(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, TaskRow]]:
-        fits = dict(self._in_parallel([(task, task, False) for task in tasks], self._fit))
-        fitted = [fits[task] for task in tasks]
-        found: Found = {}
-        usable = [fit.task for fit in fitted if not (fit.skipped or self._run.reason_to_skip(fit.task))]
-        self._judge([Item(task, self._baselines(task)[0]) for task in usable], found)
-        judged = [task for task in usable if _can_be_judged(found[task.sha, self._baselines(task)[0].id])]
-        self._judge([Item(task, baseline) for task in judged for baseline in self._baselines(task)[1:]], found)
-        for task, fit in zip(tasks, fitted, strict=True):
-            row = self._row(fit, found)
-            if fit.task != task:  # at other sizes: what was said of its own is no longer so
-                self._run.left_out(task, None)
-            yield fit.task, row
+    def _rows_of(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, TaskRow]]:
+        progress = {task.sha: Progress() for task in tasks}
+        jobs = [Job(Step(task), task.sha) for task in {task.sha: task for task in tasks}.values()]
+        results = self._pool.run(jobs, self._do, partial(self._then, progress))
+        for task in tasks:
+            mine = progress[task.sha]
+            while mine.is_under_way:
+                job, result = next(results)
+                self._take(job.work, result, progress[job.work.task.sha])
+            yield self._row_of(task, mine)
+        for job, result in results:  # there is none: it ends what the pool began
+            self._take(job.work, result, progress[job.work.task.sha])
+
+    def _do(self, evaluator: Evaluator, step: Step) -> Fitted | Record | CudaL1Error:
+        if step.item is None:
+            is_known = self._known(self._baselines(step.task)[0]) is not None
+            return self._fitting.of(evaluator, step.task, is_known=is_known)
+        return attempt(
+            step.item.task,
+            step.item.candidate,
+            protocol=self._protocol,
+            archive=self._archive,
+            evaluator=evaluator,
+            run=self._run.name,
+        )
+
+    def _then(
+        self, progress: Mapping[str, Progress], step: Step, result: Fitted | Record | CudaL1Error
+    ) -> list[Job[Step]]:
+        """What there is to do about a task after that. Called in the pool's threads, for one task by one of them at a
+        time as long as anything can follow."""
+        wanted = partial(self._wanted, progress[step.task.sha], step.task)
+        if step.item is not None:
+            eager, *others = self._baselines(step.item.task)
+            follows = step.item.candidate.id == eager.id and _can_be_judged(result)
+            return wanted(step.item.task, others) if follows else []
+        assert isinstance(result, Fitted), "what a step without a candidate finds out"
+        task = result.task
+        if result.skipped or self._run.reason_to_skip(task):
+            return []
+        eager, *others = self._baselines(task)
+        stored = self._known(eager)
+        return [*wanted(task, [eager]), *(wanted(task, others) if stored and _can_be_judged(stored) else [])]
+
+    def _wanted(self, mine: Progress, of: Task, task: Task, candidates: Sequence[Candidate]) -> list[Job[Step]]:
+        """A job for each that the archive does not hold, those first that compile; what it holds is noted."""
+        jobs = []
+        for candidate in {each.id: each for each in candidates}.values():
+            item, stored = Item(task, candidate), self._known(candidate)
+            if stored is not None:
+                mine.known.append(Told(item, stored, True))
+            else:
+                is_slow = any(word in candidate.source for word in _COMPILING)
+                jobs.append(Job(Step(of, item), of.sha, is_slow_to_build=is_slow))
+        mine.begun += len(jobs)
+        return sorted(jobs, key=lambda job: not job.is_slow_to_build)
+
+    def _take(self, step: Step, result: Fitted | Record | CudaL1Error, mine: Progress) -> None:
+        """In the caller's thread, with what was known of the task by then."""
+        mine.taken += 1
+        while mine.known:
+            self._tell(mine.known.pop(0), mine)
+        if isinstance(result, Fitted):
+            mine.fit = result
+        elif step.item is not None:
+            self._tell(Told(step.item, result, False), mine)
+
+    def _row_of(self, task: Task, mine: Progress) -> tuple[Task, TaskRow]:
+        assert mine.fit is not None, "the first step of every task"
+        fit = mine.fit if mine.fit.task.sha != task.sha else mine.fit._replace(task=task)
+        row = self._row(fit, mine.found)
+        if fit.task != task:  # at other sizes: what was said of its own is no longer so
+            self._run.left_out(task, None)
+        return fit.task, row
 
     def _row(self, fit: Fitted, found: Found) -> TaskRow:
         task, (eager, *others) = fit.task, self._baselines(fit.task)
-        known_of_eager = found.get((task.sha, eager.id))
+        known_of_eager = found.get(eager.id)
         failed = None if known_of_eager is None or _can_be_judged(known_of_eager) else _why_not(known_of_eager)
         reason = fit.skipped or self._run.reason_to_skip(task) or failed
         if reason is not None:
@@ -105,30 +194,15 @@ class Bench:
         self._run.judged(task)
         return row_of(
             task,
-            [(baseline, found.get((task.sha, baseline.id))) for baseline in (eager, *others)],
+            [(baseline, found.get(baseline.id)) for baseline in (eager, *others)],
             precision=self._settings.precision,
             clock=self._settings.clock,
             scaled=fit.scaled,
         )
 
-    def _fit(self, evaluator: Evaluator, task: Task) -> Fitted:
-        return self._fitting.of(evaluator, task, is_known=self._known(self._baselines(task)[0]) is not None)
-
-    def _judge(self, items: Sequence[Item], found: Found) -> None:
-        """Adds what the archive holds to `found`, then what has to be measured, as it becomes known."""
-        waiting = []
-        for item in {(item.task.sha, item.candidate.id): item for item in items}.values():
-            stored = self._known(item.candidate)
-            if stored is None:
-                waiting.append((item, item.task, any(word in item.candidate.source for word in _COMPILING)))
-            else:
-                self._take(Told(item, stored, True), found)
-        for item, result in self._in_parallel(waiting, self._attempt):
-            self._take(Told(item, result, False), found)
-
-    def _take(self, told: Told, found: Found) -> None:
+    def _tell(self, told: Told, mine: Progress) -> None:
         task, candidate = told.item
-        found[task.sha, candidate.id] = told.result
+        mine.found[candidate.id] = told.result
         self._on_verdict(told)
         if isinstance(told.result, InfrastructureError):
             self._faults += 1
@@ -139,32 +213,14 @@ class Bench:
         if isinstance(told.result, TaskError) and candidate.label == "eager" and "memory" not in str(told.result):
             self._run.skip(task, str(told.result))  # what memory there is may be another the next time
 
-    def _attempt(self, evaluator: Evaluator, item: Item) -> Record | CudaL1Error:
-        return attempt(
-            item.task,
-            item.candidate,
-            protocol=self._protocol,
-            archive=self._archive,
-            evaluator=evaluator,
-            run=self._run.name,
-        )
-
     def _baselines(self, task: Task) -> list[Candidate]:
         return named(task, self._settings.device, self._settings.baselines)
 
     def _known(self, candidate: Candidate) -> Record | None:
         return known(candidate, self._protocol, self._archive, self._pool.first)
 
-    def _in_parallel(
-        self, work: Sequence[tuple[W, Task, bool]], do: Callable[[Evaluator, W], T]
-    ) -> Iterator[tuple[W, T]]:
-        """(work, what `do` made of it) as it is done; given are the work, its task, and whether it goes first."""
-        jobs = [Job(item, task.sha, is_slow_to_build=is_slow) for item, task, is_slow in work]
-        for job, result in self._pool.run(jobs, do):
-            yield job.work, result
 
-
-def _can_be_judged(eager: Record | CudaL1Error) -> bool:
+def _can_be_judged(eager: Fitted | Record | CudaL1Error) -> bool:
     """A module that does not even build is no task, and what a baseline makes of it says nothing."""
     return isinstance(eager, Record) and eager.evaluation.outcome is not Outcome.BUILD_FAILED
 

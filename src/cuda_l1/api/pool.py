@@ -41,6 +41,27 @@ class Job(Generic[Work]):
     """Begun first, so that nobody waits for its compiler in the end."""
 
 
+@dataclass
+class _Todo(Generic[Work]):
+    """The jobs of one run."""
+
+    waiting: list[Job[Work]]
+    begun: int
+    """How many there are by now, those that are done and those that wait among them."""
+    under_way: int = 0
+
+    def begin(self, job: Job[Work]) -> None:
+        """Somebody is at it now."""
+        self.waiting.remove(job)
+        self.under_way += 1
+
+    def add(self, following: Sequence[Job[Work]]) -> None:
+        """One that was under way is done, and these follow from it."""
+        self.waiting = [*following, *self.waiting]
+        self.begun += len(following)
+        self.under_way -= 1
+
+
 class EvaluatorPool:
     """Evaluators for one device, or for all GPUs like it; the first is started at once, others when there is work.
 
@@ -58,7 +79,7 @@ class EvaluatorPool:
         ]
         self.size = size or default_size(len(self._places), on_gpu=settings.device.startswith("cuda"))
         """How many evaluators there are at most."""
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._is_over = False
         self._open: dict[int, str] = {}
         """The task that each evaluator had last: its judge is still there."""
@@ -66,27 +87,33 @@ class EvaluatorPool:
         self._evaluators: list[Evaluator | None] = [self.first]
 
     def run(
-        self, jobs: Sequence[Job[Work]], do: Callable[[Evaluator, Work], Result]
+        self,
+        jobs: Sequence[Job[Work]],
+        do: Callable[[Evaluator, Work], Result],
+        then: Callable[[Work, Result], Sequence[Job[Work]]] = lambda work, result: (),
     ) -> Iterator[tuple[Job[Work], Result]]:
-        """(job, what `do` made of it), in the order in which they finish.
+        """(job, what `do` made of it), in the order in which they finish; `then` says which jobs follow from that, and
+        is called in the thread that did it.
 
         The first exception is raised here; what is under way then is interrupted, as it is when the caller leaves.
         """
-        waiting = sorted(jobs, key=lambda job: not job.is_slow_to_build)
+        todo = _Todo(sorted(jobs, key=lambda job: not job.is_slow_to_build), begun=len(jobs))
         finished: queue.SimpleQueue[tuple[Job[Work], Result] | BaseException] = queue.SimpleQueue()
-        count = min(self.size, len(waiting))
+        count = self.size if jobs else 0
         self._evaluators += [None] * (count - len(self._evaluators))
         threads = [
-            threading.Thread(target=self._serve, args=(index, waiting, do, finished), daemon=True)
+            threading.Thread(target=self._serve, args=(index, todo, do, then, finished), daemon=True)
             for index in range(count)
         ]
         for thread in threads:
             thread.start()
         try:
-            for _ in jobs:
+            taken = 0
+            while taken < todo.begun:
                 outcome = finished.get()
                 if isinstance(outcome, BaseException):
                     raise outcome
+                taken += 1
                 yield outcome
         except BaseException:
             self._interrupt()
@@ -98,28 +125,36 @@ class EvaluatorPool:
     def _serve(
         self,
         index: int,
-        waiting: list[Job[Work]],
+        todo: _Todo[Work],
         do: Callable[[Evaluator, Work], Result],
+        then: Callable[[Work, Result], Sequence[Job[Work]]],
         finished: queue.SimpleQueue[tuple[Job[Work], Result] | BaseException],
     ) -> None:
         try:
-            while (job := self._next(waiting, index)) is not None:
-                finished.put((job, do(self._evaluator(index), job.work)))
+            while (job := self._next(todo, index)) is not None:
+                result = do(self._evaluator(index), job.work)
+                following = then(job.work, result)
+                with self._changed:
+                    todo.add(following)
+                    self._changed.notify_all()
+                finished.put((job, result))
         except BaseException as error:  # noqa: BLE001  it is raised again in the caller's thread
             finished.put(error)
 
-    def _next(self, waiting: list[Job[Work]], index: int) -> Job[Work] | None:
-        """The next job: of the task that this evaluator has open, else of one that no other has, else any."""
-        with self._lock:
-            if not waiting or self._is_over:
+    def _next(self, todo: _Todo[Work], index: int) -> Job[Work] | None:
+        """The next job, once there is one: of the task that this evaluator has open, else of one that no other has, in
+        both cases those first that are slow to build, else any. None when all are done."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over or todo.waiting or not todo.under_way)
+            if self._is_over or not todo.waiting:
                 return None
-            alike = [job for job in waiting if job.is_slow_to_build == waiting[0].is_slow_to_build]
             others = {sha for other, sha in self._open.items() if other != index}
-            same = (job for job in alike if job.task_sha == self._open.get(index))
-            free = (job for job in alike if job.task_sha not in others)
-            job = next(same, None) or next(free, None) or alike[0]
+            slow = [job for job in todo.waiting if job.is_slow_to_build]
+            same = (job for job in (*slow, *todo.waiting) if job.task_sha == self._open.get(index))
+            free = (job for job in (*slow, *todo.waiting) if job.task_sha not in others)
+            job = next(same, None) or next(free, None) or (slow or todo.waiting)[0]
             self._open[index] = job.task_sha
-            waiting.remove(job)
+            todo.begin(job)
             return job
 
     def _evaluator(self, index: int) -> Evaluator:
@@ -127,15 +162,16 @@ class EvaluatorPool:
         if known is not None:
             return known
         opened = evaluators.Evaluator(self._places[index % len(self._places)])
-        with self._lock:
+        with self._changed:
             self._evaluators[index] = opened
             if self._is_over:
                 opened.interrupt()
         return opened
 
     def _interrupt(self) -> None:
-        with self._lock:
+        with self._changed:
             self._is_over = True
+            self._changed.notify_all()
             for evaluator in filter(None, self._evaluators):
                 evaluator.interrupt()
 

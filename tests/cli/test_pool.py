@@ -1,0 +1,101 @@
+"""Evaluators at once: who takes which job, and jobs that follow from others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+import cuda_l1.evaluator
+from cuda_l1.api.pool import EvaluatorPool, Job
+from cuda_l1.config import EvaluatorSettings
+
+SETTINGS = EvaluatorSettings(device="cpu")
+
+
+class Numbered:
+    """An evaluator that knows which one it is."""
+
+    opened = 0
+
+    def __init__(self, settings: EvaluatorSettings) -> None:
+        self.number = Numbered.opened
+        Numbered.opened += 1
+
+    def interrupt(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def evaluators(monkeypatch: pytest.MonkeyPatch) -> None:
+    Numbered.opened = 0
+    monkeypatch.setattr(cuda_l1.evaluator, "Evaluator", Numbered)
+
+
+def job(name: str, *, is_slow: bool = False) -> Job[str]:
+    """One of the task that the name begins with."""
+    return Job(name, name[0], is_slow_to_build=is_slow)
+
+
+def following(work: str, _: object) -> Sequence[Job[str]]:
+    """`a` is followed by two."""
+    return [job(f"{work}1", is_slow=True), job(f"{work}2")] if len(work) == 1 else []
+
+
+def test_what_follows_is_done_by_the_evaluator_that_has_the_task_open() -> None:
+    """With two tasks and two evaluators each keeps its own to the end."""
+    both = threading.Barrier(2, timeout=30.0)
+
+    def do(evaluator: Any, work: str) -> int:
+        both.wait()  # they go in step, so that neither is ever idle
+        return int(evaluator.number)
+
+    with EvaluatorPool(SETTINGS, size=2) as pool:
+        results = {each.work: number for each, number in pool.run([job("a"), job("b")], do, following)}
+    assert set(results) == {"a", "a1", "a2", "b", "b1", "b2"}
+    assert results["a"] == results["a1"] == results["a2"] != results["b"] == results["b1"] == results["b2"]
+
+
+def test_who_has_nothing_left_to_begin_helps() -> None:
+    """What follows from the only task is shared; the idle evaluator has waited for it."""
+    both = threading.Barrier(2, timeout=30.0)
+
+    def do(evaluator: Any, work: str) -> int:
+        if len(work) == 2:
+            both.wait()
+        return int(evaluator.number)
+
+    with EvaluatorPool(SETTINGS, size=2) as pool:
+        results = {each.work: number for each, number in pool.run([job("a")], do, following)}
+    assert {results["a1"], results["a2"]} == {0, 1}
+
+
+def test_what_is_slow_to_build_goes_first() -> None:
+    order: list[str] = []
+    with EvaluatorPool(SETTINGS, size=1) as pool:
+        jobs = [job("a"), job("b1", is_slow=True), job("a2", is_slow=True)]
+        for each, _ in pool.run(jobs, lambda evaluator, work: order.append(work)):
+            assert each.work in order
+    assert order == ["b1", "a2", "a"]
+
+
+@pytest.mark.parametrize("fails_in", ["do", "then"])
+def test_an_exception_ends_those_who_wait(fails_in: str) -> None:
+    def do(evaluator: Any, work: str) -> None:
+        if fails_in == "do":
+            raise ValueError("no")
+
+    def then(work: str, result: None) -> Sequence[Job[str]]:
+        raise ValueError("no")
+
+    def results(pool: EvaluatorPool) -> Iterator[object]:
+        yield from pool.run([job("a")], do, then)
+
+    with pytest.raises(ValueError, match="no"), EvaluatorPool(SETTINGS, size=3) as pool:
+        list(results(pool))
+    assert not [thread for thread in threading.enumerate() if "_serve" in thread.name]
