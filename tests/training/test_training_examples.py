@@ -53,6 +53,19 @@ def test_the_same_seed_gives_the_same_examples_and_another_does_not() -> None:
     assert one == same and one != other
 
 
+def test_judged_variants_to_learn_from_are_told_several_times_each_time_otherwise() -> None:
+    """The first telling is what there is without others; validation and what nobody judged are told once."""
+    rows = [*(row(n) for n in range(6)), row(6, split="validation"), row(7)._replace(speedup_eager=None)]
+    once, thrice = (
+        list(examples_of(rows, settings=COMPACT, exemplars=2, seed=0, tellings=tellings)) for tellings in (1, 3)
+    )
+    assert all(each in thrice for each in once)
+    of_row = {each.candidate_id: [one for one in thrice if one.row.candidate_id == each.candidate_id] for each in rows}
+    assert [len(of_row[f"c{n}"]) for n in range(8)] == [9] * 6 + [3, 1]
+    shown = [tuple(one.prompt.exemplars) for one in of_row["c0"] if one.exemplars == 2]
+    assert len(shown) == 3 and len(set(shown)) > 1
+
+
 def test_the_analysis_says_what_was_measured() -> None:
     text = analysis([row(1, speedup=0.5), row(2, speedup=1.5)])
     assert text.splitlines() == [

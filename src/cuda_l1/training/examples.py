@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -130,6 +131,7 @@ def lessons_of(rows: Sequence[Row], recipe: Recipe) -> list[Example]:
         exemplars=recipe.sft.exemplars,
         seed=recipe.run.seed,
         other_names=recipe.sft.other_names,
+        tellings=recipe.sft.tellings,
     )
     if len(rows) < MANY:
         return make(rows)
@@ -149,29 +151,37 @@ def _made(rows: Sequence[Row], **settings: Any) -> list[Example]:
 
 
 def examples_of(
-    rows: Sequence[Row], *, settings: PromptSettings, exemplars: int, seed: int, other_names: float = 0.0
+    rows: Sequence[Row],
+    *,
+    settings: PromptSettings,
+    exemplars: int,
+    seed: int,
+    other_names: float = 0.0,
+    tellings: int = 1,
 ) -> Iterator[Example]:
     """Each row as the answer to questions that show 0 to `exemplars` other variants of its task from the same device;
     one that nobody has judged as the answer to a question that shows none.
 
-    Contrastive questions come with the one-shot question of CUDA-L1's first stage beside them. Of the judged rows that
-    are trained on the share `other_names` is told under other names ([`renaming`](renaming.py)). The same arguments
-    give the same examples.
+    Contrastive questions come with the one-shot question of CUDA-L1's first stage beside them. The judged rows that are
+    trained on are told `tellings` times, a share `other_names` under other names ([`renaming`](renaming.py)). The same
+    arguments give the same examples.
     """
     siblings: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row.speedup_eager is not None:
             siblings.setdefault((row.task_sha, row.device_name), []).append(row)
     for row in rows:
-        judged = siblings.get((row.task_sha, row.device_name), []) if row.speedup_eager is not None else []
+        is_judged = row.speedup_eager is not None
+        judged = siblings[row.task_sha, row.device_name] if is_judged else []
         others = [other for other in judged if other.candidate_id != row.candidate_id]
         if settings.kind == "contrastive":
             yield _example(row, [], settings.model_copy(update={"kind": "one-shot"}))
         most = 0 if settings.kind == "one-shot" else min(exemplars, len(others))
-        for count in range(most + 1):
-            rng = Random(f"{seed} {row.candidate_id} {count}")
+        is_learned = is_judged and row.split == "train"
+        for telling, count in product(range(tellings if is_learned else 1), range(most + 1)):
+            rng = Random(f"{seed} {row.candidate_id} {count}" + (f" {telling}" if telling else ""))
             shown = rng.sample(others, count)
-            if row.split == "train" and row.speedup_eager is not None and rng.random() < other_names:
+            if is_learned and rng.random() < other_names:
                 yield _example(*_renamed(row, shown, rng), settings)
             else:
                 yield _example(row, shown, settings)

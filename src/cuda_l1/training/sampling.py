@@ -111,6 +111,7 @@ class Sampler:
             batch = range(begin, min(begin + size, len(questions)))
             if all(index in stored for index in batch):
                 continue
+            self.say(f"writes replies {begin + 1} to {batch.stop} of {len(questions)}")
             for row in self._batch(name, questions, batch, policy()):
                 stored[row["index"]] = row
                 self.stage.append(REPLIES, row)

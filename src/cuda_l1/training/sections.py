@@ -122,6 +122,10 @@ class SftSection(Frozen):
     other_names: float = Field(0.0, ge=0, le=1)
     """Share of the training examples whose attributes and arguments have other names, in question and answer alike, so
     that a policy from nothing learns to read them in its question."""
+    tellings: int = Field(1, ge=1)
+    """How often each judged variant of a training task is told, each time with other variants beside it and, by
+    `other_names`, under other names: beside thousands of unjudged ones, which no question shows, what a scored variant
+    in a question means is else a rarity that is not learned."""
     checkpoint_every: int = Field(200, ge=1)
     """Steps from one checkpoint to the next."""
     final: Literal["best", "last"] = "best"

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from transformers import StaticCache, TemperatureLogitsWarper, TopPLogitsWarper
 
+from cuda_l1.proposers.policy.writing import cache_name
+
 ROOM = 256
 """Tokens by which keys and values are given more room: all of it is read for each token."""
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
@@ -35,18 +37,18 @@ class Captured:
         input_ids: torch.Tensor,
         attention_mask: torch.Tensor,
         generation_config: Any,
-        past_key_values: Any = None,
+        cache: Any = None,
         logits_processor: Sequence[Any] = (),
         stopping_criteria: Sequence[Any] = (),
     ) -> Any:
-        """`sequences` and `past_key_values`, as `generate` gives them: (rows, tokens so far + at most
+        """`sequences` and `cache`, as `generate` gives them: (rows, tokens so far + at most
         `max_new_tokens`) token ids, and the keys and values of all but the last."""
         rows, known = input_ids.shape
         last = known + generation_config.max_new_tokens
         ids = torch.cat([input_ids, input_ids.new_full((rows, last - known), generation_config.pad_token_id)], dim=1)
         ends = torch.tensor(generation_config.eos_token_id, device=ids.device).flatten()
         processors = [*logits_processor, *_warpers(generation_config)]
-        step = _Step(self._model, input_ids, attention_mask, past_key_values, last)
+        step = _Step(self._model, input_ids, attention_mask, cache, last)
         has_ended = torch.zeros(rows, dtype=torch.bool, device=ids.device)
         so_far = ids
         for place in range(known, last):
@@ -65,7 +67,7 @@ class Captured:
                 if any(bool(each(so_far, scores).all()) for each in stopping_criteria):
                     break
             step.take(ids[:, place], place)
-        return SimpleNamespace(sequences=so_far, past_key_values=step.kept)
+        return SimpleNamespace(sequences=so_far, cache=step.kept)
 
 
 def can_be_captured(model: Any) -> bool:
@@ -128,7 +130,7 @@ class _Step:
         room = -(-last // ROOM) * ROOM
         self.kept = kept or _Kept(model, room)
         self.kept.make_room(room)
-        self._model, self._unread = model, (ids, mask)
+        self._model, self._cache_name, self._unread = model, cache_name(model), (ids, mask)
         self._seen = torch.zeros((len(ids), 1, 1, self.kept.room), dtype=torch.bool, device=ids.device)
         self._seen[:, 0, 0, : mask.shape[1]] = mask.bool()
         self._token, self._position = ids[:, -1:].clone(), mask.sum(dim=1, keepdim=True) - 1
@@ -170,9 +172,9 @@ class _Step:
             input_ids=ids,
             attention_mask=mask,
             position_ids=positions,
-            past_key_values=self.kept.cache,
             use_cache=True,
             logits_to_keep=1,
+            **{self._cache_name: self.kept.cache},
         )
         scores: torch.Tensor = out.logits[:, -1]
         return scores

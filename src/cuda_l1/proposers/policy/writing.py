@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 PART = 64
 """Tokens between two looks at who has ended. To leave copies the cache of the others, which takes about as long as a
 token."""
+
+BEFORE_5_24 = "past_key_values"
+"""What transformers called the `cache` of a model until then."""
 
 
 def write(
@@ -52,14 +56,20 @@ def write(
         found[going, :longest] = ids
         stays = (~torch.isin(new, ends).any(dim=1)).nonzero().flatten()
         mask = torch.cat([mask, mask.new_ones(new.shape)], dim=1)
-        cache = out.past_key_values  # None where the model is told to keep none
-        more = {"past_key_values": cache} if cache is not None else {}
+        name = "cache" if hasattr(out, "cache") else BEFORE_5_24
+        cache = getattr(out, name)  # None where the model is told to keep none
+        more = {name: cache} if cache is not None else {}
         if len(stays) < len(going):
             ids, mask, going = ids[stays], mask[stays], going[stays]
             if cache is not None:
                 cache.batch_select_indices(stays)
             on_left(stays)
     return found[:, :longest]
+
+
+def cache_name(model: Any) -> str:
+    """What its `forward` calls its cache."""
+    return "cache" if "cache" in inspect.signature(model.forward).parameters else BEFORE_5_24
 
 
 def generating(model: Any) -> Callable[..., Any]:
