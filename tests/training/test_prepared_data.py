@@ -11,7 +11,9 @@ from training_fakes import row, write_rows
 
 from cuda_l1.api import training_data
 from cuda_l1.api.collecting import Choice, choose, read_source
+from cuda_l1.api.training import prepare_data
 from cuda_l1.archive import Archive
+from cuda_l1.errors import UsageError
 from cuda_l1.tasks.evaluation_suites import evaluation_tasks
 from cuda_l1.tasks.synth import split_of_task
 from cuda_l1.training.data import read_facts
@@ -85,3 +87,40 @@ def test_collect_without_training_leaves_out_what_the_generator_holds_out_alone(
     chosen, left_out = choose([synth], known, allow_overlap=True)
     named = {choice.task.sha for choice in chosen if choice.overlaps == "held out by the generator"}
     assert named == {task.sha for task in synth.tasks if split_of_task(task) == "held-out"} and not left_out.lines
+
+
+def test_data_is_made_where_no_policy_can_be_trained_and_goes_on_elsewhere(
+    tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recipe for a GPU, prepared here; where it is trained the device and its threads may be others, until it has
+    weights."""
+    values = {
+        "run_dir": str(tmp_path / "run"),
+        "data": {"tasks": [folder]},
+        "evaluation": {"device": "cpu", "cores": 1},
+        "run": {"device": "cuda", "threads": 1000},
+    }
+    lanes: list[int] = []
+
+    def collect(run: RunDirectory, chosen: Sequence[Choice], archive: Archive, on_event: Any, threads: int) -> None:
+        lanes.append(threads)
+
+    monkeypatch.setattr(training_data, "_collect", collect)
+    path = prepare_data(recipe_from(values, "a test"), resume=False, on_event=lambda event: None)
+    assert path == tmp_path / "run" and lanes in ([0], [1])
+    elsewhere = recipe_from({**values, "run": {"device": "cpu", "threads": 2}}, "a test")
+    assert read_facts(RunDirectory.create(elsewhere, resume=False, stages=["sft"])) is not None
+    (path / "start").mkdir()
+    with pytest.raises(UsageError, match=r"run\.device cuda, now cpu"):
+        RunDirectory.create(elsewhere, resume=True)
+
+
+def test_what_was_written_under_other_names_stays_so(tmp_path: Path, folder: str) -> None:
+    """`other_names` is a key of stage 1, and of what techniques have written before."""
+    values = {"run_dir": str(tmp_path / "run"), "data": {"tasks": [folder]}, "evaluation": {"device": "cpu"}}
+    path = RunDirectory.create(recipe_from(values, "a test"), resume=False).path
+    others = recipe_from({**values, "sft": {"other_names": 0.5}}, "a test")
+    RunDirectory.create(others, resume=False)
+    (path / "unjudged").mkdir()
+    with pytest.raises(UsageError, match=r"sft\.other_names"):
+        RunDirectory.create(recipe_from(values, "a test"), resume=True)

@@ -19,6 +19,7 @@ from cuda_l1.archive import Archive
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.evaluator import Evaluator
+from cuda_l1.evaluator.environment import usable_cores
 from cuda_l1.reviewer import Reviewer
 from cuda_l1.training.data import rows_of, unjudged_of
 from cuda_l1.training.examples import lessons_of
@@ -60,6 +61,19 @@ def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Calla
     return final
 
 
+def prepare_data(recipe: Recipe, *, resume: bool, on_event: Callable[[Event], None]) -> Path:
+    """Collects and writes what stage 1 of a recipe learns from and trains nothing, so that no GPU is needed for it; the
+    run's folder, in which `train` goes on, here or where it was copied to. Lanes are all cores but one.
+
+    Raises UsageError, InfrastructureError, ArchiveError.
+    """
+    recipe = _with_places(recipe)
+    run = RunDirectory.create(recipe, resume=resume)
+    with run.alone(), Archive.open(run.archive) as archive:
+        prepare(run, archive, on_event, threads=min(1, len(usable_cores()) - 1))
+    return run.path
+
+
 def _prepared(
     recipe: Recipe, names: Sequence[str], resume: bool, on_event: Callable[[Event], None], stack: ExitStack
 ) -> tuple[Archive, Table | None]:
@@ -86,6 +100,13 @@ def resolved(recipe: Recipe) -> Recipe:
     evaluate with may be trained on.
     """
     device = resolve_device(recipe.run.device, name="run.device").partition(":")[0]
+    recipe = _with_places(recipe)
+    lanes_for(recipe.evaluation, recipe.run.threads)
+    return recipe.model_copy(update={"run": recipe.run.model_copy(update={"device": device})})
+
+
+def _with_places(recipe: Recipe) -> Recipe:
+    """The recipe with the devices that rewards are measured on. Raises as `resolved` does."""
     places = [resolve_device(each, name="evaluation.device") for each in recipe.evaluation.places]
     if len(places) > 1 and not all(each.startswith("cuda:") for each in places):
         raise UsageError(f"evaluation.device {recipe.evaluation.device}: several are named as cuda:6,cuda:7")
@@ -96,13 +117,8 @@ def resolved(recipe: Recipe) -> Recipe:
             "evaluation.held_out_suites: data.allow_overlap = true could train on them; leave one of them out"
         )
     check_clock(recipe.evaluation.clock, places[0], name="evaluation.clock")
-    lanes_for(recipe.evaluation, recipe.run.threads)
-    return recipe.model_copy(
-        update={
-            "evaluation": recipe.evaluation.model_copy(update={"device": ",".join(places)}),
-            "run": recipe.run.model_copy(update={"device": device}),
-        }
-    )
+    evaluation = recipe.evaluation.model_copy(update={"device": ",".join(places)})
+    return recipe.model_copy(update={"evaluation": evaluation})
 
 
 def _beginning(name: str, run: RunDirectory) -> Path | None:

@@ -32,10 +32,13 @@ from cuda_l1.types import digest
 NAME = "data"
 
 
-def prepare(run: RunDirectory, archive: Archive, on_event: Callable[[Event], None]) -> None:
+def prepare(
+    run: RunDirectory, archive: Archive, on_event: Callable[[Event], None], *, threads: int | None = None
+) -> None:
     """Collects right variants of the recipe's tasks into the archive and `RUN/data`; `RUN/data.json` says of what.
 
-    Nothing is collected of what the run holds out. What was collected before an interruption is not paid for again.
+    Nothing is collected of what the run holds out. What was collected before an interruption is not paid for again. The
+    first `threads` cores are in no lane of `[evaluation] cores`; None: those of the policy, `[run] threads`.
     Raises UsageError: nothing is named, or all of it overlaps an evaluation suite or is held out; InfrastructureError,
     ArchiveError.
     """
@@ -60,7 +63,7 @@ def prepare(run: RunDirectory, archive: Archive, on_event: Callable[[Event], Non
         f"{choice.task.suite}/{choice.task.name}: {choice.overlaps}" for choice in chosen if choice.overlaps
     ]
     if chosen and read_facts(run) is None:
-        _collect(run, chosen, archive, on_event)
+        _collect(run, chosen, archive, on_event, recipe.run.threads if threads is None else threads)
     write_unjudged(run, on_event)
     unjudged = unjudged_of(run)
     overlapping += {row.task_sha: f"{row.task_id}: {row.overlaps}" for row in unjudged if row.overlaps}.values()
@@ -90,13 +93,19 @@ def _overlapping_rows(recipe: Recipe, examples: Mapping[str, Row], known: Evalua
     return found
 
 
-def _collect(run: RunDirectory, chosen: Sequence[Choice], archive: Archive, on_event: Callable[[Event], None]) -> None:
+def _collect(
+    run: RunDirectory,
+    chosen: Sequence[Choice],
+    archive: Archive,
+    on_event: Callable[[Event], None],
+    threads: int,
+) -> None:
     """Right variants of the tasks, from the techniques, into the archive and `RUN/data`."""
     recipe = run.recipe
     settings = _settings(recipe, chosen)
     check_proposers(search_settings(settings))
     outcomes: dict[str, Outcome] = {}
-    for choice, outcome in _outcomes(run, settings, chosen, archive):
+    for choice, outcome in _outcomes(run, settings, chosen, archive, threads):
         outcomes[choice.task.sha] = outcome
         on_event(_told(len(outcomes), len(chosen), outcome))
     rows = [row for choice in chosen for row in examples_of(choice, outcomes[choice.task.sha])]
@@ -115,11 +124,11 @@ def _collect(run: RunDirectory, chosen: Sequence[Choice], archive: Archive, on_e
 
 
 def _outcomes(
-    run: RunDirectory, settings: CollectSettings, chosen: Sequence[Choice], archive: Archive
+    run: RunDirectory, settings: CollectSettings, chosen: Sequence[Choice], archive: Archive, threads: int
 ) -> Iterator[tuple[Choice, Outcome]]:
     """What came of each task, as they finish: by one evaluator, or by one on each lane of `[evaluation] cores`."""
     recipe = run.recipe
-    lanes = lanes_for(recipe.evaluation, recipe.run.threads)
+    lanes = lanes_for(recipe.evaluation, threads)
     one = EvaluatorSettings(device=settings.device, limits=settings.limits)
     places = [on_lane(one, lane) for lane in lanes] or [one]
     with kept_off(lanes), EvaluatorPool(one, size=len(places), places=places) as pool:

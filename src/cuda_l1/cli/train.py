@@ -33,11 +33,13 @@ train_app = typer.Typer(
 
 
 def _command(names: Sequence[str]) -> Callable[..., None]:
+    """Runs these stages; without any it makes what stage 1 learns from."""
+
     @command(kept=KEPT)
     def train_stages(
         recipe: RecipeFile, overrides: Overrides = None, resume: Resume = False, json: o.Json = False
     ) -> None:
-        from cuda_l1.api.training import train
+        from cuda_l1.api.training import prepare_data, train
         from cuda_l1.training.recipe import load_recipe
 
         output = Output(as_json=json)
@@ -47,10 +49,14 @@ def _command(names: Sequence[str]) -> Callable[..., None]:
                 display.on_event(event)
                 output.record("event", {"stage": event.stage, "text": event.text, **event.figures})
 
-            final = train(names, load_recipe(recipe, overrides or ()), resume=resume, on_event=on_event)
+            read = load_recipe(recipe, overrides or ())
+            if names:
+                written = train(names, read, resume=resume, on_event=on_event)
+            else:
+                written = prepare_data(read, resume=resume, on_event=on_event)
         if is_main():
-            output.show(f"written: {final}")
-            output.summary(checkpoint=str(final), stages=list(names))
+            output.show(f"written: {written}")
+            output.summary(**{"checkpoint" if names else "run_dir": str(written)}, stages=list(names))
 
     return train_stages
 
@@ -60,6 +66,7 @@ def _add(name: str, help_line: str, names: Sequence[str]) -> None:
     train_app.command(name, help=f"{help_line}\n\n{example}")(_command(names))
 
 
+_add("data", "What stage 1 learns from, and no more: on a machine without a GPU, too.", [])
 for _name, _stage in STAGES.items():
     _add(_name, _stage.help, [_name])
 _add("all", "All stages, one after the other: " + ", ".join(STAGES) + ".", list(STAGES))

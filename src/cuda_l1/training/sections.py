@@ -20,6 +20,8 @@ class Changeable(NamedTuple):
 
 
 ALWAYS = Changeable()
+WEIGHTS = Changeable(("start", "sft", "self", "contrastive"))
+"""Until a run has any."""
 
 
 class ModelSection(Frozen):
@@ -119,7 +121,7 @@ class SftSection(Frozen):
     exemplars: Annotated[int, Changeable(("start", "held-out"))] = Field(2, ge=0, le=16)
     """Earlier variants in a prompt, at most: each example is shown with 0 to so many, so that later stages meet no
     form of prompt that the policy has never seen."""
-    other_names: float = Field(0.0, ge=0, le=1)
+    other_names: Annotated[float, Changeable(("unjudged",))] = Field(0.0, ge=0, le=1)
     """Share of the training examples whose attributes and arguments have other names, in question and answer alike, so
     that a policy from nothing learns to read them in its question."""
     tellings: int = Field(1, ge=1)
@@ -299,9 +301,9 @@ class RunSection(Frozen):
     """Of weights, order, samples and draws."""
     archive: str | None = None
     """Path or address of the database; None: `archive.sqlite` in the run's folder."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Annotated[Literal["auto", "cpu", "cuda"], WEIGHTS] = "auto"
     """Where the policy is trained."""
-    threads: int = Field(1, ge=1)
+    threads: Annotated[int, WEIGHTS] = Field(1, ge=1)
     """Of torch on a CPU: where others compute too, one is often the fastest."""
     samples: Annotated[int, ALWAYS] = Field(2, ge=0)
     """Replies that are written to `samples.jsonl` at each checkpoint, the most likely ones."""
