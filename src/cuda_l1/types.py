@@ -475,7 +475,8 @@ class Evaluation(Frozen):
 
     @property
     def precision_class(self) -> PrecisionClass | None:
-        return self.correctness.precision_class if self.correctness else None
+        """Of what is right; `correctness` holds what the trials up to a failure showed."""
+        return self.correctness.precision_class if self.correctness and self.accepted else None
 
     @property
     def default_clock(self) -> Clock:
@@ -620,7 +621,9 @@ class Verification(Frozen):
 
     @property
     def precision_class(self) -> PrecisionClass | None:
-        return self.correctness.precision_class if self.correctness else None
+        """Of what is right."""
+        is_right = self.outcome is Outcome.ACCEPTED
+        return self.correctness.precision_class if self.correctness and is_right else None
 
 
 class Record(Frozen):

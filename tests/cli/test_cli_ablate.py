@@ -30,7 +30,10 @@ def test_every_subset_stands_in_the_table(run: Run) -> None:
 def test_json_has_a_line_for_each_subset_technique_and_pair(run: Run) -> None:
     *objects, summary = lines(run("ablate", "linear_sum", "reduce_linear+cuda_graph", "--device", "cpu", "--json"))
     assert [o["kind"] for o in objects] == ["variant"] * 3 + ["technique"] * 2 + ["pair"]
-    assert objects[1]["why_not"] == "cuda_graph would change nothing" and objects[1]["speedup_eager"] is None
+    assert (
+        objects[1]["why_not"] == "cuda_graph would change nothing here, or is not for this device"
+        and objects[1]["speedup_eager"] is None
+    )
     assert objects[0]["outcome"] == "ACCEPTED" and objects[0]["counts"] is True
     assert summary["techniques"] == ["reduce_linear", "cuda_graph"] and summary["accepted"] == 1
 

@@ -57,7 +57,7 @@ def test_the_table_shows_them_side_by_side(run, release):
     result = run("replay", release, "--select", "1/1-2", "--ours", "screen", "--protocol", "kernelbench")
     assert "as kernelbench says" in result.stdout and "1.90x" in result.stdout and "2.00x" in result.stdout
     assert "did not run: it says so" in result.stdout and "[2/2]" in result.stderr
-    assert "the release's own" in result.stderr and "1 more have none" not in result.stderr
+    assert "the release's own" in result.stderr and "1 more has none" not in result.stderr
 
 
 def test_the_table_is_written_as_markdown_and_as_a_page_without_judging_again(run, release, tmp_path, monkeypatch):
@@ -70,7 +70,7 @@ def test_the_table_is_written_as_markdown_and_as_a_page_without_judging_again(ru
     assert "### release.jsonl, replayed" in told and "| level1/1 | 2.00x | 1.90x | 1.90x (" in told
     page = (tmp_path / "site" / "index.html").read_text()
     row = r"<td[^>]*>level1/1</td><td[^>]*>2\.00x</td><td[^>]*>1\.90x</td>"
-    assert re.search(row, page) and "1 stand by our own rules" in page and 'data-table="shown"' in page
+    assert re.search(row, page) and "1 stands by our own rules" in page and 'data-table="shown"' in page
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("x")
     assert run(*words[:-1], tmp_path / "mine").exit_code == 2

@@ -65,6 +65,25 @@ def test_other_orders_of_summation_are_fp32(wide):
         assert class_of(wide, answer) == "fp32"
 
 
+DOUBLE = """
+    class Model(nn.Module):
+        def forward(self, a, b):
+            return (a @ b).sum(0)
+
+    def get_inputs():
+        return [torch.randn(64, 256, dtype=torch.float64), torch.randn(256, 128, dtype=torch.float64)]
+"""
+
+
+def test_in_float64_other_orders_of_summation_are_as_right_as_the_reference_and_float32_is_not(tmp_path):
+    """Truth is computed as the reference is, so that its error says nothing of what rounding does."""
+    case = case_of(tmp_path, DOUBLE)
+    a, b = case.inputs
+    assert class_of(case, a.sum(0) @ b) == "fp32"
+    assert class_of(case, (a.float().sum(0) @ b.float()).double()) != "fp32"
+    assert class_of(case, (a.sum(0) @ b) * (1 + 1e-12)) != "fp32"
+
+
 def test_reduced_precision_is_told_apart(wide):
     assert class_of(wide, product(wide, oracle.round_to_tf32)) == "tf32"
     assert class_of(wide, product(wide, torch.Tensor.bfloat16).float()) == "relaxed"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 import torch
 from torch import nn
@@ -397,3 +399,64 @@ def test_what_a_method_of_its_own_loads_is_not_compared():
     model = PackedWithLoader()
     model.first = Reference().first
     assert overwritten(lambda m: m.first.weight.add_(1), model=model) == []
+
+
+class Asked(nn.Module):
+    """Notes whenever it is asked for what it holds, by any way that a module may define."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+        self.inner = nn.Linear(2, 2)
+        self.register_buffer("hidden", torch.zeros(2))
+
+    def named_modules(self, *args, **others):
+        self.__dict__["asked"].append("named_modules")
+        return super().named_modules(*args, **others)
+
+    def named_parameters(self, *args, **others):
+        self.__dict__["asked"].append("named_parameters")
+        return super().named_parameters(*args, **others)
+
+    def named_buffers(self, *args, **others):
+        self.__dict__["asked"].append("named_buffers")
+        return super().named_buffers(*args, **others)
+
+    def __setattr__(self, name, value):
+        if "asked" in self.__dict__:
+            self.__dict__["asked"].append("__setattr__")
+        super().__setattr__(name, value)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_module_is_not_asked_for_its_state(inside):
+    """What it did then would be timed by nobody."""
+    own = Asked()
+    model = nn.Sequential(own) if inside else own
+    saved = state.snapshot(model)
+    before = state.attributes(model)
+    own.__dict__["asked"].clear()
+    own._buffers["hidden"] = torch.ones(3)  # another shape is set anew
+    state.restore(model, saved)
+    state.reinstate(model, before, list(saved))
+    assert len(saved) == 3 and own.asked == [] and torch.equal(own.hidden, torch.zeros(2))
+
+
+class Called(torch.Tensor):
+    """Notes which functions of torch it meets."""
+
+    met: ClassVar[list[str]] = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.met.append(getattr(func, "__name__", str(func)))
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def test_a_tensor_of_its_own_class_is_not_asked_when_state_is_laid():
+    model = nn.Module()
+    model.register_buffer("hidden", torch.zeros(3).as_subclass(Called))
+    values = {"hidden": torch.ones(3)}
+    Called.met.clear()
+    state.restore(model, values)
+    assert Called.met == [] and torch.equal(model.hidden.as_subclass(torch.Tensor), torch.ones(3))

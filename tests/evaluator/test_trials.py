@@ -253,6 +253,27 @@ def test_a_few_elements_hold_nearly_all_of_a_large_tensor(dtype):
     assert made[0].stride() == drawn[0].stride() and not trials.concentrated(drawn[1:], 1.0)[1]
 
 
+def test_a_few_isolated_elements_are_out_of_range():
+    drawn = [torch.rand(64, 128).t(), torch.randint(0, 9, (99, 99))]
+    (made, integers), found = trials.isolated(drawn, (-1e3, 1e3))
+    assert found and integers is drawn[1] and made.stride() == drawn[0].stride()
+    assert 1 <= int((made < 0).sum()) <= trials.TOUCHED and 1 <= int((made > 1).sum()) <= trials.TOUCHED
+    assert int((made != drawn[0]).sum()) <= 2 * trials.TOUCHED
+
+
+def test_pruned_matrices_have_zeros_and_rows_of_zeros_and_tied_ones_stay_tied():
+    model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64), nn.LayerNorm(64))
+    model[1].weight = model[0].weight
+    other = trials.other_state(model)
+    rows, elements = (trials.pruned(model, other, rows=rows) for rows in (True, False))
+    for values, least in ((rows, 1), (elements, 0)):
+        weight = values["0.weight"]
+        assert values["1.weight"] is weight and values["2.weight"] is other["2.weight"]
+        assert 0.05 < (weight == 0).double().mean() < 0.5 and int((weight == 0).all(dim=1).sum()) >= least
+        assert torch.equal(weight[weight != 0], other["0.weight"][weight != 0])
+    assert trials.pruned(nn.LayerNorm(64), {}, rows=True) == {}
+
+
 def test_emptied_rows_keep_their_layout():
     value = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
     (made,), _ = trials.emptied([value], numbers=True, masks=True)

@@ -673,6 +673,21 @@ def test_outputs_that_a_later_call_overwrites_are_noted(judged, buffers):
     assert result.accepted and "reused-output" in checks(result, "note")
 
 
+BY_WEAK_REFERENCE = """(
+    pool := self.__dict__.setdefault('pool', []),
+    block := next((b for b in pool if b[1]() is None), None) or (pool.append([torch.empty(16, 32), None]), pool[-1])[1],
+    out := block[0].view(16, 32),
+    block.__setitem__(1, __import__('weakref').ref(out)),
+    out.copy_(torch.relu(self.linear(x))),
+)[-1]"""
+
+
+def test_memory_that_is_taken_again_once_the_tensor_is_gone_is_noted(judged):
+    """A caller may have kept a view of it."""
+    result = judged(LINEAR, "torch.relu(self.linear(x))", " ".join(BY_WEAK_REFERENCE.split()))
+    assert result.accepted and "reused-output" in checks(result, "note")
+
+
 OWN_BUFFER = """
     class Model(nn.Module):
         def __init__(self):

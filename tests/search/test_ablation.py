@@ -45,10 +45,10 @@ def test_all_subsets_small_ones_first(judge):
 
 def test_what_cannot_be_built_says_why(judge):
     by_name = {v.techniques: v for v in ablate(["early", "late", "nothing", "odd"], build=build, judge=judge)}
-    assert by_name["late",].why_not == "late would change nothing"
+    assert by_name["late",].why_not == "late would change nothing here, or is not for this device"
     assert by_name["early", "late"].record is not None
-    assert by_name["early", "nothing"].why_not == "nothing would change nothing"
-    assert by_name["late", "nothing"].why_not == "late and nothing would change nothing"
+    assert by_name["early", "nothing"].why_not == "nothing would change nothing here, or is not for this device"
+    assert by_name["late", "nothing"].why_not == "late and nothing would change nothing here, or is not for this device"
     assert by_name["odd",].why_not == "odd: no text for this graph" and by_name["odd",].record is None
 
 

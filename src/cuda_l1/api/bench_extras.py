@@ -10,6 +10,7 @@ from cuda_l1.api.bench_run import BenchRun
 from cuda_l1.api.llm import patience
 from cuda_l1.api.searching import run_search
 from cuda_l1.archive import Archive
+from cuda_l1.archive.database import locate, sqlite_file
 from cuda_l1.config import BenchSettings, SearchSettings
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.evaluator import Evaluator
@@ -109,13 +110,17 @@ def write_bundle(where: Path, rows: Iterable[tuple[Task, TaskRow]], archive: Arc
         return sum(1 for _ in bundle.records()) - before
 
 
-def check_bundle(where: Path) -> None:
-    """Raises UsageError or ArchiveError before any work is done: no folder for it, or a file that is no archive."""
+def check_bundle(where: Path, archive: str | None) -> None:
+    """Raises UsageError or ArchiveError before any work is done: no folder for it, a file that is no archive, or the
+    very `archive` (as it was named, None: by default) that the records are in."""
     if where.is_dir():
         raise UsageError(f"--bundle {where}: is a folder; name a file")
     if not where.parent.is_dir():
         raise UsageError(f"--bundle {where}: there is no folder {where.parent}")
     if where.exists():
+        mine = sqlite_file(locate(archive))
+        if mine is not None and mine.exists() and where.samefile(mine):
+            raise UsageError(f"--bundle {where}: is the archive itself; name another file")
         Archive.open(where, create=False).close()
 
 

@@ -37,8 +37,11 @@ class BenchRun:
         if resume is None:
             return cls(RunDirectory.create(runs, settings), place)
         if resume != Path(resume).name or not (runs / resume / "config.json").is_file():
-            there = ", ".join(bench_runs(runs)[:5]) or "none"
-            raise UsageError(f"--resume {resume}: no such run in {runs}; there are {there}")
+            known = bench_runs(runs)
+            more = f" and {len(known) - 5} more" if len(known) > 5 else ""
+            raise UsageError(
+                f"--resume {resume}: no such run in {runs}; there are {', '.join(known[:5]) or 'none'}{more}"
+            )
         return cls(RunDirectory.open(runs / resume, settings), place)
 
     @property

@@ -21,7 +21,7 @@ from cuda_l1.errors import CudaL1Error, InfrastructureError, TaskError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.proposers.baselines import named
 from cuda_l1.search.bench import TaskRow, attempt, row_of, skipped_row
-from cuda_l1.search.verdicts import known
+from cuda_l1.search.verdicts import is_credited, known
 from cuda_l1.types import Candidate, Outcome, Record, Task
 
 FAULTS = 3
@@ -217,7 +217,8 @@ class Bench:
         return named(task, self._settings.device, self._settings.baselines)
 
     def _known(self, candidate: Candidate) -> Record | None:
-        return known(candidate, self._protocol, self._archive, self._pool.first)
+        record = known(candidate, self._protocol, self._archive, self._pool.first)
+        return record if record and is_credited(record, candidate) else None
 
 
 def _can_be_judged(eager: Fitted | Record | CudaL1Error) -> bool:

@@ -22,6 +22,8 @@ from cuda_l1.archive.tables import candidates, log_speedup, records, tasks
 from cuda_l1.errors import ArchiveError
 from cuda_l1.types import Candidate, Clock, Outcome, Record, Task
 
+RELEASE = "release"
+"""The suite of tasks that are known from a release alone."""
 _OLDEST_FIRST = (records.c.time, records.c.run, records.c.sequence, records.c.id)
 
 
@@ -76,7 +78,7 @@ class Archive:
         row = _record_row(record)
         with database_faults(self.name), database.writing(self._engine).begin() as connection:
             variants.lock(connection)
-            database.insert_new(connection, tasks, tasks.c.sha, _task_row(task))
+            _insert_task(connection, task)
             _insert(connection, record, row)
         return str(row["id"])
 
@@ -218,7 +220,7 @@ class Archive:
         with database_faults(self.name), database.writing(self._engine).begin() as connection:
             variants.lock(connection)
             for task in known_tasks:
-                database.insert_new(connection, tasks, tasks.c.sha, _task_row(task))
+                _insert_task(connection, task)
             return sum(_insert(connection, record, _readable_row(record)) for record in found)
 
     def _ids(self, *conditions: ColumnElement[bool]) -> list[str]:
@@ -261,6 +263,14 @@ def _insert(connection: Connection, record: Record, row: dict[str, Any]) -> bool
     if new:
         variants.enter(connection, record)
     return new
+
+
+def _insert_task(connection: Connection, task: Task) -> None:
+    """A task that is known keeps its name, unless a release alone has named it: what its suite calls it is better."""
+    row = _task_row(task)
+    if not database.insert_new(connection, tasks, tasks.c.sha, row) and task.suite != RELEASE:
+        named_by_release = (tasks.c.sha == task.sha, tasks.c.suite == RELEASE)
+        connection.execute(tasks.update().where(*named_by_release).values(row))
 
 
 def _task_row(task: Task) -> dict[str, Any]:

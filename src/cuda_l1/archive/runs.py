@@ -67,7 +67,7 @@ class RunDirectory:
         stored = _read_config(Path(path))
         if settings is not None and settings_digest(resolve(settings)) != stored["digest"]:
             told = described(differing(stored["settings"], resolve(settings)))
-            raise UsageError(f"{path}: made with other settings ({told}); give the same ones, or another run name")
+            raise UsageError(f"{path}: made with other settings ({told}); give the same ones, or begin another run")
         return cls(Path(path), stored["digest"])
 
     @property

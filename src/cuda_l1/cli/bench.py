@@ -108,11 +108,11 @@ def bench(
     place = resolve_device(device)
     check_clock(clock, place)
     if bundle is not None:
-        check_bundle(bundle)
+        check_bundle(bundle, archive)
     tasks = load_tasks(suite, device=place, dtype=dtype)
     mine = shard_of(tasks, shard)
     for problem in suite_problems(suite):
-        Output.say(f"{suite}: left out: {problem}")
+        Output.say(f"{suite}: {problem}")
     settings = BenchSettings(
         tasks=digest(*(task.sha for task in tasks)),
         device="cuda" if place.startswith("cuda") else "cpu",

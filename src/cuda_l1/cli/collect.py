@@ -206,6 +206,6 @@ class Telling:
 def _tell_source(source: Source) -> None:
     Output.say(f"{source.spec}: {many(len(source.tasks), 'task')}; licence: {source.licence}")
     for problem in source.problems[:SHOWN]:
-        Output.say(f"{source.spec}: left out: {problem}")
+        Output.say(f"{source.spec}: {problem}")
     if len(source.problems) > SHOWN:
         Output.say(f"{source.spec}: {len(source.problems) - SHOWN} more rows left out")

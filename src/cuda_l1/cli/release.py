@@ -28,6 +28,8 @@ def export_release(
     """
     from cuda_l1.export.dropin import write_atomically
     from cuda_l1.export.release import numbered, release_lines
+    from cuda_l1.report.terminal import with_interval
+    from cuda_l1.search.result import is_faster
 
     if path.exists():
         raise UsageError(f"--release {path}: exists; name a new file")
@@ -39,6 +41,10 @@ def export_release(
     scaled = [row for row in rows if row.other_sizes]
     for row in scaled:
         Output.say(f"level{row.level_id}/{row.task_id}: is of other sizes than the suite's problem: {row.other_sizes}")
+    unsure = [row for row in rows if not is_faster(row.record.evaluation.timing("eager", clock))]
+    for row in unsure:
+        timing = with_interval(row.record.evaluation.timing("eager", clock))
+        Output.say(f"level{row.level_id}/{row.task_id}: is not faster than eager by more than its interval: {timing}")
     if not rows:
         Output.error("the archive holds no verified final of a proposed kernel; run `cuda-l1 optimize` first")
         return NOTHING_ACCEPTED
@@ -51,6 +57,7 @@ def export_release(
         device_name=device,
         left_out=left_out,
         other_sizes=[r.task.id for r in scaled],
+        not_faster=[r.task.id for r in unsure],
     )
     return 0
 

@@ -87,9 +87,9 @@ def replay(
 
     harness, own = protocol_named(protocol.value, 0.0), protocol_named(ours.value, parse_final_budget(final_budget))
     settings = EvaluatorSettings(device=resolve_device(device), limits=parse_limits(limits))
-    check_targets(out, html)
+    check_targets(out, html, pages=False)
     output = Output(as_json=json)
-    wanted = _wanted(release, kernelbench, column.value, select)
+    wanted, unread = _wanted(release, kernelbench, column.value, select)
     done: list[Explained] = []
     with Archive.open(archive) as opened, EvaluatorPool(settings) as pool:
         if not is_confined(pool.first.environment):
@@ -107,10 +107,10 @@ def replay(
             done.append(explained(replayed))
             Output.say(f"[{len(done)}/{len(jobs)}] {line_of(*done[-1])}")
             record(output, *done[-1])
-    table = side_by_side(release.name, protocol.value, done)
+    table = side_by_side(release.name, protocol.value, done, unread)
     output.show(*rendered(table))
     _write(table, out, html)
-    return summarise(output, protocol.value, done)
+    return summarise(output, protocol.value, done, unread)
 
 
 def _write(table: Table, out: Path | None, html: Path | None) -> None:
@@ -125,8 +125,8 @@ def _write(table: Table, out: Path | None, html: Path | None) -> None:
         Output.say(f"written: {write_table(table, html)}")
 
 
-def _wanted(path: Path, kernelbench: Path | None, column: Column, select: str | None) -> list[Item]:
-    """The kernels to judge; says what could not be read and whose references are used."""
+def _wanted(path: Path, kernelbench: Path | None, column: Column, select: str | None) -> tuple[list[Item], int]:
+    """(the kernels to judge, of how many nothing could be read); says what that is and whose references are used."""
     from cuda_l1.errors import UsageError
     from cuda_l1.search.replay import items
     from cuda_l1.tasks.release import read_release
@@ -142,9 +142,9 @@ def _wanted(path: Path, kernelbench: Path | None, column: Column, select: str | 
         raise UsageError(f"{path}: no kernel of column `{column}` among the {many(len(entries), 'task')} asked for")
     _say_references(notes, len(wanted), kernelbench)
     nothing = len(entries) - len(wanted)
-    told = f", {nothing} more have none" if nothing else ""
+    told = f", {nothing} more {'has' if nothing == 1 else 'have'} none" if nothing else ""
     Output.say(f"{many(len(wanted), 'kernel')} of {path.name}, column {column}{told}")
-    return wanted
+    return wanted, len(release.problems)
 
 
 def _selected(release: Release, selection: str | None) -> set[str]:
@@ -155,16 +155,13 @@ def _selected(release: Release, selection: str | None) -> set[str]:
 
 
 def _checkout(path: Path) -> list[Task]:
-    """Raises UsageError where the folder has no levels."""
+    """The problems of a checkout. Raises UsageError, TaskError: it has no levels, or two problems of one number."""
     from cuda_l1.errors import UsageError
     from cuda_l1.tasks import load_tasks
 
     if not path.is_dir():
         raise UsageError(f"--kernelbench {path}: is not a folder; give a checkout of KernelBench")
-    found = [task for task in load_tasks(str(path)) if task.level is not None]
-    if not found:
-        raise UsageError(f"--kernelbench {path}: has no level1, level2, ...; give a checkout of KernelBench")
-    return found
+    return load_tasks(f"kernelbench:{path}")
 
 
 def _say_references(notes: Sequence[str], kernels: int, checkout: Path | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from cuda_l1.search.replay import Replayed
     from cuda_l1.types import Record
 
+_SOURCES = {"kernelbench": "checkout", "release": "release itself"}
+"""What `--json` calls a reference's source, in words."""
 Explained = tuple["Replayed", tuple["Reason", ...]]
 
 
@@ -128,13 +130,14 @@ def _counts(replayed: Replayed, why: Sequence[Reason]) -> str | None:
     return f"no: {why_not}" if why_not else "yes"
 
 
-def side_by_side(release: str, protocol: str, done: Sequence[Explained]) -> Table:
-    """Published figure, both verdicts and why they differ, a row for each kernel; the counts and means below."""
+def side_by_side(release: str, protocol: str, done: Sequence[Explained], unread: int) -> Table:
+    """Published figure, both verdicts and why they differ, a row for each kernel; below it what that rests on, counts
+    and means. Of `unread` kernels the release could not be read."""
     from cuda_l1.report.cells import Row, Table
 
     columns = ("task", "published", f"as {protocol} says", "ours", "class", "counts", "why they differ")
     rows = tuple(Row(_cells(*pair)) for pair in sorted(done, key=_order))
-    return Table("replay", f"{release}, replayed", columns, rows, _notes(protocol, done))
+    return Table("replay", f"{release}, replayed", columns, rows, (*_rests_on(done, unread), *_notes(protocol, done)))
 
 
 def _order(pair: Explained) -> tuple[bool, int, int]:
@@ -160,6 +163,22 @@ def _cells(replayed: Replayed, why: Sequence[Reason]) -> tuple[Cell, ...]:
     )
 
 
+def _rests_on(done: Sequence[Explained], unread: int) -> Iterator[str]:
+    """Where and how it was judged, and against what."""
+    ours = next((replayed.ours.evaluation for replayed, _ in done if replayed.ours), None)
+    if ours is not None:
+        place = ours.environment
+        used = _references(done)
+        told = ", ".join(f"{count} of the {_SOURCES[name]}" for name, count in used.items())
+        yield f"judged on {place.device_name}, torch {place.torch}; ours: `{ours.protocol}`; references: {told}"
+    if unread:
+        yield f"not here: {many(unread, 'kernel')} of the release that could not be read"
+
+
+def _references(done: Sequence[Explained]) -> dict[str, int]:
+    return dict(Counter(replayed.item.reference for replayed, _ in done))
+
+
 def _notes(protocol: str, done: Sequence[Explained]) -> tuple[str, ...]:
     from cuda_l1.report.terminal import times
 
@@ -167,7 +186,8 @@ def _notes(protocol: str, done: Sequence[Explained]) -> tuple[str, ...]:
     good = _good(done)
     published = sum(replayed.item.published is not None for replayed, _ in done)
     counted = f"{published} with a published figure, {_accepted(done)} accepted by {protocol}"
-    notes = [f"{many(len(done), 'kernel')}: {counted}, {len(good)} stand by our own rules. Reasons: {told or 'none'}"]
+    standing = f"{len(good)} {'stands' if len(good) == 1 else 'stand'} by our own rules"
+    notes = [f"{many(len(done), 'kernel')}: {counted}, {standing}. Reasons: {told or 'none'}"]
     means, over = _means(good)
     if over:
         figures = ", ".join(f"{name} {times(value)}" for name, value in means.items())
@@ -175,12 +195,14 @@ def _notes(protocol: str, done: Sequence[Explained]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def summarise(output: Output, protocol: str, done: Sequence[Explained]) -> int:
-    """The last JSON line; returns the exit code."""
+def summarise(output: Output, protocol: str, done: Sequence[Explained], unread: int) -> int:
+    """The last JSON line; returns the exit code. Of `unread` kernels the release could not be read."""
     good = _good(done)
     means, over = _means(good)
     output.summary(
         kernels=len(done),
+        unread=unread,
+        references=_references(done),
         published=sum(replayed.item.published is not None for replayed, _ in done),
         protocol=protocol,
         accepted_theirs=_accepted(done),

@@ -115,12 +115,12 @@ def report(
     return 0 if made.sections else NOTHING_ACCEPTED
 
 
-def check_targets(out: Path | None, html: Path | None) -> None:
-    """Before anything is read. Raises UsageError."""
+def check_targets(out: Path | None, html: Path | None, *, pages: bool = True) -> None:
+    """Before anything is read; without `pages` a table alone is to be written. Raises UsageError."""
     if html is not None:
         from cuda_l1.report.site.write import check_folder
 
-        check_folder(html)
+        check_folder(html, pages=pages)
     if out is not None and out.is_dir():
         raise UsageError(f"--out {out}: is a folder; name a file")
     if out is not None and not out.parent.is_dir():

@@ -34,23 +34,25 @@ def table_as_csv(report: Report, name: str) -> str:
     A figure that has parts (bounds, a total) has a column for each. Empty where there is no such table.
     """
     rows: list[dict[str, Any]] = []
+    names: dict[str, dict[str, None]] = {"section": {"section": None}}
     for block in report.blocks:
         for table in (table for table in block.tables if table.name == name):
             for row in table.rows:
-                rows.append({"section": block.title, **_flat(table.columns, row.cells)})
-    every = dict.fromkeys(column for row in rows for column in row)
-    return _csv([dict.fromkeys(every) | row for row in rows])
+                cells = {column: _parts(column, cell) for column, cell in zip(table.columns, row.cells, strict=True)}
+                for column, parts in cells.items():
+                    names.setdefault(column, {}).update(dict.fromkeys(parts))
+                rows.append(
+                    {"section": block.title} | {key: part for parts in cells.values() for key, part in parts.items()}
+                )
+    every = dict.fromkeys(name for parts in names.values() for name in parts)
+    return _csv([every | row for row in rows])
 
 
-def _flat(columns: Sequence[str], cells: Sequence[Cell]) -> dict[str, Any]:
-    """A row's cells by column; the parts of a cell as `COLUMN`, `COLUMN_low`, `COLUMN_total`, ..."""
-    found: dict[str, Any] = {}
-    for column, cell in zip(columns, cells, strict=True):
-        value = plain(cell)
-        parts = value if isinstance(value, dict) else {"value": value}
-        first, *others = parts
-        found |= {column: parts[first], **{f"{column}_{part}": parts[part] for part in others}}
-    return found
+def _parts(column: str, cell: Cell) -> dict[str, Any]:
+    """The parts of a cell as `COLUMN`, `COLUMN_low`, `COLUMN_total`, ..."""
+    value = plain(cell)
+    first, *others = parts = value if isinstance(value, dict) else {"value": value}
+    return {column: parts[first], **{f"{column}_{part}": parts[part] for part in others}}
 
 
 def _csv(rows: Sequence[dict[str, Any]]) -> str:

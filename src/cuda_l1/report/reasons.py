@@ -6,7 +6,7 @@ Each rule is one function that sees both evaluations and the texts, and either g
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 from cuda_l1 import scoring
@@ -88,9 +88,17 @@ def _another_reference(facts: Facts) -> str | None:
     if facts.published_reference is None:
         return None
     theirs, ours = _sizes(facts.published_reference), _sizes(facts.reference)
-    other = {name: f"{size}, here {ours[name]}" for name, size in theirs.items() if ours.get(name, size) != size}
-    told = f" ({'; '.join(f'{name} there {sizes}' for name, sizes in other.items())})" if other else ""
+    other = [f"{name} there {size}, here {ours[name]}" for name, size in theirs.items() if ours.get(name, size) != size]
+    only_there, only_here = (_without_name(one, two) for one, two in ((theirs, ours), (ours, theirs)))
+    if only_there and only_here:
+        other.append(f"sizes without a name there {only_there}, here {only_here}")
+    told = f" ({'; '.join(other)})" if other else ""
     return f"the published figure is against the release's own reference, another program than the one here{told}"
+
+
+def _without_name(one: Mapping[str, int], other: Mapping[str, int]) -> str:
+    """The sizes that one text alone has and gives no names to: they are called by their values."""
+    return ", ".join(name for name in one if name.isdecimal() and name not in other)
 
 
 def _sizes(source: str) -> dict[str, int]:

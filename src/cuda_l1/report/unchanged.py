@@ -34,13 +34,17 @@ class _Text:
 
 
 def _used(source: str, name: str) -> dict[str, tuple[str, ...]] | None:
-    """The class `name`, called `Model`, and what it uses; None where there is none, or the text is no Python."""
+    """The class `name`, called `Model`, and what it uses; None where there is none, or the text is no Python. It may be
+    another name of a class of the text: `ModelNew = Model`."""
     try:
         tree = ast.parse(source)
-        if not any(isinstance(node, ast.ClassDef) and node.name == name for node in tree.body):
-            return None
         text = _read(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    if name not in classes and len(text.told.get(name, ())) == 1:
+        name = next(filter(None, (_aliased(node, name) for node in tree.body)), name)
+    if name not in classes:
         return None
     reached, waiting = set[str](), {name}
     while waiting:
@@ -49,6 +53,14 @@ def _used(source: str, name: str) -> dict[str, tuple[str, ...]] | None:
         waiting |= text.needs.get(one, set()) - reached
     found = {_renamed(one, name): tuple(text.told[one]) for one in reached if one in text.told}
     return {one: tuple(_renamed(told, name) for told in texts) for one, texts in found.items()}
+
+
+def _aliased(node: ast.stmt, name: str) -> str | None:
+    """The other name in a statement `name = other`."""
+    if not (isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Name)):
+        return None
+    target = node.targets[0]
+    return node.value.id if isinstance(target, ast.Name) and target.id == name else None
 
 
 def _renamed(text: str, name: str) -> str:

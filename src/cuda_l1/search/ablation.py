@@ -71,5 +71,5 @@ def _variant(
     applied = candidate.origins[0].techniques if candidate else ()
     if candidate is None or (idle := [name for name in subset if name not in applied]):
         without = idle if candidate else list(subset)
-        return Variant(subset, None, f"{' and '.join(without)} would change nothing")
+        return Variant(subset, None, f"{' and '.join(without)} would change nothing here, or is not for this device")
     return Variant(subset, judge(candidate))

@@ -193,6 +193,11 @@ class Checker:
                 if signed := trials.of_both_signs(model, other, constants, data, single=single):
                     yield None, self.reference.draw(), signed
             return
+        if plan is trials.PRUNED:
+            for rows in (True, False):
+                if made := trials.pruned(self.reference.model, other, rows=rows):
+                    yield None, self.reference.draw(), made
+            return
         if plan is trials.HISTORY:
             if remembering := trials.with_long_memory(self.reference.model, other):
                 yield None, self.reference.draw(), remembering
@@ -223,6 +228,8 @@ class Checker:
                 return [made(trials.clustered, factor=factor) for factor in trials.LARGER]
             case "concentrated":
                 return [made(trials.concentrated, power=power) for power in trials.HELD_POWERS]
+            case "isolated":
+                return [made(trials.isolated, factors=factors) for factors in trials.ISOLATED_FACTORS]
             case "related":
                 return [made(trials.related, apart=apart) for apart in trials.APART]
             case "rare":

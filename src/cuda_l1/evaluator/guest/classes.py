@@ -139,12 +139,17 @@ def _stays(tensor: torch.Tensor) -> torch.Tensor:
     return (tensor == tensor.round()) | ~torch.isfinite(tensor)
 
 
+_OF_TRUTH = (torch.float64, torch.complex128)
+
+
 def _neighbour(tensor: torch.Tensor) -> torch.Tensor:
-    """float32 elements moved to the next number above or below, by chance; those that `_stays` names stay."""
-    if tensor.dtype is not torch.float32:
+    """float32 and float64 numbers moved to the next one above or below, by chance; those that `_stays` names stay."""
+    if tensor.is_complex():
+        return torch.view_as_complex(_neighbour(torch.view_as_real(tensor)))
+    if tensor.dtype not in (torch.float32, torch.float64):
         return tensor
     towards = torch.where(torch.rand_like(tensor) < 0.5, math.inf, -math.inf)
-    return torch.where(_stays(tensor), tensor, torch.nextafter(tensor, towards))
+    return torch.where(_stays(tensor), tensor, torch.nextafter(tensor, towards.to(tensor.dtype)))
 
 
 def _rounded_to_bf16_by_chance(tensor: torch.Tensor) -> torch.Tensor:
@@ -181,10 +186,14 @@ def _ends(low: torch.Tensor, high: torch.Tensor, new: torch.Tensor) -> tuple[tor
     return torch.minimum(low, new), torch.maximum(high, new)
 
 
-def _raised(own: list[float], found: list[list[float]], pick: Callable[[list[float]], float]) -> list[float]:
-    """Per tensor the larger of its own error and of what is picked from those found; what had none keeps none."""
-    picked = [pick(list(column)) for column in zip(*found, strict=True)]
-    return [max(error, other) if error > 0.0 else 0.0 for error, other in zip(own, picked, strict=True)]
+def _raised(
+    own: list[float], found: list[list[float]], pick: Callable[[list[float]], float], of_truth: list[bool]
+) -> list[float]:
+    """Per tensor the larger of its own error and of what is picked from those found; what had none keeps none, unless
+    truth is computed as it is."""
+    picked = (pick(list(column)) for column in zip(*found, strict=True))
+    several = zip(own, picked, of_truth, strict=True)
+    return [max(error, other) if error > 0.0 or same else 0.0 for error, other, same in several]
 
 
 def own_class(tensors: list[torch.Tensor]) -> str:
@@ -517,9 +526,11 @@ class Case:
 
     def _learn_from_rounding(self, errors: Errors, name: str) -> bool:
         """Raise the reference's errors in the arithmetic of class `name` to those of more draws of what its rounding
-        does: once, and only for answers that miss by so little that it can matter. False where nothing was learned. Not
+        does: once, and only for answers that miss by so little that it can matter, or where truth is computed as the
+        reference is, in float64, so that nothing is known of what rounding does. False where nothing was learned. Not
         where the task jumps: what is rounded otherwise may lie beyond an edge."""
-        near = all(e <= REACH * b for e, b in zip(errors.worst, self.bounds(name), strict=True))
+        of_truth = [tensor.dtype in _OF_TRUTH for tensor in self.noise.tensors]
+        near = all(e <= REACH * b or same for e, b, same in zip(errors.worst, self.bounds(name), of_truth, strict=True))
         if name in self._redrawn or self.jumpy or not near:
             return False
         self._redrawn.add(name)
@@ -530,8 +541,8 @@ class Case:
             return False
         own = self._reference_in(name)
         pick: Callable[[list[float]], float] = statistics.median if name == "tf32" else max
-        worst = _raised(own.worst, [e.worst for e in found], pick)
-        bulk = _raised(own.bulk, [e.bulk for e in found], pick)
+        worst = _raised(own.worst, [e.worst for e in found], pick, of_truth)
+        bulk = _raised(own.bulk, [e.bulk for e in found], pick, of_truth)
         self._own[name] = Errors(worst, bulk, own.slices)
         return True
 

@@ -42,6 +42,7 @@ from .watched import Watched
 _now = time.perf_counter_ns
 _copy = torch.Tensor.copy_
 _clone = torch.Tensor.clone
+_detach = torch.Tensor.detach
 _fill = torch.Tensor.fill_
 _no_grad = torch.no_grad
 _inference_mode = torch.inference_mode
@@ -284,7 +285,9 @@ class Runner:
     def _reuses(self, result: Any) -> bool:
         """Whether this call's outputs lie in the storage of an earlier call's, which is still held."""
         # Addresses are taken at once: torch refuses to look at an output that a CUDA graph has overwritten.
-        current = [(t, t.untyped_storage().data_ptr()) for t in leaves(result) if not plain_tensor_problem(t)]
+        # Other tensors hold their memory: a view is all that a caller may have kept of them.
+        found = [t for t in leaves(result) if not plain_tensor_problem(t)]
+        current = [(_detach(t), t.untyped_storage().data_ptr()) for t in found]
         before = {address for call in self._kept for _, address in call} - {0}
         inputs = {t.untyped_storage().data_ptr() for t in leaves(self._args)}
         state_too = inputs | self._places_of_state()
@@ -350,7 +353,7 @@ class Runner:
             self._channel.receive(timeout=message["patience_s"])
             self._deliver(result, message)
             if index + 1 == message["calls"]:  # held until a call of the next block has its own
-                self._last = [t for t in leaves(result) if not plain_tensor_problem(t)]
+                self._last = [_detach(t) for t in leaves(result) if not plain_tensor_problem(t)]
             result = None
             if index + 1 < message["calls"]:
                 self._channel.send({})

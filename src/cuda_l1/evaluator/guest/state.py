@@ -20,6 +20,9 @@ _eq, _ne, _either, _both, _all, _stack = torch.eq, torch.ne, torch.logical_or, t
 _no_grad = torch.no_grad
 _inference_mode = torch.inference_mode
 _no_dispatch = torch.Tensor.__torch_dispatch__
+_no_functions = torch._C.DisableTorchFunctionSubclass
+_scripted = torch.jit.ScriptModule
+_named_modules = torch.nn.Module.named_modules
 _PARTS = re.compile(r"[a-z]+|\d+")
 State = dict[str, torch.Tensor]
 
@@ -31,15 +34,45 @@ def _is_written(tensor: torch.Tensor) -> bool:
     return plain and type(tensor).__torch_dispatch__ is _no_dispatch
 
 
-def _plain_attributes(model: torch.nn.Module) -> Iterator[tuple[torch.nn.Module, str, str]]:
-    for prefix, module in model.named_modules():
+def modules(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
+    """Every module in it by each of its names, itself under the empty one. Asks none of them: what they define would be
+    called where nobody times it. Those of TorchScript keep their own."""
+    if isinstance(model, _scripted):
+        yield from _named_modules(model, remove_duplicate=False)
+        return
+    yield "", model
+    for name, child in dict.items(vars(model)["_modules"]):
+        if child is not None:
+            yield from ((f"{name}.{inner}" if inner else name, module) for inner, module in modules(child))
+
+
+def _once(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
+    """The same, each module by its first name."""
+    seen = set[int]()
+    for name, module in modules(model):
+        if id(module) not in seen:
+            seen.add(id(module))
+            yield name, module
+
+
+def _members(model: torch.nn.Module, where: str) -> Iterator[tuple[str, torch.Tensor]]:
+    """Parameters or buffers, by each of their names."""
+    for prefix, module in modules(model):
+        kept = getattr(module, where) if isinstance(module, _scripted) else vars(module)[where]
+        for key, value in kept.items():
+            if value is not None:
+                yield f"{prefix}.{key}" if prefix else key, value
+
+
+def _plain_attributes(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    for prefix, module in _once(model):
         for key, value in vars(module).items():
             if isinstance(value, torch.Tensor):
-                yield module, key, f"{prefix}.{key}" if prefix else key
+                yield f"{prefix}.{key}" if prefix else key, value
 
 
 def _nested_attributes(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    for prefix, module in model.named_modules():
+    for prefix, module in _once(model):
         for key, value in vars(module).items():
             if key.startswith("_") or not isinstance(value, list | tuple | dict):
                 continue
@@ -51,18 +84,18 @@ def _nested_attributes(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tens
 def collect(model: torch.nn.Module) -> State:
     """Live tensors by name: parameters, buffers, tensor attributes, tensors in list, tuple and dict attributes; those
     that torch can compare and write."""
-    state: State = dict(model.named_parameters(remove_duplicate=False))
-    state.update({name: b for name, b in model.named_buffers(remove_duplicate=False) if b is not None})
-    state.update({name: getattr(module, key) for module, key, name in _plain_attributes(model)})
-    state.update(dict(_nested_attributes(model)))
+    state: State = dict(_members(model, "_parameters"))
+    state.update(_members(model, "_buffers"))
+    state.update(_plain_attributes(model))
+    state.update(_nested_attributes(model))
     return {name: tensor for name, tensor in state.items() if _is_written(tensor)}
 
 
 def kinds(model: torch.nn.Module) -> dict[str, str]:
     """`parameter`, `buffer` or `attribute` for each name of `collect`."""
     named = dict.fromkeys(collect(model), "attribute")
-    named.update(dict.fromkeys((n for n, _ in model.named_buffers(remove_duplicate=False)), "buffer"))
-    named.update(dict.fromkeys((n for n, _ in model.named_parameters(remove_duplicate=False)), "parameter"))
+    named.update(dict.fromkeys((name for name, _ in _members(model, "_buffers")), "buffer"))
+    named.update(dict.fromkeys((name for name, _ in _members(model, "_parameters")), "parameter"))
     return named
 
 
@@ -70,7 +103,7 @@ def saved_buffers(model: torch.nn.Module) -> set[str]:
     """Names of the buffers that a checkpoint holds."""
     return {
         f"{prefix}.{key}" if prefix else key
-        for prefix, module in model.named_modules(remove_duplicate=False)
+        for prefix, module in modules(model)
         for key, value in module._buffers.items()
         if value is not None and key not in module._non_persistent_buffers_set
     }
@@ -90,17 +123,21 @@ def restore(model: torch.nn.Module, saved: Mapping[str, torch.Tensor]) -> None:
 
 def _put(model: torch.nn.Module, values: Mapping[str, torch.Tensor]) -> None:
     """Values for the tensors that the model keeps under these names, or for others in their places."""
+    with _no_functions(), _no_grad():  # a tensor's class may define what is called, too
+        _lay(model, values)
+
+
+def _lay(model: torch.nn.Module, values: Mapping[str, torch.Tensor]) -> None:
     live = collect(model)
     kept = [name for name, value in values.items() if name in live and _same_kind(live[name], value)]
     alike = same_each([(live[name], values[name]) for name in kept])
     there = {name for name, is_alike in zip(kept, alike, strict=True) if is_alike}
     written = {name for name in kept if name not in there and not overlaps(live[name])}
-    with _no_grad():
-        for name, value in values.items():
-            if name in written:
-                write(live[name], value)
-            elif name not in there:
-                _assign(model, name, value.clone())
+    for name, value in values.items():
+        if name in written:
+            write(live[name], value)
+        elif name not in there:
+            _assign(model, name, value.clone())
 
 
 def write(tensor: torch.Tensor, value: torch.Tensor) -> None:
@@ -118,7 +155,7 @@ def _assign(model: torch.nn.Module, name: str, value: torch.Tensor) -> None:
     *path, last = name.split(".")
     owner: Any = model
     for part in path:
-        owner = owner[_place(owner, part)] if isinstance(owner, list | tuple | dict) else getattr(owner, part)
+        owner = owner[_place(owner, part)] if isinstance(owner, list | tuple | dict) else _inside(owner, part)
     if isinstance(owner, list) and int(last) >= len(owner):  # some were taken out
         owner.append(value)
     elif isinstance(owner, list | dict):
@@ -129,7 +166,14 @@ def _assign(model: torch.nn.Module, name: str, value: torch.Tensor) -> None:
         elif last in owner._buffers:
             owner._buffers[last] = value
         else:
-            setattr(owner, last, value)
+            vars(owner)[last] = value
+
+
+def _inside(owner: Any, part: str) -> Any:
+    """A submodule or attribute of a module, which is not asked where it has one of its own."""
+    own = vars(owner)
+    children = own.get("_modules", {})
+    return children[part] if part in children else own[part] if part in own else getattr(owner, part)
 
 
 def _place(owner: Any, name: str) -> Any:
@@ -146,7 +190,7 @@ def attributes(model: torch.nn.Module) -> dict[str, Any]:
     """Buffers, and plain attributes that hold tensors or could (None, lists, tuples, dicts), by name; lists and
     dicts are copied."""
     found: dict[str, Any] = {}
-    for prefix, module in model.named_modules():
+    for prefix, module in _once(model):
         for key, value in {**vars(module), **module._buffers}.items():
             own_dict = isinstance(value, dict) and not key.startswith("_")
             if value is None or own_dict or isinstance(value, torch.Tensor | list | tuple):
@@ -159,11 +203,11 @@ def reinstate(model: torch.nn.Module, before: Mapping[str, Any], changed: Iterab
 
     After a call one of them may be a view of an input or of an output: `restore` must not write into that.
     """
-    modules = dict(model.named_modules())
+    known = dict(_once(model))
     for name in changed:
         parts = name.split(".")
-        depth = next(n for n in range(len(parts) - 1, -1, -1) if ".".join(parts[:n]) in modules)
-        owner, key = modules[".".join(parts[:depth])], parts[depth]
+        depth = next(n for n in range(len(parts) - 1, -1, -1) if ".".join(parts[:n]) in known)
+        owner, key = known[".".join(parts[:depth])], parts[depth]
         if key in owner._parameters:
             continue
         whole = ".".join(parts[: depth + 1])
@@ -176,7 +220,7 @@ def reinstate(model: torch.nn.Module, before: Mapping[str, Any], changed: Iterab
 
 def numbers(model: torch.nn.Module) -> dict[tuple[torch.nn.Module, str], int | float]:
     """Plain attributes that are Python numbers, truth values left out, by module and name."""
-    return {(m, key): v for m in model.modules() for key, v in vars(m).items() if type(v) in (int, float)}
+    return {(m, key): v for _, m in _once(model) for key, v in vars(m).items() if type(v) in (int, float)}
 
 
 def same(a: torch.Tensor, b: torch.Tensor) -> bool:

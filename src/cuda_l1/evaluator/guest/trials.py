@@ -82,6 +82,7 @@ def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tupl
 
 
 HISTORY = Plan("history", other_weights=True, in_forms=True)
+PRUNED = Plan("pruned", other_weights=True, in_forms=True)
 SLIGHT = 1e-3
 """An error in the trial `history` that leaves a class as it is: limits are far away from ordinary inputs."""
 UNDRAWN_PLANS = (
@@ -93,21 +94,31 @@ UNDRAWN_PLANS = (
     Plan("clusters", in_forms=True),
     Plan("rare", in_forms=True),
     Plan("signs", other_weights=True, in_forms=True),
+    PRUNED,
     HISTORY,
 )
 """What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
 draw has the same, in many places and then in two, large values that lie near one another, integers with a meaning
-and probabilities of zero, parameters of both signs and buffers as another checkpoint has them, biases that keep gates
-open."""
+and probabilities of zero, parameters of both signs and buffers as another checkpoint has them, matrices with zeros and
+rows of zeros among them, biases that keep gates open."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
 RELATED = Plan("related", in_forms=True)
 CONCENTRATED = Plan("concentrated", in_forms=True)
-RANGE_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6), LARGE_WEIGHTS, RELATED, CONCENTRATED)
+ISOLATED = Plan("isolated", in_forms=True)
+RANGE_PLANS = (
+    Plan("near-1e5", factor=1e5),
+    Plan("near-1e-6", factor=1e-6),
+    LARGE_WEIGHTS,
+    RELATED,
+    CONCENTRATED,
+    ISOLATED,
+)
 """Far from ordinary inputs: exponentials overflow, epsilons decide, and fp16, else as good as TF32, has no range.
 Behind a normalisation inputs of any size are alike, and only weights make what follows large. Rows that are alike
 make attention sharp, experts full and matrices nearly singular, which those of independent draws never do. A mean of
-many independent numbers is that of a part of them, as far as half precision tells; not where few of them hold all."""
+many independent numbers is that of a part of them, as far as half precision tells; not where few of them hold all.
+And whoever looks at a sample to see whether inputs are ordinary does not see three that are not."""
 OUT_OF_RANGE = ("exact", "relaxed")
 """Classes of candidates to whom these trials are not put."""
 
@@ -237,6 +248,20 @@ def mixed(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
     zeros hide what is done to them."""
     found = any(may_be_stressed(t) for t in leaves(inputs))
     return map_leaves(inputs, lambda t: _blended(t, factors) if may_be_stressed(t) else t), found
+
+
+ISOLATED_FACTORS = ((-1e3, 1e3), (1e3,), (-8.0, 8.0), (8.0,))
+"""By which some of three elements each are multiplied in the trial `isolated`, from the first to the last that the
+reference stands."""
+
+
+def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
+    """The inputs with `TOUCHED` elements of every stressable tensor times each of `factors`, and whether there was
+    one."""
+    found = any(may_be_stressed(t) for t in leaves(inputs))
+    for factor in factors:
+        inputs = _exchanged(inputs, inputs, factor)
+    return inputs, found
 
 
 def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
@@ -670,6 +695,26 @@ def with_large_weights(
         ):
             changed[id(value)] = value * factor
     return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
+
+
+def pruned(model: torch.nn.Module, other: Mapping[str, torch.Tensor], *, rows: bool) -> state.State:
+    """`other` with one element in `MIXED_SHARE` of every matrix among the parameters zero, and with `rows` as many of
+    its rows; empty where there is no such matrix. Weights that are drawn hold no zeros: how many there are, and what is
+    divided by the size of a row, would never be seen."""
+    kinds, made = state.kinds(model), dict[int, torch.Tensor]()
+    values = dict(other)
+    for name, value in other.items():
+        if kinds.get(name) != "parameter" or value.dim() < 2 or not value.is_floating_point() or value.numel() == 0:
+            continue
+        if id(value) not in made:  # tied tensors stay tied
+            gone = torch.rand_like(value, dtype=torch.float32) < 1 / MIXED_SHARE
+            if rows:
+                lot = torch.rand(len(value), device=value.device) < 1 / MIXED_SHARE
+                lot[torch.randint(len(value), (1,), device=value.device)] = True
+                gone |= lot.reshape(-1, *[1] * (value.dim() - 1))
+            made[id(value)] = value.masked_fill(gone, 0)
+        values[name] = made[id(value)]
+    return values if made else {}
 
 
 def with_long_memory(model: torch.nn.Module, other: Mapping[str, torch.Tensor]) -> state.State:

@@ -31,14 +31,18 @@ MARK = '<meta name="generator" content="cuda-l1 report">'
 """By this an earlier site of ours is known, which may be replaced."""
 
 
-def check_folder(folder: Path) -> None:
-    """Raises UsageError where a site cannot be written without losing something that is not ours."""
+def check_folder(folder: Path, *, pages: bool = True) -> None:
+    """Raises UsageError where a site, or without `pages` a table alone, cannot be written without losing something that
+    is not ours or of the other kind."""
     if not folder.resolve().parent.is_dir():
         raise UsageError(f"--html {folder}: there is no folder {folder.resolve().parent}")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--html {folder}: is a file; name a folder")
     if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder):
         raise UsageError(f"--html {folder}: holds files that are no report of cuda-l1; name a new folder")
+    if (folder / "index.html").is_file() and pages != (folder / "tasks").is_dir():
+        there = "a table of `replay`" if pages else "the pages of a report"
+        raise UsageError(f"--html {folder}: holds {there}; name a new folder")
 
 
 def _is_ours(folder: Path) -> bool:
@@ -58,16 +62,17 @@ def write_site(
     `on_page` is called for each page written. Raises UsageError (see `check_folder`), InfrastructureError (full disk);
     an earlier site stays as it was then.
     """
+    check_folder(folder)
     return _written(folder, lambda made: _write_pages(report, record_of, analysis_of, made, on_page))
 
 
 def write_table(table: Table, folder: Path) -> Path:
     """Writes a page of one table, and else as `write_site` does."""
+    check_folder(folder, pages=False)
     return _written(folder, lambda made: _write_table(table, made))
 
 
 def _written(folder: Path, write: Callable[[Path], None]) -> Path:
-    check_folder(folder)
     folder = folder.resolve()
     try:
         made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
