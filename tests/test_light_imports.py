@@ -42,6 +42,7 @@ COMMANDS = (
     ("train", "report"),
     ("train", "evaluate"),
     ("train", "contrastive"),
+    ("train", "data"),
     ("train", "all"),
     ("doctor",),
 )

@@ -70,7 +70,7 @@ def test_the_row_that_learns_longer_asks_for_as_many_replies_as_stage_3() -> Non
     section = base.self_supervised
     of_a_round = (section.tasks + section.validation_tasks) * section.samples
     wanted = ablation_rows.replies_of_stage_3(base)
-    assert wanted == 20 * 8 * 16
+    assert wanted == base.contrastive.rounds * base.contrastive.prompts * base.contrastive.group
     assert 0 <= ablation_rows.more_rounds(base) * of_a_round - wanted < of_a_round
 
 

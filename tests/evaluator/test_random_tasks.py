@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -68,6 +70,8 @@ HONEST = {
     "faint-rates": lambda: torch.bernoulli(0.5 + 0.05 * PATTERN.repeat(4).clamp(-3, 3)),
     "faint-scales": lambda: torch.exp(0.15 * PATTERN) * torch.randn(2000),
     "tokens": lambda: torch.distributions.Categorical(logits=LOGITS).sample(),
+    "smoothed": lambda: F.avg_pool1d(torch.randn(1, 2100), 16, 1)[0, :2000],
+    "differences": lambda: torch.randn(2001).diff(),
 }
 
 
@@ -90,6 +94,11 @@ def _opposite(mask: torch.Tensor) -> torch.Tensor:
     return torch.cat([mask, ~mask])
 
 
+def _signed(sizes: torch.Tensor) -> torch.Tensor:
+    return sizes * (torch.randint(2, sizes.shape) * 2 - 1)
+
+
+HALVES = torch.tensor([[2.0 * (i in kept) for i in range(8)] for kept in itertools.combinations(range(8), 4)])
 POOL = [HONEST["sums"]() for _ in range(32)]
 FORGED = {
     "dropout-removed": ("dropout", lambda: X.clone()),
@@ -126,6 +135,8 @@ FORGED = {
     "faint-rates-left-out": ("faint-rates", lambda: torch.bernoulli(torch.full((8000,), 0.5))),
     "faint-scales-left-out": ("faint-scales", lambda: torch.randn(2000)),
     "logits-left-out": ("tokens", lambda: torch.randint(64, (128,))),
+    "half-of-each-eight": ("dropout", lambda: X * HALVES[torch.randint(len(HALVES), (250,))].flatten()),
+    "sizes-that-come-again": ("noise", lambda: X + _signed(torch.randn(250).repeat(8))),
     "shifted": ("partly", lambda: torch.cat([X + 1e-3, torch.randn(10)])),
 }
 

@@ -126,7 +126,7 @@ def test_some_shares_are_zero_and_the_sum_stays(dim):
     shares = torch.randn(6, 7, 8).softmax(dim)
     made = changed(shares, "shares", dim)
     assert torch.allclose(made.sum(dim), torch.ones_like(made.sum(dim))) and bool((made >= 0).all())
-    assert bool((made == 0).any()) and int((made == 1).sum()) >= 1
+    assert bool((made == 0).any()) and bool(made.max() > 1 - 1e-6)  # what a row sums to
     assert int((made != shares).any(dim).sum()) <= shares.select(dim, 0).numel() // 8 + 1
 
 

@@ -21,7 +21,8 @@ from cuda_l1.errors import CudaL1Error, InfrastructureError, TaskError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.proposers.baselines import named
 from cuda_l1.search.bench import TaskRow, attempt, row_of, skipped_row
-from cuda_l1.search.verdicts import is_credited, known
+from cuda_l1.search.credits import is_credited
+from cuda_l1.search.verdicts import known
 from cuda_l1.types import Candidate, Outcome, Record, Task
 
 FAULTS = 3

@@ -9,6 +9,7 @@ from functools import partial
 from cuda_l1.archive import Archive
 from cuda_l1.config import SCREEN, AnyProtocol, LlmSettings, PolicySettings, Protocol
 from cuda_l1.errors import InfrastructureError
+from cuda_l1.search.credits import credited, is_credited
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.types import Candidate, Evaluation, HackCase, Outcome, Record, Task
 
@@ -33,9 +34,9 @@ def verdict(
 ) -> Record:
     """The record of `candidate` in the evaluator's place under `protocol`, paid for at most once.
 
-    What the archive already holds is returned, unless `fresh` asks for a new evaluation: the record as it is, or where
-    the text is also a baseline's or a release's of which it does not say so (`is_credited`) one that does. `baselines`,
-    `best_of`, `best_so_far` (speed-up against eager) and `within_s` go to the evaluator.
+    What the archive holds is returned unless `fresh` asks for a new evaluation; by a record of its own where the text
+    is also somebody's whom it does not name (`credits`). `baselines`, `best_of`, `best_so_far` (speed-up against eager)
+    and `within_s` go to the evaluator.
 
     Raises OutOfTimeError where it was given up after `within_s` and InfrastructureError when the machine failed three
     times in a row; neither is ever recorded. ArchiveError when the archive cannot be used. What the evaluator REJECTED
@@ -46,21 +47,10 @@ def verdict(
         if stored is not None:
             if is_credited(stored, candidate):
                 return stored
-            both = stored.candidate.model_copy(update={"origins": (*stored.candidate.origins, *candidate.origins)})
-            return entered(stored.evaluation, task, both, archive=archive, run=run)
+            return entered(stored.evaluation, task, credited(stored, candidate), archive=archive, run=run)
     ask = partial(evaluator.evaluate, task, candidate, protocol=protocol, baselines=baselines)
     evaluation = _retried(lambda: ask(best_of=best_of, best_so_far=best_so_far, within_s=within_s))
     return entered(evaluation, task, candidate, archive=archive, run=run)
-
-
-def is_credited(record: Record, candidate: Candidate) -> bool:
-    """Whether a record of the same text names whoever has a row of their own in reports for it, a baseline or a column
-    of a release."""
-    return _rows(candidate) <= _rows(record.candidate)
-
-
-def _rows(candidate: Candidate) -> set[tuple[str, tuple[str, ...]]]:
-    return {(each.proposer, each.techniques) for each in candidate.origins if each.proposer in ("baselines", "release")}
 
 
 def entered(evaluation: Evaluation, task: Task, candidate: Candidate, *, archive: Archive, run: str) -> Record:

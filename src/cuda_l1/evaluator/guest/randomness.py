@@ -79,28 +79,39 @@ def compare_dependence(index: int, samples: torch.Tensor, reference: torch.Tenso
     own, theirs = _distinct(reference), _distinct(samples)
     if theirs < 0.75 * own - 3:
         raise Unlike(f"output {index}: {theirs} different answers in {len(samples)} calls, the reference gives {own}")
-    (expected, unevenness), (found, other) = _dependence(reference), _dependence(samples)
-    if expected == 0 or found == 0:
-        return  # nothing varies: compared by value
-    ratio = found / expected
-    if abs(math.log(ratio)) > 0.5 + 6 * max(unevenness, other):
-        few = "fewer" if ratio > 1 else "more"
-        text = f"it looks like {max(ratio, 1 / ratio):.1f} times {few} independent random numbers than the reference's"
-        raise Unlike(f"output {index}: {text}")
+    for what, of in (("", _standard), (", by its sizes,", _sizes)):  # signs of their own hide numbers that come again
+        (expected, unevenness), (found, other) = _dependence(of(reference)), _dependence(of(samples))
+        if expected == 0 or found == 0:
+            return  # nothing varies: compared by value
+        ratio = found / expected
+        if abs(math.log(ratio)) > 0.5 + 6 * max(unevenness, other):
+            few = "fewer" if ratio > 1 else "more"
+            text = f"it looks{what} like {max(ratio, 1 / ratio):.1f} times {few} independent random numbers"
+            raise Unlike(f"output {index}: {text} than the reference's")
+    compare_neighbours(index, _standard(samples), _standard(reference))
 
 
 def _distinct(samples: torch.Tensor) -> int:
     return len(torch.unique(samples.reshape(len(samples), -1), dim=0))
 
 
-def _dependence(samples: torch.Tensor) -> tuple[float, float]:
-    """(one over the number of independent elements, 0 when none varies; how unevenly calls share the variance, 0-1)."""
+def _standard(samples: torch.Tensor) -> torch.Tensor:
+    """The elements that vary, less their means over calls and by their deviations: (calls, elements), float64."""
     rows = samples.double().reshape(len(samples), -1)
     mean, deviation = rows.mean(0), rows.std(0)
     varies = deviation > 1e-5 * (mean.abs() + mean.pow(2).mean().sqrt())
-    if not bool(varies.any()):
+    return ((rows - mean) / deviation)[:, varies]
+
+
+def _sizes(samples: torch.Tensor) -> torch.Tensor:
+    """The same of their magnitudes, once they are standardised."""
+    return _standard(_standard(samples).abs())
+
+
+def _dependence(standard: torch.Tensor) -> tuple[float, float]:
+    """(one over the number of independent elements, 0 where there is none; how unevenly calls share variance, 0-1)."""
+    if standard.numel() == 0:
         return 0.0, 0.0
-    standard = ((rows - mean) / deviation)[:, varies]
     gram = standard @ standard.t() / standard.shape[1]
     calls = len(gram)
     unevenness = float((gram.diagonal() / calls).pow(2).sum()) - 1 / calls
@@ -203,6 +214,33 @@ def compare_shape(index: int, samples: torch.Tensor, reference: torch.Tensor) ->
         together, due_together = (_of_corners(z.reshape(len(z), -1, shape[-1])) for z in (theirs, known))
         if due_together < APART and not together < TOGETHER:
             raise Unlike(f"output {index}: a row's elements follow from another row's, which the reference's do not")
+
+
+LAGS = (1, 2, 4, 7)
+"""How far apart elements lie that are looked at as neighbours."""
+LEAST_NEIGHBOURS, RELATED, MOSTLY = 64, 0.002, 1.5
+"""So many elements; the square of a correlation that is none (of -1/7, as eight elements have of which four are always
+kept, it is 0.02); and how many times fewer independent numbers there may be than elements."""
+
+
+def compare_neighbours(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
+    """Whether elements near one another depend on one another, however weakly, though nearly all of the reference's are
+    independent: all together tell what no two of them could. Standardised, (calls, elements). Raises Unlike."""
+    count = reference.shape[1]
+    if min(count, samples.shape[1]) < LEAST_NEIGHBOURS or _dependence(reference)[0] * count > MOSTLY:
+        return
+    for lag in LAGS:
+        (found, error), (due, own_error) = (_correlation(z, lag) for z in (samples, reference))
+        if abs(found - due) > RELATED + SIGMAS * math.hypot(error, own_error):
+            text = f"elements {lag} apart have {found:.3f} in common, the reference's {due:.3f}"
+            raise Unlike(f"output {index}: {text} (squares of correlations)")
+
+
+def _correlation(z: torch.Tensor, lag: int) -> tuple[float, float]:
+    """(mean square of the correlations of elements so far apart, without what chance adds; its standard error)."""
+    calls, product = len(z), z.clamp(-4, 4) * z.clamp(-4, 4).roll(lag, 1)
+    squares = (product.sum(0) ** 2 - (product**2).sum(0)) / (calls * (calls - 1))
+    return float(squares.mean()), float(squares.std()) / math.sqrt(len(squares))
 
 
 def _differ(found: torch.Tensor, due: torch.Tensor, least: float) -> bool:
