@@ -6,6 +6,8 @@ import math
 
 import pytest
 import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from cuda_l1.evaluator.guest import oracle
 
@@ -284,3 +286,35 @@ def test_bits_are_read_as_what_they_are(view):
             return view(x.to(torch.int32), torch.float32)
 
     assert oracle.run_float64(Bits(), [torch.ones(4, dtype=torch.float64)]).dtype is torch.float32
+
+
+class Multiplied(TorchDispatchMode):
+    """Notes the dtypes of what is multiplied."""
+
+    def __init__(self):
+        super().__init__()
+        self.dtypes = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.overloadpacket in oracle._MULTIPLY:
+            self.dtypes |= {each.dtype for each in args if isinstance(each, torch.Tensor)}
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        (nn.Linear(64, 32), (8, 64)),
+        (nn.Conv2d(3, 8, 3), (2, 3, 9, 9)),
+        (nn.MultiheadAttention(16, 2, batch_first=True), (2, 5, 16)),
+    ],
+)
+def test_autocast_on_a_cpu_computes_as_units_for_bfloat16_and_never_by_its_own_slow_products(model, shape):
+    args = [torch.randn(shape)] * (3 if isinstance(model, nn.MultiheadAttention) else 1)
+    with Multiplied() as seen:
+        made = oracle.run_autocast(model, args, "cpu")
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        native = model(*args)
+    made, native = (each[0] if isinstance(each, tuple) else each for each in (made, native))
+    assert seen.dtypes == {torch.float32} and made.dtype is native.dtype is torch.bfloat16
+    assert (made.float() - native.float()).abs().max() <= 2**-6 * native.float().abs().max()

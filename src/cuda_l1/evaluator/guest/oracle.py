@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from types import CellType, FunctionType
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import state
 from .tensors import leaves, map_leaves
@@ -74,6 +75,25 @@ class _RoundedOperands(TorchFunctionMode):
         if func in PRODUCTS:
             args, kwargs = map_leaves(args, self._rounding), map_leaves(kwargs or {}, self._rounding)
         return func(*args, **(kwargs or {}))
+
+
+_aten = torch.ops.aten
+_MULTIPLY = frozenset((_aten.mm, _aten.addmm, _aten.bmm, _aten.baddbmm, _aten.mv, _aten.addmv, _aten.convolution))
+
+
+class _WideProducts(TorchDispatchMode):
+    """Products of bfloat16 numbers, and convolutions, are computed in float32 and rounded once, as units for them do. A
+    CPU without any takes a hundred times as long for each."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        narrow = args and isinstance(args[0], torch.Tensor) and args[0].dtype is torch.bfloat16
+        if not (narrow and func.overloadpacket in _MULTIPLY):
+            return func(*args, **(kwargs or {}))
+        return func(*map_leaves(args, _widened), **(kwargs or {})).to(torch.bfloat16)
+
+
+def _widened(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.float() if tensor.dtype is torch.bfloat16 else tensor
 
 
 def round_to_tf32(tensor: torch.Tensor) -> torch.Tensor:
@@ -249,7 +269,9 @@ def run_tf32_by_chance(model: torch.nn.Module, args: Sequence[Any]) -> Any:
 
 def run_autocast(model: torch.nn.Module, args: Sequence[Any], device: str) -> Any:
     """The output under bf16 autocast."""
-    with torch.no_grad(), torch.autocast(device.split(":")[0], dtype=torch.bfloat16):
+    kind = device.split(":")[0]
+    products = _WideProducts() if kind == "cpu" else nullcontext()
+    with torch.no_grad(), torch.autocast(kind, dtype=torch.bfloat16), products:
         return model(*args)
 
 

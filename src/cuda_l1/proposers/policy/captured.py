@@ -28,7 +28,7 @@ class Captured:
     """
 
     def __init__(self, model: Any) -> None:
-        """`model`: one that `can_be_captured`."""
+        """`model`: one that `can_stay_in_place`."""
         self._model = model
 
     def __call__(
@@ -70,7 +70,7 @@ class Captured:
         return SimpleNamespace(sequences=so_far, cache=step.kept)
 
 
-def can_be_captured(model: Any) -> bool:
+def can_stay_in_place(model: Any) -> bool:
     """Whether a causal model of transformers lies on one device and what it computes for a token has one form. On a CPU
     nothing is captured, but keys and values stay where they are: a token of 48 replies takes half as long."""
     devices = {each.device for each in model.parameters()}

@@ -75,9 +75,9 @@ def cache_name(model: Any) -> str:
 def generating(model: Any) -> Callable[..., Any]:
     """What `write` is given for a causal model: one that keeps keys and values in place, and captures graphs on a GPU,
     where the model allows it, else its own `generate`."""
-    from cuda_l1.proposers.policy.captured import Captured, can_be_captured
+    from cuda_l1.proposers.policy.captured import Captured, can_stay_in_place
 
-    return Captured(model) if can_be_captured(model) else model.generate
+    return Captured(model) if can_stay_in_place(model) else model.generate
 
 
 @contextlib.contextmanager
