@@ -85,6 +85,14 @@ class _WideProducts(TorchDispatchMode):
     """Products of bfloat16 numbers, and convolutions, are computed in float32 and rounded once, as units for them do. A
     CPU without any takes a hundred times as long for each."""
 
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Else the first call imports torch's compiler: a second in each judge."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         narrow = args and isinstance(args[0], torch.Tensor) and args[0].dtype is torch.bfloat16
         if not (narrow and func.overloadpacket in _MULTIPLY):
