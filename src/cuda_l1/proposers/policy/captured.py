@@ -72,7 +72,8 @@ class Captured:
 
 def can_stay_in_place(model: Any) -> bool:
     """Whether a causal model of transformers lies on one device and what it computes for a token has one form. On a CPU
-    nothing is captured, but keys and values stay where they are: a token of 48 replies takes half as long."""
+    nothing is captured, but keys and values stay where they are: a token of many replies takes little
+    more than half as long."""
     devices = {each.device for each in model.parameters()}
     return len(devices) == 1 and next(iter(devices)).type in ("cuda", "cpu") and has_one_form(model)
 
