@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from cuda_l1.evaluator.guest.load import Seeds, seed_everything, set_mode
+from cuda_l1.evaluator.guest.load import Seeds, construct, made_on, seed_everything, set_mode
 
 
 def drawn() -> tuple[float, float, float, float]:
@@ -63,3 +63,47 @@ def test_what_else_a_mode_raises_is_told():
 
     with pytest.raises(ValueError, match="no luck"):
         set_mode(nn.Sequential(Broken()), "eval")
+
+
+def array():
+    return torch.from_numpy(np.ones(3, dtype=np.float32))
+
+
+def test_what_a_text_keeps_on_the_cpu_is_made_there():
+    assert made_on("meta", lambda: torch.ones(3)).device.type == "meta"
+    assert made_on("meta", lambda: torch.ones(3) + array()).device.type == "cpu"
+
+
+def test_what_fails_on_the_cpu_too_says_what_it_said_first():
+    def make():
+        raise RuntimeError(f"on {torch.empty(0).device.type}")
+
+    with pytest.raises(RuntimeError, match="on meta"):
+        made_on("meta", make)
+
+
+def test_what_runs_out_of_memory_is_not_made_again():
+    attempts = []
+
+    def make():
+        attempts.append(1)
+        raise torch.OutOfMemoryError("none left")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        made_on("meta", make)
+    assert len(attempts) == 1
+
+
+def test_a_constructor_begins_again_with_the_same_seed():
+    seen = []
+
+    class DrawsOnTheCpu(nn.Module):
+        def __init__(self):
+            super().__init__()
+            ahead = torch.randn(2)
+            self.weight = nn.Parameter(torch.randn(3) * array())
+            seen.append(torch.cat([ahead, self.weight.detach()]))
+
+    assert construct(DrawsOnTheCpu, [], "meta", seed=5).weight.is_meta
+    seed_everything(5)
+    torch.testing.assert_close(seen, [torch.cat([torch.randn(2), torch.randn(3)])])

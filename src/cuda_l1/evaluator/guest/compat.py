@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from .copying import timing_events
-from .load import load_module, seed_everything
+from .load import load_module, made_on, seed_everything
 from .tensors import map_leaves, view
 
 SEED = 42
@@ -87,9 +87,8 @@ class Harness:
         return made(cls, moved(init, self._device, to_fp32=to_fp32), self._device, to_fp32=to_fp32, seed=seed)
 
     def _drawn(self) -> Any:
-        """Inputs of the reference's, made on the device."""
-        with torch.device(self._device):
-            drawn = self._reference_module.get_inputs()
+        """Inputs of the reference's, made on the device where its text allows that."""
+        drawn = made_on(self._device, self._reference_module.get_inputs)
         inputs = list(drawn) if isinstance(drawn, list | tuple) else [drawn]
         return moved(inputs, self._device, to_fp32=self._protocol["cast_to_fp32"])
 

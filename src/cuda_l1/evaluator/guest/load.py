@@ -8,12 +8,14 @@ import json
 import linecache
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+
+Made = TypeVar("Made")
 
 PUBLIC_SEED = 42
 
@@ -76,9 +78,12 @@ def construct(cls: Any, init: Any, device: str, seed: int = PUBLIC_SEED) -> torc
 
     A dict as the last element stands for keyword arguments only when `init` is itself a dict.
     """
-    seed_everything(seed)
-    with torch.device(device):
-        model = cls(**init) if isinstance(init, dict) else cls(*init)
+
+    def make() -> Any:
+        seed_everything(seed)
+        return cls(**init) if isinstance(init, dict) else cls(*init)
+
+    model = made_on(device, make)
     if isinstance(model, torch.nn.Module):
         if any(tensor.is_meta for tensor in (*model.parameters(), *model.buffers())):
             move: Any = model._apply  # what holds nothing, a template for `functional_call`, stays where it is
@@ -86,6 +91,24 @@ def construct(cls: Any, init: Any, device: str, seed: int = PUBLIC_SEED) -> torc
         else:
             model.to(device)
     return model  # type: ignore[no-any-return]  # whatever the class makes: the caller checks
+
+
+def made_on(device: str, make: Callable[[], Made]) -> Made:
+    """What `make` gives where new tensors are made on `device`, or else, where its own text keeps some on the CPU (a
+    `torch.Generator()`, an array of NumPy's), on the CPU. Raises what it raised the first time."""
+    try:
+        with torch.device(device):
+            return make()
+    except torch.OutOfMemoryError:
+        raise
+    except (RuntimeError, TypeError) as refused:
+        if torch.device(device).type == "cpu":
+            raise
+        try:
+            with torch.device("cpu"):
+                return make()
+        except Exception:  # noqa: BLE001  then it is not for the device
+            raise refused from None
 
 
 def set_mode(model: torch.nn.Module, mode: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from . import state
-from .load import seed_everything
+from .load import made_on, seed_everything
 from .tensors import VECTOR_BYTES, extent, leaves, map_leaves
 
 _random = SystemRandom()
@@ -156,13 +156,18 @@ def secret_seed() -> int:
 
 
 def draw_inputs(get_inputs: Callable[[], Any], device: str, seed: int | None = None) -> Inputs:
-    """The task's own inputs under `seed` (secret by default), made on `device`, detached.
+    """The task's own inputs under `seed` (secret by default), made on `device` where its text allows that, detached.
 
     What is no list or tuple is the only argument. Raises TypeError for None and a dict, which leave the order open.
     """
-    seed_everything(secret_seed() if seed is None else seed)
-    with torch.device(device), torch.no_grad():
-        drawn = get_inputs()
+    own = secret_seed() if seed is None else seed
+
+    def make() -> Any:
+        seed_everything(own)
+        return get_inputs()
+
+    with torch.no_grad():
+        drawn = made_on(device, make)
         if drawn is None or isinstance(drawn, dict):
             raise TypeError(f"a {type(drawn).__name__} is no list of arguments, in the order of `forward`")
         inputs = list(drawn) if isinstance(drawn, list | tuple) else [drawn]
