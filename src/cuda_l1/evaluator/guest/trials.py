@@ -118,7 +118,7 @@ RANGE_PLANS = (
 Behind a normalisation inputs of any size are alike, and only weights make what follows large. Rows that are alike
 make attention sharp, experts full and matrices nearly singular, which those of independent draws never do. A mean of
 many independent numbers is that of a part of them, as far as half precision tells; not where few of them hold all.
-And whoever looks at a sample to see whether inputs are ordinary does not see three that are not."""
+And whoever looks at a sample to see whether inputs are ordinary does not see two that are not."""
 OUT_OF_RANGE = ("exact", "relaxed")
 """Classes of candidates to whom these trials are not put."""
 
@@ -256,17 +256,27 @@ def mixed(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
 
 
 ISOLATED_FACTORS = ((-1e3, 1e3), (1e3,), (-8.0, 8.0), (8.0,))
-"""By which some of three elements each are multiplied in the trial `isolated`, from the first to the last that the
+"""What single elements are in the trial `isolated`, in magnitudes of a large one, from the first to the last that the
 reference stands."""
+SEVERAL = 16
+"""A large element is the largest of so many."""
 
 
 def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
-    """The inputs with `TOUCHED` elements of every stressable tensor times each of `factors`, and whether there was
-    one."""
+    """The inputs with one element of every stressable tensor at each of `factors` times the magnitude of a large one,
+    and whether there was such a tensor. One each: whoever looks at a sample of the inputs sees one of six more often
+    than one of two."""
     found = any(may_be_stressed(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: _with_isolated(t, factors) if may_be_stressed(t) else t), found
+
+
+def _with_isolated(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
+    size = (extent(tensor),)
+    flat = torch.as_strided(tensor, size, (1,), tensor.storage_offset()).clone()
+    large = flat[torch.randint(size[0], (SEVERAL,), device=tensor.device)].abs().amax()
     for factor in factors:
-        inputs = _exchanged(inputs, inputs, factor)
-    return inputs, found
+        flat[torch.randint(size[0], (1,), device=tensor.device)] = (large * factor).to(flat.dtype)
+    return as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
 
 
 def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
@@ -382,7 +392,7 @@ def emptied(inputs: Inputs, numbers: bool, masks: bool) -> tuple[Inputs, bool]:
     def is_emptied(tensor: torch.Tensor) -> bool:
         if tensor.dim() < 2 or tensor.numel() != extent(tensor):
             return False
-        return masks if is_mask(tensor) else numbers and may_be_stressed(tensor)
+        return masks if is_mask(tensor) else numbers and may_be_stressed(tensor) and not is_positive_definite(tensor)
 
     found = any(is_emptied(t) for t in leaves(inputs))
     return map_leaves(inputs, lambda t: _without_rows(t) if is_emptied(t) else t), found
@@ -480,21 +490,61 @@ LEAST_SORTED = 8
 
 
 def as_agreed(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
-    """`made`, in order along its last dimension or symmetric where `drawn` is exactly so: boundaries and symmetric
-    matrices are what a kernel may rely on. In place; `made` is a tensor of the judge's own."""
+    """`made`, in order along its last dimension, symmetric or positive definite where `drawn` is so: boundaries and
+    such matrices are what a kernel may rely on. In place; `made` is a tensor of the judge's own."""
     if drawn.dim() < 1 or drawn.is_complex() or drawn.numel() != extent(drawn):
         return made
     if drawn.shape[-1] >= LEAST_SORTED and bool((drawn[..., 1:] >= drawn[..., :-1]).all()):
         if bool((drawn[..., -1] > drawn[..., 0]).all()):
             made.copy_(made.sort(dim=-1).values)
     elif is_symmetric(drawn):
-        either = torch.where(made != drawn, made, made.mT)  # of two that stand for each other one may be changed
-        made.copy_(either.tril() + either.tril(-1).mT)
+        _made_symmetric(made, drawn)
+        if is_positive_definite(drawn):
+            _made_definite(made)
+    elif is_positive_definite(drawn):  # as a product that its matrix multiplication rounds here so and there so
+        _made_definite(_made_symmetric(made, drawn))
     return made
 
 
+def _made_symmetric(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    either = torch.where(made != drawn, made, made.mT)  # of two that stand for each other one may be changed
+    return made.copy_(either.tril() + either.tril(-1).mT)
+
+
+def _made_definite(made: torch.Tensor) -> None:
+    """With a diagonal that outweighs its rows where it is not positive definite."""
+    if not is_positive_definite(made):
+        others = made.abs().sum(-1) - made.diagonal(dim1=-2, dim2=-1).abs()
+        made.diagonal(dim1=-2, dim2=-1).copy_(1.01 * others + others.mean() / made.shape[-1])
+
+
 def is_symmetric(tensor: torch.Tensor) -> bool:
-    return tensor.dim() > 1 and tensor.shape[-1] == tensor.shape[-2] > 2 and torch.equal(tensor, tensor.mT)
+    return _is_square(tensor) and torch.equal(tensor, tensor.mT)
+
+
+LARGEST_FACTORED = 2048
+"""Rows of the largest matrices of which it is found out whether they are positive definite."""
+
+
+def is_positive_definite(tensor: torch.Tensor) -> bool:
+    """Whether it holds matrices that are all symmetric, up to rounding, and positive definite."""
+    if not _is_square(tensor) or not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
+        return False
+    if tensor.shape[-1] > LARGEST_FACTORED or not bool(torch.isfinite(tensor).all()):
+        return False
+    diagonal = tensor.diagonal(dim1=-2, dim2=-1).double()
+    if not bool((diagonal > 0).all()):
+        return False
+    sizes = diagonal.sqrt()
+    limits = sizes.unsqueeze(-1) * sizes.unsqueeze(-2)
+    eps = torch.finfo(tensor.dtype).eps
+    if bool((tensor.abs() > (1 + eps) * limits).any()) or bool(((tensor - tensor.mT).abs() > 64 * eps * limits).any()):
+        return False
+    return bool((torch.linalg.cholesky_ex(tensor.double()).info == 0).all())
+
+
+def _is_square(tensor: torch.Tensor) -> bool:
+    return tensor.dim() > 1 and tensor.shape[-1] == tensor.shape[-2] > 2
 
 
 def other_state(model: torch.nn.Module) -> state.State:
