@@ -344,6 +344,30 @@ def test_a_search_adds_our_column_and_is_not_made_twice(
     )
 
 
+def test_what_a_search_finds_may_have_been_judged_before(
+    run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run_search(task: Task, settings: SearchSettings, *, archive: Archive, evaluator: Any, **_: Any) -> SearchResult:
+        """Its one candidate has a verdict of another run's."""
+        origin = Origin(proposer="techniques", techniques=("fusion",))
+        text = f"{task.source}\n# speedup 3.0\n"
+        candidate = Candidate(task_sha=task.sha, task_id=task.id, source=text, origins=(origin,))
+        final = verdict(task, candidate, protocol=FINAL, archive=archive, evaluator=evaluator, run="before")
+        return SearchResult(
+            task_id=task.id, task_sha=task.sha, run="searching", clock="call", winner=final, final=final,
+            baselines=(BaselineResult(name="eager", candidate_id="e", outcome=None),), best_baseline="eager",
+            stop_reason="exhausted", evaluations=0, duplicates=1, wall_s=1.0,
+        )  # fmt: skip
+
+    monkeypatch.setattr("cuda_l1.api.bench_extras.run_search", run_search)
+    words = ("--optimize", "--budget", "5s", "--bundle", tmp_path / "b.sqlite", "--json")
+    *rows, summary = lines(run("bench", suite(""), *words))
+    reported = [row for row in lines(run("report", summary["run"], "--json")) if row["kind"] == "task"]
+    assert [row["speedup_eager"] for row in reported if row["method"] == "techniques"] == [3.0]
+    with Archive.open(tmp_path / "b.sqlite") as bundled:
+        assert rows[0]["ours"]["record"] in {record.id for record in bundled.records()}
+
+
 def test_a_runs_report_has_all_its_tasks_whoever_paid_for_them(run: Run, suite: Callable[..., str]) -> None:
     spec = suite("# compile speedup 1.5", "# compile speedup 2.0")
     assert run("bench", f"{spec}#1/1").exit_code == 0

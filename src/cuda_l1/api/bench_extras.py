@@ -98,10 +98,11 @@ def write_bundle(where: Path, rows: Iterable[tuple[Task, TaskRow]], archive: Arc
     with Archive.open(where) as bundle:
         before = sum(1 for _ in bundle.records())
         for task, row in rows:
-            for record_id in filter(None, (standing.record for standing in row.baselines)):
+            search = run.result_of_search(task)
+            found = search[1].record if search else None  # which an earlier run may have paid for
+            for record_id in filter(None, (*(standing.record for standing in row.baselines), found)):
                 for record in archive.matching(record_id):
                     bundle.append(record, task)
-            search = run.result_of_search(task)
             if search is None:
                 continue
             for record in archive.records(task_sha=task.sha, run=search[0]):

@@ -21,6 +21,8 @@ class RunParts(NamedTuple):
     tasks: frozenset[str] = frozenset()
     """Hashes of the tasks that it is about: the baselines of all of them may have been known before."""
     skipped: tuple[Skipped, ...] = ()
+    found: frozenset[str] = frozenset()
+    """Records of what its searches found, which may have been judged before, under another name."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,7 +46,8 @@ class Selection:
 def select(
     archives: Sequence[Archive], runs: Sequence[RunParts] = (), on_record: Callable[[], None] | None = None
 ) -> Selection:
-    """Everything in the archives, or what `runs` recorded, with the baselines of its tasks from wherever they are.
+    """Everything in the archives, or what `runs` recorded, with the baselines of their tasks and what their searches
+    found from wherever they are.
 
     A run pays for nothing that the archive already knows, so a baseline that it was measured against is often another
     run's record. `on_record` is called for each record read. Raises ArchiveError where an archive cannot be read.
@@ -88,11 +91,14 @@ def _records(archive: Archive, runs: Sequence[RunParts]) -> Iterator[Record]:
         return
     names = _names(runs)
     touched = dict.fromkeys(sha for run in runs for sha in sorted(run.tasks))
+    found = frozenset[str]().union(*(run.found for run in runs))
     for name in names:
         for record in archive.records(run=name):
             touched[record.candidate.task_sha] = None
             yield record
     for sha in touched:
         for record in archive.records(task_sha=sha):
-            if record.run not in names and any(method.kind == "baseline" for method in methods_of(record.candidate)):
+            if record.run in names:
+                continue
+            if record.id in found or any(method.kind == "baseline" for method in methods_of(record.candidate)):
                 yield record
