@@ -26,7 +26,7 @@ from cuda_l1.api.places import resolve_device
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.evaluator import Evaluator
-from cuda_l1.evaluator.guest import oracle, state, trials
+from cuda_l1.evaluator.guest import drawing, input_forms, oracle, plans, state
 from cuda_l1.evaluator.guest.audit import Facts, audit
 from cuda_l1.evaluator.guest.classes import Case, Errors, least_exact, unit_roundoff
 from cuda_l1.evaluator.guest.reference import Answer, BadTask, Reference
@@ -235,12 +235,12 @@ def judged(source: str, device: str) -> Sequence[dict[str, Any]]:
 def made_cases(reference: Reference, facts: Facts) -> list[Case]:
     """The trials of a verdict that differ in values, those far from ordinary inputs last."""
     other, cases = reference.other_weights(), []
-    for plan in (*trials.standard_plans(), *trials.RANGE_PLANS):
-        inputs, touched = trials.stress(reference.draw(), plan.factor)
+    for plan in (*plans.standard_plans(), *plans.RANGE_PLANS):
+        inputs, touched = input_forms.stress(reference.draw(), plan.factor)
         if plan.offset or plan.same_inputs or (plan.factor != 1.0 and not touched):
             continue
         weights = other if plan.other_weights else reference.public
-        case = Case(reference, plan, inputs, weights, trials.secret_seed(), facts.jumpy)
+        case = Case(reference, plan, inputs, weights, drawing.secret_seed(), facts.jumpy)
         if plan.factor == 1.0 or case.sound:
             cases.append(case)
     return cases
@@ -262,7 +262,7 @@ def row_of(
         differs = differs or not all(map(state.same, answer.tensors, case.noise.tensors))
         errors = case.errors(answer)
         before = least_exact(found)
-        if case.plan in trials.RANGE_PLANS:
+        if case.plan in plans.RANGE_PLANS:
             found.append(before and case.class_in_range(errors, before, relaxed=facts.relaxed_allowed))
         else:
             found.append(case.best_class(errors, relaxed=facts.relaxed_allowed))

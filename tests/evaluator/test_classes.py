@@ -9,7 +9,7 @@ import pytest
 import torch
 from evaluator_support import LINEAR, reference_of
 
-from cuda_l1.evaluator.guest import classes, oracle, trials
+from cuda_l1.evaluator.guest import classes, drawing, input_forms, oracle, plans
 from cuda_l1.evaluator.guest.audit import audit
 from cuda_l1.evaluator.guest.classes import MORE_JUMPS, REACH, Case
 from cuda_l1.evaluator.guest.reference import BadTask
@@ -30,10 +30,10 @@ WIDE = """
 
 def case_of(folder, body, factor=1.0, jumpy=False) -> Case:
     reference = reference_of(folder, body)
-    inputs, _ = trials.stress(reference.draw(), factor)
+    inputs, _ = input_forms.stress(reference.draw(), factor)
     reference.learn_changes(inputs)
-    plan = trials.Plan("base", factor=factor)
-    return Case(reference, plan, inputs, reference.public, trials.secret_seed(), jumpy)
+    plan = plans.Plan("base", factor=factor)
+    return Case(reference, plan, inputs, reference.public, drawing.secret_seed(), jumpy)
 
 
 def class_of(case: Case, *tensors: torch.Tensor, relaxed: bool = True) -> str | None:
@@ -238,7 +238,7 @@ def test_isolated_jumps_are_forgiven_up_to_a_number(tmp_path):
     reference = reference_of(tmp_path, QUANTISE)
     (x,) = reference.draw()
     x.view(-1)[:300] = (x.view(-1)[:300] * 50).floor().add(0.5) / 50  # they lie on an edge
-    case = Case(reference, trials.Plan("base"), [x], reference.public, trials.secret_seed(), jumpy=True)
+    case = Case(reference, plans.Plan("base"), [x], reference.public, drawing.secret_seed(), jumpy=True)
     answer, sides = case.noise.tensors[0].clone(), (x * 50).floor() / 50
     allowed = 16 * max(case.jumps[0].count, *case._most_jumps()) + 3
     upper = (answer - sides).abs() < 0.01
@@ -414,8 +414,10 @@ def test_stressed_trials_count_only_where_truth_is_finite(tmp_path):
 def test_a_trial_in_which_ties_decide_about_integers_does_not_count(tmp_path, forward, inputs, factor, counts):
     body = f"class Model(nn.Module):\n    forward = lambda self, x: {forward}\n\nget_inputs = lambda: [{inputs}]"
     reference = reference_of(tmp_path, body)
-    plan = trials.Plan("negated", factor=factor)
-    case = Case.where_stood(reference, plan, trials.stress(reference.draw(), factor)[0], reference.public, jumpy=False)
+    plan = plans.Plan("negated", factor=factor)
+    case = Case.where_stood(
+        reference, plan, input_forms.stress(reference.draw(), factor)[0], reference.public, jumpy=False
+    )
     assert case is not None and case.sound is counts
 
 
@@ -532,7 +534,7 @@ def test_what_the_reference_does_without_error_is_equal(tmp_path, forward):
     reference = reference_of(tmp_path, body)
     audit(reference)
     assert reference.lifted == [0]
-    case = Case(reference, trials.Plan("base"), reference.draw(), reference.public, 1, False)
+    case = Case(reference, plans.Plan("base"), reference.draw(), reference.public, 1, False)
     right = case.noise.tensors[0]
     off = right.clone().flatten()
     off[off.abs().argmax()] *= 1 + 2.0**-22
@@ -552,7 +554,7 @@ def test_a_truth_that_is_rounded_itself_demands_no_equality(tmp_path):
     reference = reference_of(tmp_path, body)
     audit(reference)
     assert reference.lifted == []
-    case = Case(reference, trials.Plan("base"), reference.draw(), reference.public, 1, False)
+    case = Case(reference, plans.Plan("base"), reference.draw(), reference.public, 1, False)
     assert class_of(case, case.noise.tensors[0] * (1 + 1e-7)) == "fp32"
 
 
@@ -587,10 +589,10 @@ ELU = """
 """
 
 
-def small_case(folder, plan: trials.Plan, *, ordinary: bool) -> Case:
+def small_case(folder, plan: plans.Plan, *, ordinary: bool) -> Case:
     reference = reference_of(folder, ELU)
-    inputs, _ = trials.stress(reference.draw(), plan.factor)
-    base = Case(reference, trials.Plan("base"), reference.draw(), reference.public, 1, False)
+    inputs, _ = input_forms.stress(reference.draw(), plan.factor)
+    base = Case(reference, plans.Plan("base"), reference.draw(), reference.public, 1, False)
     sizes = [float(oracle.rms_of(t)) for t in base.truth.tensors] if ordinary else []
     return Case(reference, plan, inputs, reference.public, 1, False, sizes)
 
@@ -601,17 +603,17 @@ def by_exponential(case: Case) -> torch.Tensor:
 
 
 def test_what_cancellation_leaves_of_a_small_answer_is_float32(tmp_path):
-    shrunk = small_case(tmp_path, trials.Plan("shrunk", factor=2.0**-6), ordinary=True)
+    shrunk = small_case(tmp_path, plans.Plan("shrunk", factor=2.0**-6), ordinary=True)
     assert class_of(shrunk, by_exponential(shrunk)) == "fp32"
     for kept in (torch.float16, torch.bfloat16):
         assert class_of(shrunk, shrunk.noise.tensors[0].to(kept).float()) == "relaxed"
     # Smaller still: at 2^-6 it is the luck of the draw whether so much is more than other orders of rounding leave.
-    strict = small_case(tmp_path, trials.Plan("shrunk", factor=2.0**-9), ordinary=False)
+    strict = small_case(tmp_path, plans.Plan("shrunk", factor=2.0**-9), ordinary=False)
     assert class_of(strict, by_exponential(strict)) == "relaxed"
 
 
 def test_far_below_ordinary_inputs_zeros_are_wrong_and_cancellation_is_not(tmp_path):
-    near = small_case(tmp_path, trials.RANGE_PLANS[1], ordinary=True)
+    near = small_case(tmp_path, plans.RANGE_PLANS[1], ordinary=True)
 
     def after(before: str, tensor: torch.Tensor) -> str | None:
         return near.class_in_range(near.errors(dataclasses.replace(near.noise, tensors=[tensor])), before, relaxed=True)

@@ -15,10 +15,10 @@ import torch
 from cuda_l1.evaluator.guest import copying, driving, uncounted
 from cuda_l1.evaluator.guest.channel import Channel
 from cuda_l1.evaluator.guest.glimpse import place_of
+from cuda_l1.evaluator.guest.plans import Plan
 from cuda_l1.evaluator.guest.reference import BadTask
 from cuda_l1.evaluator.guest.session import Deadlines, RunnerFailure, Session, parse_reply, total_bytes
 from cuda_l1.evaluator.guest.tensors import view
-from cuda_l1.evaluator.guest.trials import Plan
 
 INPUTS = [torch.randn(4, 3), 5]
 OUTPUT = torch.randn(4, 3)

@@ -15,8 +15,8 @@ from cuda_l1.evaluator.guest import audit as task_audit
 from cuda_l1.evaluator.guest import oracle
 from cuda_l1.evaluator.guest.audit import Facts, _keeps_dropout_state, audit
 from cuda_l1.evaluator.guest.classes import Case
+from cuda_l1.evaluator.guest.plans import Plan
 from cuda_l1.evaluator.guest.reference import BadTask
-from cuda_l1.evaluator.guest.trials import Plan
 
 
 def task(forward: str, inputs: str = "[torch.randn(16, 32)]", init: str = "pass") -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from . import oracle, state, trials
+from . import drawing, input_forms, oracle, plans, state
 from .classes import OWN, Case, own_class
 from .reference import Answer, BadTask, Reference
 from .tensors import leaves, map_leaves
@@ -139,7 +139,7 @@ def _require_answer(answer: Answer) -> None:
 
 
 def _require_no_count(
-    reference: Reference, inputs: trials.Inputs, before: dict[tuple[torch.nn.Module, str], int | float]
+    reference: Reference, inputs: drawing.Inputs, before: dict[tuple[torch.nn.Module, str], int | float]
 ) -> None:
     """Raises BadTask where answers differ by a Python number that calls change, such as a count of them: it is no
     state that the candidate could be given, and no seed that it could share."""
@@ -188,7 +188,7 @@ _NUDGES = (1e-6, 1e-4, 1e-4, 1e-4)
 
 
 def _learn_from_nudges(
-    reference: Reference, inputs: trials.Inputs, first: Answer, only: Sequence[oracle.Places] | None
+    reference: Reference, inputs: drawing.Inputs, first: Answer, only: Sequence[oracle.Places] | None
 ) -> bool:
     """Whether a small perturbation moves isolated elements by far more than the rest; learns `reference.lifted`.
 
@@ -212,7 +212,7 @@ def _finer(truth: torch.Tensor, answer: torch.Tensor) -> bool:
     return truth.is_floating_point() and answer.is_floating_point() and bool((truth.to(answer.dtype) != truth).any())
 
 
-def _truth_of_nudged(reference: Reference, wide: trials.Inputs, size: float) -> Answer | None:
+def _truth_of_nudged(reference: Reference, wide: drawing.Inputs, size: float) -> Answer | None:
     """Towards zero only where the reference refuses the other ones: probabilities end at 1. None where it refuses
     both."""
     for nudge in (_nudged, _nudged_inwards):
@@ -237,10 +237,10 @@ def _cases(reference: Reference, jumpy: bool, only: Sequence[oracle.Places] | No
     which has cuDNN's TF32 on a GPU."""
     cases, classes = [], []
     weights = reference.other_weights()
-    for plan in trials.standard_plans():
+    for plan in plans.standard_plans():
         if plan.offset or plan.same_inputs or (plan.few and plan.factor != 1.0):
             continue
-        inputs, touched = trials.stress(reference.draw(), plan.factor)
+        inputs, touched = input_forms.stress(reference.draw(), plan.factor)
         if plan.factor != 1.0 and not touched:
             continue
         held = weights if plan.other_weights else reference.public

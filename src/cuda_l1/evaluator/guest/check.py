@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import choices, oracle, rare, state, trials
+from . import choices, drawing, input_forms, oracle, plans, rare, state, weight_forms
 from .audit import Facts
 from .classes import Case, Errors, least_exact
 from .evidence import Evidence, Wrong
@@ -48,20 +48,20 @@ class Checker:
         other = self.reference.other_weights()
         self._weights = self.reference.public
         try:
-            parts = trials.parts(self.reference.model, self.reference.data, self.reference.changed_state)
-            for plan in trials.standard_plans(parts if mapped else (), aligned=aligned):
+            parts = weight_forms.parts(self.reference.model, self.reference.data, self.reference.changed_state)
+            for plan in plans.standard_plans(parts if mapped else (), aligned=aligned):
                 if plan.other_weights and not mapped:
-                    plan = trials.Plan(plan.kind, factor=plan.factor)
+                    plan = plans.Plan(plan.kind, factor=plan.factor)
                     if plan.factor == 1.0:
                         continue
                 self.evidence.at_odd_bytes = 0 < plan.offset < VECTOR_BYTES
                 self._trial(plan, other)
             self.evidence.at_odd_bytes = False
-            for plan in trials.UNDRAWN_PLANS:
+            for plan in plans.UNDRAWN_PLANS:
                 if mapped or not plan.other_weights:
                     self._trial(plan, other)
-            if self._class_so_far() not in (*trials.OUT_OF_RANGE, None):
-                for plan in trials.RANGE_PLANS:
+            if self._class_so_far() not in (*plans.OUT_OF_RANGE, None):
+                for plan in plans.RANGE_PLANS:
                     if mapped or not plan.other_weights:
                         self._trial(plan, other)
         except Wrong as wrong:
@@ -77,9 +77,9 @@ class Checker:
         then it has the weights of timed calls again. Raises RunnerFailure."""
         timed = self._weights = dict(self.session.weights)
         self.evidence.trials.append({"kind": "timed", "passed_class": precision_class})
-        in_range = precision_class not in trials.OUT_OF_RANGE
+        in_range = precision_class not in plans.OUT_OF_RANGE
         try:
-            for plan in (trials.HISTORY, *[trials.LARGE_WEIGHTS] * in_range):
+            for plan in (plans.HISTORY, *[plans.LARGE_WEIGHTS] * in_range):
                 self._trial(plan, timed)
                 last = self.evidence.trials[-1]
                 # one class less is a matter of luck
@@ -96,7 +96,7 @@ class Checker:
 
     # ── one trial ─────────────────────────────────────────────────────────────────────────────────
 
-    def _trial(self, plan: trials.Plan, other: state.State) -> None:
+    def _trial(self, plan: plans.Plan, other: state.State) -> None:
         case = self._case(plan, other)
         if case is None:
             return
@@ -128,7 +128,7 @@ class Checker:
             )
         return without_unpartnered(self.session.answer(reply, slots), case.noise, self.session.unpartnered)
 
-    def _case(self, plan: trials.Plan, other: state.State) -> Case | None:
+    def _case(self, plan: plans.Plan, other: state.State) -> Case | None:
         """The trial with its truth; None when it cannot be made or does not count."""
         if plan.same_inputs and self._last is not None:
             return self._last
@@ -138,33 +138,34 @@ class Checker:
             return self._touched(plan)
         if plan.in_forms or plan.touches:
             return self._formed(plan, other)
-        make = functools.partial(trials.stress, factor=plan.factor)
+        make = functools.partial(input_forms.stress, factor=plan.factor)
         inputs, touched = make(self.reference.draw())
         if plan.factor != 1.0 and not touched:
             return None
         weights = other if plan.other_weights else self.reference.public
         case = Case.where_stood(self.reference, plan, inputs, weights, self.facts.jumpy, self._ordinary)
-        if case and plan in trials.RANGE_PLANS and plan.factor > 1.0 and case.sound:
+        if case and plan in plans.RANGE_PLANS and plan.factor > 1.0 and case.sound:
             self.reference.forms[plan] = make
         return case if case and (plan.factor == 1.0 or case.sound) else None
 
-    def _touched(self, plan: trials.Plan) -> Case | None:
+    def _touched(self, plan: plans.Plan) -> Case | None:
         if self._last is None:
             return None
         last, drawn = self._last.inputs, self.reference.draw()
         plain = plan.factor == 1.0
         if plain:
             self._alike = choices.alike(last, drawn)
-        inputs, found = trials.touched(last, drawn) if plain else trials.with_outliers(last, drawn, plan.factor)
+        touch = input_forms.touched if plain else functools.partial(input_forms.with_outliers, factor=plan.factor)
+        inputs, found = touch(last, drawn)
         if not found:
             return None
         case = Case.where_stood(self.reference, plan, inputs, self._last.weights, self.facts.jumpy)
         if case and not plain and case.sound:
             draw = self.reference.draw  # what is kept must not hold this checker's answers
-            self.reference.forms[plan] = lambda inputs: trials.with_outliers(inputs, draw(), plan.factor)
+            self.reference.forms[plan] = lambda inputs: input_forms.with_outliers(inputs, draw(), plan.factor)
         return case if case and (plain or case.sound) else None
 
-    def _formed(self, plan: trials.Plan, other: state.State) -> Case | None:
+    def _formed(self, plan: plans.Plan, other: state.State) -> Case | None:
         """The first form of a trial that the reference stands: it may refuse what no draw shows it."""
         for make, inputs, weights in self._forms(plan, other):
             case = Case.where_stood(self.reference, plan, inputs, weights, self.facts.jumpy)
@@ -176,35 +177,35 @@ class Checker:
         return None
 
     def _forms(
-        self, plan: trials.Plan, other: state.State
-    ) -> Iterator[tuple[trials.Make | None, trials.Inputs, state.State]]:
+        self, plan: plans.Plan, other: state.State
+    ) -> Iterator[tuple[input_forms.Make | None, drawing.Inputs, state.State]]:
         """Inputs and weights, and what makes such inputs of drawn ones where they are not as drawn."""
         if plan.touches:
             if self._last is not None:
                 for any_sign in (True, False):
-                    touched = trials.with_touched(
+                    touched = weight_forms.with_touched(
                         self._weights, plan.touches, any_sign=any_sign, exchanged=plan.exchanged
                     )
                     yield None, self._last.inputs, touched
             return
         if plan.kind == "signs":
             model, data = self.reference.model, self.reference.data
-            for single, constants in itertools.product(trials.SINGLES, trials.CONSTANT_BUFFERS):
-                if signed := trials.of_both_signs(model, other, constants, data, single=single):
+            for single, constants in itertools.product(weight_forms.SINGLES, weight_forms.CONSTANT_BUFFERS):
+                if signed := weight_forms.of_both_signs(model, other, constants, data, single=single):
                     yield None, self.reference.draw(), signed
             return
-        if plan is trials.PRUNED:
+        if plan is plans.PRUNED:
             for rows in (True, False):
-                if made := trials.pruned(self.reference.model, other, rows=rows):
+                if made := weight_forms.pruned(self.reference.model, other, rows=rows):
                     yield None, self.reference.draw(), made
             return
-        if plan is trials.HISTORY:
-            if remembering := trials.with_long_memory(self.reference.model, other):
+        if plan is plans.HISTORY:
+            if remembering := weight_forms.with_long_memory(self.reference.model, other):
                 yield None, self.reference.draw(), remembering
             return
-        if plan is trials.LARGE_WEIGHTS:
-            for factor, dims in trials.WEIGHT_FACTORS:
-                if large := trials.with_large_weights(self.reference.model, other, factor, dims):
+        if plan is plans.LARGE_WEIGHTS:
+            for factor, dims in weight_forms.WEIGHT_FACTORS:
+                if large := weight_forms.with_large_weights(self.reference.model, other, factor, dims):
                     yield None, self.reference.draw(), large
             return
         kept = plan.kind == "touched-choices" and self._last is not None
@@ -214,33 +215,35 @@ class Checker:
             if found:
                 yield make, inputs, self.reference.public
 
-    def _makers(self, plan: trials.Plan) -> list[trials.Make]:
+    def _makers(self, plan: plans.Plan) -> list[input_forms.Make]:
         """What makes inputs of a form, from the first to the last that the reference may stand."""
         made = functools.partial
         match plan.kind:
             case "constants":
-                return [made(trials.with_other_constants, count=c, factor=f) for c, f in trials.OTHERS]
+                return [made(input_forms.with_other_constants, count=c, factor=f) for c, f in input_forms.OTHERS]
             case "choices" | "touched-choices":
                 few = plan.kind == "touched-choices"
                 other = made(choices.with_other_choices, fixed=self._alike, few=few)
                 return [made(other, numbers=numbers, places=places) for numbers, places in choices.PARTS]
             case "clusters":
-                return [made(trials.clustered, factor=factor) for factor in trials.LARGER]
+                return [made(input_forms.clustered, factor=factor) for factor in input_forms.LARGER]
             case "concentrated":
-                return [made(trials.concentrated, power=power) for power in trials.HELD_POWERS]
+                return [made(input_forms.concentrated, power=power) for power in input_forms.HELD_POWERS]
             case "isolated":
-                return [made(trials.isolated, factors=factors) for factors in trials.ISOLATED_FACTORS]
+                return [made(input_forms.isolated, factors=factors) for factors in input_forms.ISOLATED_FACTORS]
             case "related":
-                return [made(trials.related, apart=apart) for apart in trials.APART]
+                return [made(input_forms.related, apart=apart) for apart in input_forms.APART]
             case "rare":
                 rares = rare.learn(self.reference)
                 return [made(rare.with_rare, rares=some) for some in (rares, *((one,) for one in rares))]
             case "rows":
                 ties = self._stands_ties
-                return [made(trials.emptied, numbers=ties and numbers, masks=m) for numbers, m in trials.ROW_PARTS]
+                return [
+                    made(input_forms.emptied, numbers=ties and numbers, masks=m) for numbers, m in input_forms.ROW_PARTS
+                ]
             case _:
-                mixtures = [m for m in trials.MIXTURES if 0.0 not in m or self._stands_ties]
-                return [made(trials.mixed, factors=factors) for factors in mixtures]
+                mixtures = [m for m in input_forms.MIXTURES if 0.0 not in m or self._stands_ties]
+                return [made(input_forms.mixed, factors=factors) for factors in mixtures]
 
     @property
     def _stands_ties(self) -> bool:
@@ -258,9 +261,9 @@ class Checker:
         if not self.evidence.trials:
             self._other_verdicts(answer, case)
         relaxed, before = self.facts.relaxed_allowed, self._class_so_far()
-        if before is not None and case.plan in trials.RANGE_PLANS:
+        if before is not None and case.plan in plans.RANGE_PLANS:
             passed = case.class_in_range(errors, before, relaxed=relaxed)
-        elif before is not None and case.plan is trials.HISTORY and max(errors.worst, default=0.0) <= trials.SLIGHT:
+        elif before is not None and case.plan is plans.HISTORY and max(errors.worst, default=0.0) <= plans.SLIGHT:
             passed = before
         else:
             passed = case.best_class(errors, relaxed=relaxed)
@@ -284,7 +287,7 @@ class Checker:
     def _bounds(self, case: Case) -> list[float]:
         """What an element may err by, for people."""
         before = self._class_so_far()
-        if case.plan in trials.RANGE_PLANS and before not in ("tf32", None):
+        if case.plan in plans.RANGE_PLANS and before not in ("tf32", None):
             return case.range_bounds()
         return case.bounds(self._yardstick(case))
 

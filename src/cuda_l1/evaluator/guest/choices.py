@@ -13,18 +13,10 @@ from dataclasses import dataclass
 import torch
 
 from . import state
+from .drawing import Inputs
+from .input_forms import as_agreed
 from .tensors import extent, leaves, map_leaves
-from .trials import (
-    FEW_VALUES,
-    LEAST_SORTED,
-    Inputs,
-    as_agreed,
-    is_integer,
-    is_one_hot,
-    is_symmetric,
-    may_be_stressed,
-    rows_sum_to_one,
-)
+from .traits import FEW_VALUES, LEAST_SORTED, is_integer, is_one_hot, is_symmetric, may_be_stressed, rows_sum_to_one
 
 PARTS = ((True, True), (True, False), (False, True))
 """What gets other values, from the first to the last that the reference stands: numbers, what selects."""

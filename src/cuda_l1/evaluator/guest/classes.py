@@ -33,10 +33,12 @@ from dataclasses import dataclass, field
 import torch
 
 from . import oracle
+from .drawing import Inputs, secret_seed
 from .load import seed_everything
+from .plans import RANGE_PLANS, Plan
 from .reference import Answer, BadTask, Reference
 from .tensors import leaves, map_leaves
-from .trials import RANGE_PLANS, Inputs, Plan, is_integer, secret_seed
+from .traits import is_integer
 
 LOST = ((0.1, 1e-3), (2e-3, 2e-6))
 """An error of a slice, and that of the reference below which it is one."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from . import glimpse, state, trials, uncounted
+from . import drawing, glimpse, plans, state, uncounted
 from .control import Control
 from .gate import open_gate
 from .reference import Reference, synchronize
@@ -67,11 +67,11 @@ class Supply:
         self.us = (time.perf_counter() - begin) * 1e6
         """What one set takes to draw, microseconds."""
 
-    def take(self, session: Session, count: int) -> list[tuple[trials.Plan, trials.Inputs]]:
+    def take(self, session: Session, count: int) -> list[tuple[plans.Plan, drawing.Inputs]]:
         """Inputs of other forms for calls that are no samples."""
         return uncounted.take(self._reference, session, count)
 
-    def lay(self, session: Session, *, instead: trials.Inputs | None = None, again: bool = False) -> trials.Inputs:
+    def lay(self, session: Session, *, instead: drawing.Inputs | None = None, again: bool = False) -> drawing.Inputs:
         """Put inputs of a next call under the tensors that the runner looks at; what they are. `again`: those of the
         call before will do, since it is no sample. `instead`: these, after as long as drawing others takes."""
         inputs = self._last = self._last if again else self._reference.draw()
@@ -87,7 +87,7 @@ class Supply:
 class Kept:
     """A timed call that can be compared: what it was given and what it gave."""
 
-    inputs: trials.Inputs
+    inputs: drawing.Inputs
     tensors: list[torch.Tensor]
     """Copies of the outputs, then of arguments and state that the reference changes."""
     state: state.State
@@ -98,11 +98,11 @@ class Kept:
 
 def keep_some(
     session: Session,
-    inputs: trials.Inputs,
+    inputs: drawing.Inputs,
     slots: Sequence[dict[str, Any]],
     *,
     us: float,
-    form: trials.Plan | None = None,
+    form: plans.Plan | None = None,
     seed: int | None = None,
 ) -> None:
     """Keep this call's inputs and outputs, or not: reservoir sampling over all timed calls of this runner, and those of
@@ -131,7 +131,7 @@ def keep_some(
     _look_at_inputs(session, inputs)
 
 
-def _look_at_inputs(session: Session, inputs: trials.Inputs) -> None:
+def _look_at_inputs(session: Session, inputs: drawing.Inputs) -> None:
     for index, (seen, own) in enumerate(zip(session.seen_inputs(), leaves(inputs), strict=True)):
         if index not in session.may_change and not state.same(seen, own):
             session.changed_input = index
@@ -145,7 +145,7 @@ class _Course:
     """
 
     total: int
-    odd: dict[int, tuple[trials.Plan, trials.Inputs]]
+    odd: dict[int, tuple[plans.Plan, drawing.Inputs]]
 
     @classmethod
     def of(cls, session: Session, supply: Supply, calls: int, warm: int, strange: int) -> _Course:
@@ -153,10 +153,10 @@ class _Course:
         total = warm + calls + len(taken)
         return cls(total, dict(zip(_random.sample(range(warm, total), len(taken)), taken, strict=True)))
 
-    def form(self, number: int) -> trials.Plan | None:
+    def form(self, number: int) -> plans.Plan | None:
         return self.odd[number][0] if number in self.odd else None
 
-    def inputs(self, number: int) -> trials.Inputs | None:
+    def inputs(self, number: int) -> drawing.Inputs | None:
         return self.odd[number][1] if number in self.odd else None
 
 
@@ -207,7 +207,7 @@ def block_on_cpu(
 
 def _seed(session: Session) -> int | None:
     """A secret one for the next call, known to nobody before; 31 bits, as a word of the control pages holds."""
-    return trials.secret_seed() & 0x7FFFFFFF if session.seeded else None
+    return drawing.secret_seed() & 0x7FFFFFFF if session.seeded else None
 
 
 def _without(samples: Sequence[Any], places: Collection[int]) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from . import oracle, randomness, state, trials
+from . import drawing, input_forms, oracle, randomness, state, weight_forms
 from .audit import Facts, audit
 from .check import Checker
 from .classes import unit_roundoff
@@ -114,7 +114,7 @@ def check_random(checker: Checker, eval_mode: EvalMode | None, which: dict[str, 
 
 def _call_once(checker: Checker) -> None:
     inputs = checker.reference.draw()
-    expected = checker.reference.call(inputs, checker.reference.public, "plain", trials.secret_seed())
+    expected = checker.reference.call(inputs, checker.reference.public, "plain", drawing.secret_seed())
     checker.session.show(inputs)
     checker.session.call(checker.form.request(checker.session.slots(expected.tensors)))
 
@@ -165,7 +165,7 @@ class _Sample:
 
 
 def compare_statistics(
-    checker: Checker, inputs: trials.Inputs, weights: state.State, *, stressed: bool = False
+    checker: Checker, inputs: drawing.Inputs, weights: state.State, *, stressed: bool = False
 ) -> None:
     """Answers of candidate and reference to the same inputs, one per seed for 64 seeds. Raises Wrong.
 
@@ -175,7 +175,7 @@ def compare_statistics(
     """
     session, form = checker.session, checker.form
     call = functools.partial(checker.reference.call, inputs, weights)
-    runs = [call("plain", trials.secret_seed()) for _ in range(randomness.SEEDS)]
+    runs = [call("plain", drawing.secret_seed()) for _ in range(randomness.SEEDS)]
     expected = runs[0]
     compared = [i for i in range(form.output_count(expected)) if expected.tensors[i].numel()]
     own = {i: torch.stack([randomness.numbers(run.tensors[i]) for run in runs]) for i in compared}
@@ -214,7 +214,7 @@ def _is_rounding(
         other = _Sample(sample.places)
         try:
             for _ in range(randomness.SEEDS):
-                answer = call(how, trials.secret_seed()).tensors
+                answer = call(how, drawing.secret_seed()).tensors
                 other.add([t.to(own[i].dtype) if i in own and not t.is_complex() else t for i, t in enumerate(answer)])
             if not pooled_only:
                 other.compare(own)
@@ -228,21 +228,23 @@ def _is_rounding(
     return False
 
 
-def _stressed(reference: Reference, *, mapped: bool, inputs_too: bool) -> tuple[trials.Inputs, state.State] | None:
+def _stressed(reference: Reference, *, mapped: bool, inputs_too: bool) -> tuple[drawing.Inputs, state.State] | None:
     """The first form of inputs and weights that no draw shows and the reference stands: large weights, beside which
     noise is small, and where eval mode says nothing by value (`inputs_too`) also what trials by value show of inputs
     and of signs of weights."""
     weights = [reference.public]
     if mapped:
         other, model = reference.other_weights(), reference.model
-        forms = itertools.product(trials.SINGLES, trials.CONSTANT_BUFFERS) if inputs_too else ()
-        signed = [trials.of_both_signs(model, other, each, reference.data, single=single) for single, each in forms]
+        forms = itertools.product(weight_forms.SINGLES, weight_forms.CONSTANT_BUFFERS) if inputs_too else ()
+        signed = [
+            weight_forms.of_both_signs(model, other, each, reference.data, single=single) for single, each in forms
+        ]
         made = [*(each for each in signed if each), other]
-        large = [trials.with_large_weights(model, each, LARGE, 2) for each in made]
+        large = [weight_forms.with_large_weights(model, each, LARGE, 2) for each in made]
         weights = [*(each for each in large if each), *(made if inputs_too else [])]
     elif not inputs_too:
         return None
-    for values, factors in itertools.product(weights, (*trials.MIXTURES, ()) if inputs_too else ((),)):
+    for values, factors in itertools.product(weights, (*input_forms.MIXTURES, ()) if inputs_too else ((),)):
         inputs = reference.draw()
         if inputs_too:
             inputs = _as_not_drawn(inputs, factors)
@@ -257,11 +259,11 @@ def _stressed(reference: Reference, *, mapped: bool, inputs_too: bool) -> tuple[
     return None
 
 
-def _as_not_drawn(inputs: trials.Inputs, factors: Sequence[float]) -> trials.Inputs:
+def _as_not_drawn(inputs: drawing.Inputs, factors: Sequence[float]) -> drawing.Inputs:
     """With some elements times `factors`, others in what is constant, and those of masks in each other's places."""
-    inputs, _ = trials.mixed(inputs, factors)
-    inputs, _ = trials.with_other_constants(inputs, *trials.OTHERS[0 if factors else -1])
-    inputs, _ = trials.with_outliers(inputs, inputs, 1.0)
+    inputs, _ = input_forms.mixed(inputs, factors)
+    inputs, _ = input_forms.with_other_constants(inputs, *input_forms.OTHERS[0 if factors else -1])
+    inputs, _ = input_forms.with_outliers(inputs, inputs, 1.0)
     return inputs
 
 
@@ -284,7 +286,7 @@ def unlike_another_process(reference: Reference, session: Session, witness: Sess
         witness.show(call.inputs)
         slots = witness.slots(call.tensors)
         if not witness.called:  # a first call may compile, or capture a graph, under random numbers of its own
-            witness.call(form.request(slots, trials.secret_seed()))
+            witness.call(form.request(slots, drawing.secret_seed()))
         reply = witness.call(form.request(slots, call.seed))
         answers = zip(witness.answer(reply, slots).tensors, call.tensors, spread, strict=True)
         for index, (again, timed, variance) in enumerate(answers):

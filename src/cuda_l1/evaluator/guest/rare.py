@@ -18,9 +18,10 @@ from typing import Literal
 import torch
 
 from . import oracle
+from .drawing import Inputs
 from .reference import BadTask, Reference
 from .tensors import extent, leaves, map_leaves
-from .trials import LEAST_SORTED, Inputs, is_integer, is_one_hot, is_symmetric
+from .traits import LEAST_SORTED, is_integer, is_one_hot, is_symmetric
 
 MOST_VALUES = 8
 """Integers that are looked for, those with the most telling names first."""

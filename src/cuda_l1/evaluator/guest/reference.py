@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from . import oracle, state, trials
+from . import drawing, input_forms, oracle, plans, state, weight_forms
 from .load import construct, load_module, read_safetensors, seed_everything, set_mode
 from .tensors import (
     Unsupported,
@@ -116,7 +116,7 @@ class Reference:
     """Places of the answer at which truth has bits that the answer's dtype has not: there float64 arrives."""
     stands: dict[float, bool] = field(init=False, default_factory=dict)
     """Whether it keeps its accuracy for its inputs times a factor, where that was asked."""
-    forms: dict[trials.Plan, trials.Make] = field(init=False, default_factory=dict)
+    forms: dict[plans.Plan, input_forms.Make] = field(init=False, default_factory=dict)
     """What makes inputs of the forms that trials have, as it stood them."""
     oracle_place: str = field(init=False, default="float64")
     _class: Callable[..., Any] = field(init=False)
@@ -165,13 +165,13 @@ class Reference:
             for name, value in values.items():
                 live[name].copy_(value)
 
-    def draw(self, seed: int | None = None) -> trials.Inputs:
+    def draw(self, seed: int | None = None) -> drawing.Inputs:
         """The task's own inputs under a seed (secret by default).
 
         Raises BadTask when they cannot be made, cannot cross the wall, or change their shapes between calls.
         """
-        drawn: trials.Inputs = self._stage(
-            "get_inputs() raised", lambda: trials.draw_inputs(self.get_inputs, self.device, seed)
+        drawn: drawing.Inputs = self._stage(
+            "get_inputs() raised", lambda: drawing.draw_inputs(self.get_inputs, self.device, seed)
         )
         _require_supported("get_inputs()", drawn)
         found = layout(leaves(drawn))
@@ -187,7 +187,7 @@ class Reference:
         State that a call changes is as a call leaves it: from zeros alone nobody sees whether it is used.
         """
         state.restore(self.model, self.public)
-        other = trials.other_state(self.model)
+        other = weight_forms.other_state(self.model)
         inputs = self.draw()
         try:
             answer = self.call(inputs, other)
@@ -209,7 +209,7 @@ class Reference:
         under another seed."""
         parameters = {n for n, p in self.model.named_parameters() if not (p.is_floating_point() or p.is_complex())}
         saved = state.saved_buffers(self.model) | parameters
-        names = [n for n in saved if trials.may_be_data(n, self.public[n])]
+        names = [n for n in saved if weight_forms.may_be_data(n, self.public[n])]
         if not names or self.weights:
             return frozenset(names)
         return frozenset(n for n in names if n in self._reseeded and not self._is_alike(n))
@@ -220,7 +220,7 @@ class Reference:
         every seed: buffers that are not saved and plain attributes. Who writes the formula down needs no tensor."""
         kinds, saved = state.kinds(self.model), state.saved_buffers(self.model)
         names = [n for n in self.constructed if kinds.get(n) in ("buffer", "attribute") and n not in saved]
-        fixed = [n for n in names if n not in self.changed_state and not trials.is_varied(n, self.constructed[n])]
+        fixed = [n for n in names if n not in self.changed_state and not weight_forms.is_varied(n, self.constructed[n])]
         return frozenset(n for n in fixed if n in self._reseeded and self._is_alike(n))
 
     @functools.cached_property
@@ -229,7 +229,7 @@ class Reference:
         return state.collect(
             self._stage(
                 "the constructor of Model raised when it was called again",
-                lambda: construct(self._class, self.init, self.device, trials.secret_seed()),
+                lambda: construct(self._class, self.init, self.device, drawing.secret_seed()),
             )
         )
 
@@ -244,12 +244,12 @@ class Reference:
         if self.weights:
             return self.public
         other = self.other_weights()
-        signed = {} if other is self.public else trials.of_both_signs(self.model, other, None)
+        signed = {} if other is self.public else weight_forms.of_both_signs(self.model, other, None)
         return signed if signed and self._is_accurate(signed) else other
 
     def _is_accurate(self, weights: state.State) -> bool:
         """Whether it stands these weights for inputs as they are drawn: finite, and near truth."""
-        inputs, seed = self.draw(), trials.secret_seed()
+        inputs, seed = self.draw(), drawing.secret_seed()
         try:
             answer, truth = self.call(inputs, weights, seed=seed), self.truth(inputs, weights, seed)
         except BadTask:
@@ -296,7 +296,7 @@ class Reference:
             torch.cuda.empty_cache()
             return self._truth_on_cpu(inputs, weights, seed)
 
-    def _here(self, inputs: Sequence[Any]) -> trials.Inputs:
+    def _here(self, inputs: Sequence[Any]) -> drawing.Inputs:
         return list(map_leaves(list(inputs), lambda t: t.to(self.device)))
 
     def _truth_on_device(self, inputs: Any, weights: Mapping[str, torch.Tensor], seed: int | None) -> Answer:
@@ -333,7 +333,7 @@ class Reference:
         args = list(inputs)
         if not may_change:
             args = map_leaves(args, lambda t: t.clone(memory_format=torch.preserve_format))
-        seed_everything(trials.secret_seed() if seed is None else seed)
+        seed_everything(drawing.secret_seed() if seed is None else seed)
         place, wide = args_device(args, self.device), torch.float64 if run is oracle.run_float64 else torch.float32
         try:
             with torch.device(place):
@@ -361,7 +361,7 @@ class Reference:
             text = f"shapes of outputs depend on what is computed ({self._shapes} in one call, {found} in another)"
             raise BadTask(f"{text}: such tasks are not supported")
 
-    def learn_changes(self, inputs: trials.Inputs) -> None:
+    def learn_changes(self, inputs: drawing.Inputs) -> None:
         """Find out which arguments and which parts of the state a call changes."""
         args = map_leaves(list(inputs), torch.clone)
         before = state.attributes(self.model)
@@ -376,11 +376,11 @@ class Reference:
         self.exposes = any(touch(t, o) for t in leaves(result) for o in own)
         pairs = zip(leaves(inputs), leaves(args), strict=True)
         self.changed_args = [i for i, (old, new) in enumerate(pairs) if not state.same(old, new)]
-        self.changed_state = trials.changed(self.public, state.snapshot(self.model))
+        self.changed_state = weight_forms.changed(self.public, state.snapshot(self.model))
         state.reinstate(self.model, before, self.changed_state)
         state.restore(self.model, self.public)
 
-    def rough_us(self, inputs: trials.Inputs) -> float:
+    def rough_us(self, inputs: drawing.Inputs) -> float:
         """Host time of a call from idle to completion, microseconds: the least of three after a warm-up."""
         best = float("inf")
         before = state.attributes(self.model)

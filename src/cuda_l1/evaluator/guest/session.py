@@ -17,7 +17,7 @@ from . import buffers, tensors
 from .channel import Channel, ChannelClosed, ProtocolError
 from .reference import Answer
 from .tensors import layout, leaves, nbytes_needed, pack, rewrite, view, write
-from .trials import varied
+from .weight_forms import varied
 
 NO_PARTNER = "no partner"
 
@@ -93,7 +93,7 @@ class Session:
         """Those of the quickest timed calls, with what these took; some may be among `kept` too."""
         self.kept_seen = 0
         self.strange: dict[Any, Any] = {}
-        """The same of driven calls that are no samples, by the form of their inputs (`trials.Plan`), as many as fit."""
+        """The same of driven calls that are no samples, by the form of their inputs (`plans.Plan`), as many as fit."""
         self.factors: tuple[float, ...] = ()
         """By which their inputs are multiplied; none where the reference stands none."""
         self.forms: list[Any] = []

@@ -13,10 +13,10 @@ from .check import reported
 from .classes import Case, Errors
 from .driving import Kept
 from .form import without_unpartnered
+from .plans import OUT_OF_RANGE, RANGE_PLANS, SLIGHT, Plan
 from .random_tasks import wrong_at_random
 from .reference import Reference
 from .session import Session
-from .trials import OUT_OF_RANGE, RANGE_PLANS, SLIGHT, Plan
 
 VERIFY_AT_LEAST, VERIFY_S = 3, 2.0
 """Of the outputs kept from timed calls at least so many are compared, and more within this time."""

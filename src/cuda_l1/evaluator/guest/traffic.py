@@ -14,9 +14,9 @@ import torch
 
 from . import state
 from .audit import Facts
+from .drawing import Inputs
 from .reference import Reference
 from .tensors import leaves, map_leaves
-from .trials import Inputs
 
 FASTER_THAN_COPY = 1.25
 """No traffic is faster than a large copy by more than this; reading alone is faster by a tenth."""

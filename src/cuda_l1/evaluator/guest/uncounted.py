@@ -13,11 +13,12 @@ from random import SystemRandom
 
 import torch
 
-from . import trials
 from .classes import Case
+from .drawing import Inputs
+from .input_forms import Make, stress
+from .plans import Plan
 from .reference import BadTask, Reference
 from .session import Session
-from .trials import Inputs, Plan
 
 FLIPPED, WIDENED = (-1.0, -4.0), (4.0,)
 TRIES = 3
@@ -33,7 +34,7 @@ def prepare(reference: Reference, session: Session, sample: Inputs) -> None:
 def take(reference: Reference, session: Session, count: int) -> list[tuple[Plan, Inputs]]:
     """Inputs for the next `count` calls that are no samples, of forms in random order. Fewer where the reference stands
     none."""
-    forms: dict[Plan, trials.Make] = {_multiplied(f): partial(trials.stress, factor=f) for f in session.factors}
+    forms: dict[Plan, Make] = {_multiplied(f): partial(stress, factor=f) for f in session.factors}
     forms.update(reference.forms)
     taken: list[tuple[Plan, Inputs]] = []
     for _ in range(TRIES * count if forms else 0):
@@ -69,7 +70,7 @@ def _strange_factors(reference: Reference, inputs: Inputs) -> tuple[float, ...]:
 def _stands(reference: Reference, inputs: Inputs, factor: float) -> bool:
     """Asked once a task: truth in float64 is dear."""
     if factor not in reference.stands:
-        changed, touched = trials.stress(inputs, factor)
+        changed, touched = stress(inputs, factor)
         case = Case.where_stood(reference, _multiplied(factor), changed, reference.public, False) if touched else None
         reference.stands[factor] = case is not None and case.sound
     return reference.stands[factor]

@@ -1,0 +1,314 @@
+"""Inputs of the judge's making, out of drawn ones: stressed, mixed, related, emptied, what no draw shows.
+
+What a kernel may rely on (order, symmetry, shares of one) stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from .drawing import Inputs
+from .tensors import extent, leaves, map_leaves
+from .traits import (
+    LEAST_SHARE,
+    LEAST_SORTED,
+    are_shares,
+    is_constant,
+    is_mask,
+    is_positive_definite,
+    is_symmetric,
+    may_be_stressed,
+)
+
+Make = Callable[[Inputs], tuple[Inputs, bool]]
+"""Makes other inputs of drawn ones, and says whether there was anything to change."""
+
+FAMILIES = 4
+"""Of related rows."""
+
+APART = (1 / 16, 1 / 2)
+"""How far related rows lie from that which stands for their family, in parts of what they were, from the first to the
+last that the reference stands."""
+
+MIXTURES = ((-1.0, 0.0), (-1.0,), (0.0,))
+"""By which some elements are multiplied in the trial `mixed`, from the first to the last that the reference stands."""
+
+MIXED_SHARE = 8
+"""One element of so many for each factor: a sum of them cancels no more than before."""
+
+
+def stress(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
+    """The inputs with every stressable tensor multiplied, strides kept, and whether there was one.
+
+    Shares of one are made smaller only, and not by far: larger ones can be refused by functions of probabilities.
+    """
+
+    def is_scaled(tensor: torch.Tensor) -> bool:
+        return may_be_stressed(tensor) or (LEAST_SHARE <= factor < 1 and are_shares(tensor))
+
+    found = any(is_scaled(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: _scaled(t, factor) if is_scaled(t) else t), found
+
+
+TOUCHED, SWAPPED = 3, 32
+
+OTHERS = tuple((count, factor) for count in (SWAPPED, TOUCHED, 1) for factor in (-0.5, 0.5))
+"""How many elements of a constant are exchanged and by what a single number is multiplied, from the first to the last
+that the reference stands."""
+
+
+def touched(inputs: Inputs, other: Inputs) -> tuple[Inputs, bool]:
+    """The inputs with a few elements of every stressable tensor as in `other`, and whether there was one."""
+    return _exchanged(inputs, other, 1.0), any(may_be_stressed(t) for t in leaves(inputs))
+
+
+def with_outliers(inputs: Inputs, other: Inputs, factor: float) -> tuple[Inputs, bool]:
+    """The inputs with a few elements of every stressable tensor as in `other`, times `factor`, and a few elements of
+    every mask in each other's places; and whether there was such a tensor. What is drawn from a distribution has no
+    outliers and a mask is often the same in every draw: what is done to them would never be seen."""
+    exchanged = _exchanged(inputs, other, factor)
+    found = any(may_be_stressed(t) or is_mask(t) for t in leaves(inputs))
+    return map_leaves(exchanged, lambda t: _swapped(t) if is_mask(t) else t), found
+
+
+def mixed(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
+    """The inputs with one element in eight of every stressable tensor times the first of `factors`, one times the next,
+    and whether there was one. Draws of one sign let the magnitude of a sum stand for a sum of magnitudes; draws without
+    zeros hide what is done to them."""
+    found = any(may_be_stressed(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: _blended(t, factors) if may_be_stressed(t) else t), found
+
+
+ISOLATED_FACTORS = ((-1e3, 1e3), (1e3,), (-8.0, 8.0), (8.0,))
+"""What single elements are in the trial `isolated`, in magnitudes of a large one, from the first to the last that the
+reference stands."""
+
+SEVERAL = 16
+"""A large element is the largest of so many."""
+
+
+def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
+    """The inputs with one element of every stressable tensor at each of `factors` times the magnitude of a large one,
+    and whether there was such a tensor. One each: whoever looks at a sample of the inputs sees one of six more often
+    than one of two."""
+    found = any(may_be_stressed(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: _with_isolated(t, factors) if may_be_stressed(t) else t), found
+
+
+def _with_isolated(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
+    size = (extent(tensor),)
+    flat = torch.as_strided(tensor, size, (1,), tensor.storage_offset()).clone()
+    large = flat[torch.randint(size[0], (SEVERAL,), device=tensor.device)].abs().amax()
+    for factor in factors:
+        flat[torch.randint(size[0], (1,), device=tensor.device)] = (large * factor).to(flat.dtype)
+    return as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
+
+
+def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
+    flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
+    lot = torch.randint(MIXED_SHARE, flat.shape, device=tensor.device, dtype=torch.uint8)
+    for number, factor in enumerate(factors):
+        other = flat * factor + 0.0  # no negative zero
+        flat = torch.where(lot == number, other * 1j if tensor.is_complex() else other, flat)
+    return as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
+
+
+def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
+    """The inputs with rows, along the last dimension, of a few families: each is one of `FAMILIES` rows plus `apart` of
+    what it was, and rows of one length share them from tensor to tensor; and whether there was a tensor of rows that
+    could be changed. Zeros stay: a kernel may rely on a triangle of them."""
+    heads: dict[tuple[int, torch.dtype], torch.Tensor] = {}
+
+    def of_families(tensor: torch.Tensor) -> torch.Tensor:
+        rows = tensor.numel() // max(1, tensor.shape[-1]) if tensor.dim() > 1 else 0
+        if rows <= FAMILIES or not may_be_stressed(tensor) or tensor.numel() != extent(tensor) or is_symmetric(tensor):
+            return tensor
+        key = tensor.shape[-1], tensor.dtype
+        if key not in heads:
+            heads[key] = tensor.reshape(rows, -1)[torch.randperm(rows, device=tensor.device)[:FAMILIES]]
+        family = torch.randint(FAMILIES, tensor.shape[:-1], device=tensor.device)
+        made = torch.empty_like(tensor).copy_(tensor * apart + heads[key][family])
+        return as_agreed(made.masked_fill_(tensor == 0, 0), tensor)
+
+    made = map_leaves(inputs, of_families)
+    return made, bool(heads)
+
+
+CLUSTER, LEAST_WIDTH = 16, 64
+"""Elements or rows that lie near one another, and how many there are at least."""
+
+LARGER = (8.0, 2.0)
+"""By which they are multiplied, from the first to the last that the reference stands."""
+
+
+def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
+    """The inputs with up to `CLUSTER` elements of every row, along the last dimension, of one sign and times `factor`,
+    in order of their size, and twice as many rows, along the one before it, times `factor`; and whether there was such
+    a row. Half of them lie beside one another, half a power of two apart, and what ends goes on at its beginning.
+    Independent numbers spread their largest ones evenly over any parts of a row, of which each can then be taken to
+    hold few."""
+
+    def is_long(tensor: torch.Tensor) -> bool:
+        dense = tensor.dim() > 0 and max(tensor.shape[-2:]) >= LEAST_WIDTH and tensor.numel() == extent(tensor)
+        return dense and may_be_stressed(tensor) and not tensor.is_complex()
+
+    def of_clusters(tensor: torch.Tensor) -> torch.Tensor:
+        made = tensor.clone(memory_format=torch.preserve_format)
+        if tensor.shape[-1] >= LEAST_WIDTH:
+            places = _near_one_another(tensor.shape[:-1], tensor.shape[-1], tensor.device, beside=0.5)
+            signs = torch.ones_like(places[..., :1])
+            if bool((tensor < 0).any()):
+                signs = torch.where(torch.rand(signs.shape, device=signs.device) < 0.5, -signs, signs)
+            sizes = tensor.gather(-1, places).abs().sort(dim=-1).values
+            made.scatter_(-1, places, (sizes * signs * factor).to(tensor.dtype))
+        if tensor.dim() > 1 and tensor.shape[-2] >= LEAST_WIDTH:
+            shape, count = tensor.shape[:-2], tensor.shape[-2]
+            runs = [_near_one_another(shape, count, tensor.device, beside=share) for share in (1.0, 0.0)]
+            rows = torch.cat(runs, -1).unsqueeze(-1)
+            rows = rows.expand(*rows.shape[:-1], tensor.shape[-1])
+            made.scatter_(-2, rows, made.gather(-2, rows) * factor)
+        return as_agreed(made, tensor)
+
+    found = any(is_long(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: of_clusters(t) if is_long(t) else t), found
+
+
+def _near_one_another(shape: Sequence[int], count: int, device: torch.device, *, beside: float) -> torch.Tensor:
+    """`CLUSTER` places of `count` for each of `shape`, beside one another in the share `beside`, see `clustered`."""
+    each = (*shape, 1)
+    apart = 2 ** torch.randint((count // 4).bit_length(), each, device=device)
+    apart = torch.where(torch.rand(each, device=device) < beside, 1, apart)
+    return (torch.randint(count, each, device=device) + apart * torch.arange(CLUSTER, device=device)) % count
+
+
+HOLDERS, LEAST_MANY = 8, 4096
+"""Elements that hold almost all of a tensor of at least so many."""
+
+HELD_POWERS = (1.0, 0.5, 0.0)
+"""They are multiplied by such a power of how many elements there are for each, from the first to the last that the
+reference stands: with the first a mean stays about as large as it was."""
+
+
+def concentrated(inputs: Inputs, power: float) -> tuple[Inputs, bool]:
+    """The inputs with all but `HOLDERS` elements of every large tensor divided by how many there are for each of these,
+    which are multiplied by a `power` of that; and whether there was such a tensor."""
+
+    def is_large(tensor: torch.Tensor) -> bool:
+        return may_be_stressed(tensor) and extent(tensor) >= LEAST_MANY
+
+    def held_by_few(tensor: torch.Tensor) -> torch.Tensor:
+        flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
+        each = 2.0 ** (flat.numel() // HOLDERS).bit_length()
+        made, places = flat / each, torch.randint(flat.numel(), (HOLDERS,), device=tensor.device)
+        made[places] = flat[places] * each**power
+        return as_agreed(torch.as_strided(made, tensor.shape, tensor.stride()), tensor)
+
+    found = any(is_large(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: held_by_few(t) if is_large(t) else t), found
+
+
+ROW_PARTS = ((True, True), (True, False), (False, True))
+"""Of which rows are emptied: of numbers, of masks."""
+
+
+def emptied(inputs: Inputs, numbers: bool, masks: bool) -> tuple[Inputs, bool]:
+    """The inputs with one row in eight, along the last dimension, of zeros in tensors of numbers and of what shuts
+    everything out in masks, and whether there was such a tensor. Rows that pad a batch are like that, and what divides
+    by the size of a row, or by how much of it is let through, meets nothing."""
+
+    def is_emptied(tensor: torch.Tensor) -> bool:
+        if tensor.dim() < 2 or tensor.numel() != extent(tensor):
+            return False
+        return masks if is_mask(tensor) else numbers and may_be_stressed(tensor) and not is_positive_definite(tensor)
+
+    found = any(is_emptied(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: _without_rows(t) if is_emptied(t) else t), found
+
+
+def _without_rows(tensor: torch.Tensor) -> torch.Tensor:
+    rows = torch.randint(MIXED_SHARE, tensor.shape[:-1], device=tensor.device, dtype=torch.uint8) == 0
+    rows.view(-1)[torch.randint(rows.numel(), (1,))] = True
+    nothing = tensor.min() if tensor.is_floating_point() and is_mask(tensor) else 0
+    shut = rows.unsqueeze(-1)
+    if is_symmetric(tensor) and not is_mask(tensor):
+        shut = shut | shut.mT
+    return tensor.clone(memory_format=torch.preserve_format).masked_fill_(shut, nothing)
+
+
+def with_other_constants(inputs: Inputs, count: int, factor: float) -> tuple[Inputs, bool]:
+    """The inputs with up to `count` elements exchanged (one for zero) in every tensor that holds nothing but ones or
+    nothing but zeros, and single floating numbers times `factor`; and whether there was such a tensor. A mask of ones,
+    or a first state of zeros, is the same in every draw and may be another one from a caller. Integers of zero stay:
+    they may be places, and there may be no other."""
+    found = any(is_constant(t) for t in leaves(inputs))
+    return map_leaves(inputs, lambda t: with_others(t, count, factor) if is_constant(t) else t), found
+
+
+def with_others(tensor: torch.Tensor, count: int, factor: float = 0.5) -> torch.Tensor:
+    if tensor.numel() == 1:
+        return torch.where(tensor == 0, factor, tensor * factor).to(tensor.dtype)
+    size = extent(tensor)
+    flat = torch.as_strided(tensor, (size,), (1,), tensor.storage_offset()).clone()
+    places = torch.randint(size, (count,), device=tensor.device)
+    flat[places] = (flat[places] == 0).to(flat.dtype)
+    return torch.as_strided(flat, tensor.shape, tensor.stride())
+
+
+def _swapped(tensor: torch.Tensor) -> torch.Tensor:
+    size = extent(tensor)
+    flat = torch.as_strided(tensor, (size,), (1,), tensor.storage_offset()).clone()
+    places = torch.unique(torch.randint(size, (SWAPPED,), device=tensor.device))
+    flat[places] = flat[places[torch.randperm(places.numel(), device=tensor.device)]]
+    return torch.as_strided(flat, tensor.shape, tensor.stride())
+
+
+def _exchanged(inputs: Inputs, other: Inputs, factor: float) -> Inputs:
+    others = iter(leaves(other))
+    return list(map_leaves(inputs, lambda t: _with_some_of(t, next(others), factor)))
+
+
+def _with_some_of(tensor: torch.Tensor, other: torch.Tensor, factor: float) -> torch.Tensor:
+    if not may_be_stressed(tensor):
+        return tensor
+    size = (extent(tensor),)
+    flat = torch.as_strided(tensor, size, (1,), tensor.storage_offset()).clone()
+    places = torch.randint(size[0], (TOUCHED,), device=tensor.device)
+    flat[places] = torch.as_strided(other, size, (1,), other.storage_offset())[places] * factor
+    return as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
+
+
+def _scaled(tensor: torch.Tensor, factor: float) -> torch.Tensor:
+    """`tensor * factor` laid out as it was, so that an expanded tensor takes no more room than before."""
+    flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
+    return as_agreed(torch.as_strided(flat * factor, tensor.shape, tensor.stride()), tensor)
+
+
+def as_agreed(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    """`made`, in order along its last dimension, symmetric or positive definite where `drawn` is so: boundaries and
+    such matrices are what a kernel may rely on. In place; `made` is a tensor of the judge's own."""
+    if drawn.dim() < 1 or drawn.is_complex() or drawn.numel() != extent(drawn):
+        return made
+    if drawn.shape[-1] >= LEAST_SORTED and bool((drawn[..., 1:] >= drawn[..., :-1]).all()):
+        if bool((drawn[..., -1] > drawn[..., 0]).all()):
+            made.copy_(made.sort(dim=-1).values)
+    elif is_symmetric(drawn):
+        _made_symmetric(made, drawn)
+        if is_positive_definite(drawn):
+            _made_definite(made)
+    elif is_positive_definite(drawn):  # as a product that its matrix multiplication rounds here so and there so
+        _made_definite(_made_symmetric(made, drawn))
+    return made
+
+
+def _made_symmetric(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    either = torch.where(made != drawn, made, made.mT)  # of two that stand for each other one may be changed
+    return made.copy_(either.tril() + either.tril(-1).mT)
+
+
+def _made_definite(made: torch.Tensor) -> None:
+    """With a diagonal that outweighs its rows where it is not positive definite."""
+    if not is_positive_definite(made):
+        others = made.abs().sum(-1) - made.diagonal(dim1=-2, dim2=-1).abs()
+        made.diagonal(dim1=-2, dim2=-1).copy_(1.01 * others + others.mean() / made.shape[-1])

@@ -1,0 +1,118 @@
+"""The correctness trials before they are run: what each varies, in what order, and to whom it is put."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .tensors import VECTOR_BYTES
+
+Part = tuple[tuple[str, ...], ...]
+"""Names of a model's state; those of tied tensors are in one tuple."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One correctness trial before it is run."""
+
+    kind: str
+    other_weights: bool = False
+    factor: float = 1.0
+    """Floating inputs that may be stressed are multiplied by this; with `few` the other values only."""
+    offset: int = 0
+    """Bytes into their storage at which inputs start, rounded up to an element."""
+    same_inputs: bool = False
+    """The inputs of the trial before, again."""
+    few: bool = False
+    """The inputs of the trial before, with other values in a few places only."""
+    in_place: bool = False
+    """Other contents under the tensors that the trial before looked at."""
+    in_forms: bool = False
+    """Made in several forms, of which the first that the reference stands counts."""
+    touches: Part = ()
+    """What is touched of the weights of the trial before, whose inputs come again."""
+    exchanged: bool = True
+    """Touched elements are in each other's places, else other numbers."""
+
+    @property
+    def may_tie(self) -> bool:
+        """Whether elements that are asked for may be equal where they are not so in a draw."""
+        return self.in_forms or self.factor < 0
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether inputs and weights are the task's own: a reference may refuse others."""
+        return self.factor == 1.0 and not (self.few or self.other_weights or self.in_forms)
+
+
+def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tuple[Plan, ...]:
+    """The trials of every verdict, in order: later ones change what the first forward could have cached. `parts`: of
+    the weights, one of them changes and the others stay, and then all do. `aligned`: the one with an offset leaves
+    inputs where a vector load may begin."""
+    exponent = int.from_bytes(os.urandom(1), "little") % 5 + 2
+    every = tuple(names for part in parts for names in part)
+    return (
+        Plan("base"),
+        Plan("repeat", same_inputs=True),
+        Plan("refill", in_place=True),
+        Plan("touched", in_place=True, few=True),
+        Plan("outliers", in_place=True, few=True, factor=64.0),
+        Plan("weights", other_weights=True),
+        *(Plan("touched-weights", other_weights=True, in_place=True, touches=part) for part in parts),
+        *[Plan("touched-weights", other_weights=True, in_place=True, touches=every, exchanged=False)] * bool(every),
+        Plan("negated", other_weights=True, factor=-1.0),
+        Plan("scaled", other_weights=True, factor=2.0**exponent),
+        Plan("shrunk", factor=2.0**-exponent),
+        Plan("offset", offset=VECTOR_BYTES if aligned else 1),
+    )
+
+
+HISTORY = Plan("history", other_weights=True, in_forms=True)
+
+PRUNED = Plan("pruned", other_weights=True, in_forms=True)
+
+SLIGHT = 1e-3
+"""An error in the trial `history` that leaves a class as it is: limits are far away from ordinary inputs."""
+
+UNDRAWN_PLANS = (
+    Plan("mixed", in_forms=True),
+    Plan("rows", in_forms=True),
+    Plan("constants", in_forms=True),
+    Plan("choices", in_forms=True),
+    Plan("touched-choices", in_place=True, in_forms=True),
+    Plan("clusters", in_forms=True),
+    Plan("rare", in_forms=True),
+    Plan("signs", other_weights=True, in_forms=True),
+    PRUNED,
+    HISTORY,
+)
+"""What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
+draw has the same, in many places and then in two, large values that lie near one another, integers with a meaning
+and probabilities of zero, parameters of both signs and buffers as another checkpoint has them, matrices with zeros and
+rows of zeros among them, biases that keep gates open."""
+
+LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
+
+RELATED = Plan("related", in_forms=True)
+
+CONCENTRATED = Plan("concentrated", in_forms=True)
+
+ISOLATED = Plan("isolated", in_forms=True)
+
+RANGE_PLANS = (
+    Plan("near-1e5", factor=1e5),
+    Plan("near-1e-6", factor=1e-6),
+    LARGE_WEIGHTS,
+    RELATED,
+    CONCENTRATED,
+    ISOLATED,
+)
+"""Far from ordinary inputs: exponentials overflow, epsilons decide, and fp16, else as good as TF32, has no range.
+Behind a normalisation inputs of any size are alike, and only weights make what follows large. Rows that are alike
+make attention sharp, experts full and matrices nearly singular, which those of independent draws never do. A mean of
+many independent numbers is that of a part of them, as far as half precision tells; not where few of them hold all.
+And whoever looks at a sample to see whether inputs are ordinary does not see two that are not."""
+
+OUT_OF_RANGE = ("exact", "relaxed")
+"""Classes of candidates to whom these trials are not put."""

@@ -1,0 +1,112 @@
+"""What a tensor looks like: numbers or choices, masks, shares of one, matrices with a structure to rely on."""
+
+from __future__ import annotations
+
+import torch
+
+LEAST_SHARE = 2.0**-7
+
+FEW_VALUES = 16
+"""Beside zero, in a tensor that stands for choices and not for numbers."""
+
+
+def may_be_stressed(tensor: torch.Tensor) -> bool:
+    """Whether scaling or negating keeps the tensor a plausible input: floating, not a mask, a table or structured."""
+    if tensor.is_complex():
+        return tensor.numel() > 1 and not is_constant(tensor)
+    if not tensor.is_floating_point() or tensor.numel() < 2 or tensor.dtype.itemsize < 2:
+        return False
+    flat = sampled(tensor).float()
+    if float((flat == 0).float().mean()) > 0.2 and has_few_values(flat):  # a mask, a one-hot table
+        return False
+    if bool(torch.isinf(flat).any()) or bool(((flat == 0) | (flat == 1)).all()):
+        return False
+    return not rows_sum_to_one(tensor)
+
+
+def sampled(tensor: torch.Tensor) -> torch.Tensor:
+    """Elements of a tensor, one after the other, some 65,536 of a large one."""
+    flat = tensor.detach().flatten()
+    return flat[:: max(1, flat.numel() // 65536)]
+
+
+def has_few_values(flat: torch.Tensor) -> bool:
+    """Activations behind a ReLU and triangles hold as many values as other numbers do."""
+    found = flat[flat != 0][:4096]
+    return bool(torch.unique(found).numel() <= FEW_VALUES)
+
+
+def rows_sum_to_one(tensor: torch.Tensor) -> bool:
+    if tensor.dim() < 1 or tensor.shape[-1] < 2:
+        return False
+    rows = tensor.reshape(-1, tensor.shape[-1])[:64].float()
+    return bool((rows >= 0).all()) and bool(((rows.sum(-1) - 1).abs() < 1e-2).all())
+
+
+def are_shares(tensor: torch.Tensor) -> bool:
+    """Rows of many values that sum to one: what they sum to may be taken for granted, unless they are once smaller."""
+    if not tensor.is_floating_point() or tensor.numel() < 2 or tensor.dtype.itemsize < 2:
+        return False
+    return rows_sum_to_one(tensor) and not has_few_values(sampled(tensor).float())
+
+
+def is_constant(tensor: torch.Tensor) -> bool:
+    if tensor.numel() == 0 or (tensor.is_floating_point() and tensor.dtype.itemsize < 2):
+        return False
+    if tensor.numel() == 1:
+        return tensor.is_floating_point() or tensor.is_complex()
+    only = bool((tensor == 1).all())
+    return only or (not is_integer(tensor) and bool((tensor == 0).all()))
+
+
+def is_integer(tensor: torch.Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype is not torch.bool
+
+
+def is_mask(tensor: torch.Tensor) -> bool:
+    """Whether it chooses: truth values, or a few floating numbers again and again. Integers may be places, whose order
+    matters, and so are one-hot rows."""
+    if tensor.numel() < 2 or is_one_hot(tensor):
+        return False
+    if tensor.dtype is torch.bool:
+        return True
+    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
+        return False
+    return tensor.numel() > 4 * FEW_VALUES and has_few_values(sampled(tensor))
+
+
+def is_one_hot(tensor: torch.Tensor) -> bool:
+    return tensor.dim() > 1 and tensor.shape[-1] > 1 and bool(((tensor != 0).sum(dim=-1) == 1).all())
+
+
+LEAST_SORTED = 8
+"""A row of so many numbers is not in order by chance."""
+
+
+def is_symmetric(tensor: torch.Tensor) -> bool:
+    return _is_square(tensor) and torch.equal(tensor, tensor.mT)
+
+
+LARGEST_FACTORED = 2048
+"""Rows of the largest matrices of which it is found out whether they are positive definite."""
+
+
+def is_positive_definite(tensor: torch.Tensor) -> bool:
+    """Whether it holds matrices that are all symmetric, up to rounding, and positive definite."""
+    if not _is_square(tensor) or not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
+        return False
+    if tensor.shape[-1] > LARGEST_FACTORED or not bool(torch.isfinite(tensor).all()):
+        return False
+    diagonal = tensor.diagonal(dim1=-2, dim2=-1).double()
+    if not bool((diagonal > 0).all()):
+        return False
+    sizes = diagonal.sqrt()
+    limits = sizes.unsqueeze(-1) * sizes.unsqueeze(-2)
+    eps = torch.finfo(tensor.dtype).eps
+    if bool((tensor.abs() > (1 + eps) * limits).any()) or bool(((tensor - tensor.mT).abs() > 64 * eps * limits).any()):
+        return False
+    return bool((torch.linalg.cholesky_ex(tensor.double()).info == 0).all())
+
+
+def _is_square(tensor: torch.Tensor) -> bool:
+    return tensor.dim() > 1 and tensor.shape[-1] == tensor.shape[-2] > 2

@@ -1,0 +1,295 @@
+"""Inputs of the judge's making: what is changed, what stays, and what is told apart."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from cuda_l1.evaluator.guest import input_forms, traits
+from cuda_l1.evaluator.guest.tensors import extent, nbytes_needed
+
+PLAIN = {
+    "normal": lambda: torch.randn(4, 5),
+    "uniform": lambda: torch.rand(4, 5),
+    "half": lambda: torch.randn(4, 5).half(),
+    "triangle": lambda: torch.randn(40, 40).tril(),
+    "behind-a-relu": lambda: torch.randn(400).relu(),
+    "channels": lambda: torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last),
+    "complex": lambda: torch.randn(40, 10, dtype=torch.complex64),
+}
+
+
+LEFT_ALONE = {
+    "integers": lambda: torch.randint(0, 9, (40,)),
+    "booleans": lambda: torch.rand(40) > 0.5,
+    "mask-0-1": lambda: (torch.rand(40) > 0.1).float(),
+    "mask-minus-inf": lambda: torch.full((4, 4), -torch.inf).triu(1),
+    "mask-minus-1e9": lambda: torch.full((4, 4), -1e9).triu(1),
+    "grades": lambda: torch.randint(0, 9, (400,)).float().clamp_min(2).sub(2),
+    "one-hot": lambda: torch.eye(7),
+    "probabilities": lambda: torch.randn(4, 9).softmax(-1),
+    "one-element": lambda: torch.randn(1),
+    "scalar": lambda: torch.tensor(0.5),
+    "one-complex-number": lambda: torch.randn(1, dtype=torch.complex64),
+    "complex-ones": lambda: torch.ones(4, dtype=torch.complex64),
+    "float8": lambda: torch.randn(40).to(torch.float8_e4m3fn),
+}
+
+
+@pytest.mark.parametrize("factor", [-1.0, 8.0, 1e5])
+@pytest.mark.parametrize("make", PLAIN.values(), ids=PLAIN)
+def test_plain_inputs_are_multiplied(make, factor):
+    value = make()
+    (stressed,), touched = input_forms.stress([value], factor)
+    assert touched and torch.equal(stressed, value * factor) and stressed.stride() == value.stride()
+
+
+@pytest.mark.parametrize("make", LEFT_ALONE.values(), ids=LEFT_ALONE)
+def test_masks_integers_and_structured_inputs_are_left_alone(make):
+    value = make()
+    (stressed,), touched = input_forms.stress([value], -1.0)
+    assert not touched and stressed is value
+
+
+@pytest.mark.parametrize("make", [lambda: torch.randn(1, 6).expand(50, 6), lambda: torch.randn(9, 8)[:, ::2]])
+def test_stressed_inputs_take_no_more_room(make):
+    value = make()
+    (stressed,), _ = input_forms.stress([value], 2.0)
+    assert torch.equal(stressed, 2 * value) and stressed.stride() == value.stride()
+    assert extent(stressed) == extent(value) and nbytes_needed([stressed]) == nbytes_needed([value])
+
+
+def test_outliers_are_few_and_far_out():
+    inputs, other = [torch.full((100,), 2.0), torch.arange(9)], [torch.full((100,), 0.5), torch.arange(9)]
+    (values, integers), found = input_forms.with_outliers(inputs, other, 64.0)
+    assert found and torch.equal(integers, inputs[1])
+    assert 1 <= int((values == 32.0).sum()) <= input_forms.TOUCHED and int((values == 2.0).sum()) >= 97
+
+
+MASKS = {
+    "booleans": lambda: torch.rand(4) > 0.5,
+    "triangle": lambda: torch.ones(9, 9, dtype=torch.bool).tril(),
+    "0-1": lambda: (torch.rand(200) > 0.5).float(),
+    "minus-inf": lambda: torch.full((9, 9), -torch.inf).triu(1),
+    "expanded": lambda: torch.full((9, 9), -1e9).triu(1).expand(3, 9, 9),
+}
+
+
+@pytest.mark.parametrize("make", MASKS.values(), ids=MASKS)
+def test_elements_of_masks_change_places(make):
+    torch.manual_seed(1)
+    value = make()
+    (swapped,), found = input_forms.with_outliers([value], [make()], 64.0)
+    assert found and not torch.equal(swapped, value)
+    assert torch.equal(swapped.flatten().sort().values, value.flatten().sort().values)
+
+
+@pytest.mark.parametrize("make", PLAIN.values(), ids=PLAIN)
+def test_some_inputs_get_the_other_sign_and_some_are_zero(make):
+    torch.manual_seed(1)
+    value = make()
+    (blended,), found = input_forms.mixed([value], (-1.0, 0.0))
+    other = -1j * value if value.is_complex() else -value
+    kept, negated, zero = blended == value, blended == other, blended == 0
+    assert found and bool((kept | negated | zero).all()) and blended.stride() == value.stride()
+    assert 0.05 < float((negated & ~zero).float().mean()) < 0.4 and bool((zero & (value != 0)).any())
+    assert value.is_complex() or not bool(torch.signbit(blended[zero & (value != 0)]).any())
+
+
+@pytest.mark.parametrize("make", LEFT_ALONE.values(), ids=LEFT_ALONE)
+def test_no_sign_is_given_to_what_is_left_alone(make):
+    value = make()
+    (blended,), found = input_forms.mixed([value], (-1.0,))
+    assert not found and blended is value
+
+
+CONSTANTS = {
+    "mask-of-ones": lambda: torch.ones(4, 50, dtype=torch.bool),
+    "no-mask": lambda: torch.zeros(4, 50, dtype=torch.bool),
+    "integers-of-one": lambda: torch.ones(4, 50, dtype=torch.int64),
+    "weights-of-one": lambda: torch.ones(4, 50),
+    "first-state": lambda: torch.zeros(4, 50),
+    "expanded": lambda: torch.ones(50).expand(4, 50),
+}
+
+
+@pytest.mark.parametrize("make", CONSTANTS.values(), ids=CONSTANTS)
+def test_a_few_elements_of_a_constant_are_others(make):
+    value = make()
+    (other,), found = input_forms.with_other_constants([value], 3, 0.5)
+    assert found and other.dtype == value.dtype and other.stride() == value.stride()
+    assert 1 <= int(torch.unique((other != value).nonzero()[:, 1]).numel()) <= 3
+    assert set(other.flatten().tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize(("value", "other"), [(1.0, -0.5), (0.0, -0.5), (-4.0, 2.0)])
+def test_a_single_number_is_another_one_and_has_the_other_sign_first(value, other):
+    made = [input_forms.with_other_constants([torch.tensor(value)], *others)[0][0] for others in input_forms.OTHERS[:2]]
+    assert [float(found) for found in made] == [other, -other]
+
+
+@pytest.mark.parametrize("value", [torch.zeros(9, dtype=torch.int64), torch.full((9,), 2.0), torch.eye(3)])
+def test_what_may_be_places_or_is_no_constant_stays(value):
+    (same,), found = input_forms.with_other_constants([value], 3, 0.5)
+    assert not found and same is value
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float32])
+def test_one_hot_rows_stand_for_integers_and_stay(dtype):
+    rows = torch.nn.functional.one_hot(torch.randint(10, (32,)), 10).to(dtype)
+    assert input_forms.with_outliers([rows], [rows], 64.0)[1] is False
+
+
+@pytest.mark.parametrize(("factor", "is_scaled"), [(0.25, True), (4.0, False), (-1.0, False), (1e-6, False)])
+def test_shares_of_one_are_made_smaller_and_nothing_else(factor, is_scaled):
+    shares = torch.softmax(torch.randn(32, 64), dim=-1)
+    (stressed,), found = input_forms.stress([shares], factor)
+    assert found is is_scaled and torch.equal(stressed, shares * factor if is_scaled else shares)
+
+
+def test_nested_inputs_and_other_values_stay_in_place():
+    inputs, touched = input_forms.stress([{"x": torch.ones(3) * 2, "n": 4}, (torch.arange(3),)], 0.5)
+    assert touched and inputs[0]["x"].tolist() == [1, 1, 1] and inputs[0]["n"] == 4
+
+
+def test_rows_are_emptied_where_they_are_numbers_or_masks():
+    torch.manual_seed(0)
+    numbers, mask, added = torch.randn(64, 8), torch.rand(64, 8) < 0.7, torch.full((64, 8), -torch.inf).triu(1)
+    inputs = [numbers, mask, added, torch.randint(0, 9, (64, 8)), torch.randn(5)]
+    made, found = input_forms.emptied(inputs, numbers=True, masks=True)
+    for before, after, nothing in ((numbers, made[0], 0.0), (mask, made[1], False), (added, made[2], -torch.inf)):
+        emptied = (after == nothing).all(-1)
+        assert 0 < int(emptied.sum()) < 32 and torch.equal(after[~emptied], before[~emptied])
+    assert found and all(now is was for now, was in zip(made[3:], inputs[3:], strict=True))
+    only, _ = input_forms.emptied(inputs, numbers=True, masks=False)
+    assert only[1] is mask and not torch.equal(only[0], numbers)
+    assert not input_forms.emptied([torch.randn(1, 6).expand(9, 6), torch.randn(7)], numbers=True, masks=True)[1]
+
+
+def test_rows_of_one_length_are_of_the_same_few_families():
+    drawn = [torch.randn(4, 50, 16), torch.randn(16, 90).t(), torch.eye(16), torch.randn(3, 16), torch.randn(99)]
+    made, found = input_forms.related(drawn, 1 / 16)
+    assert found and all(after is before for after, before in zip(made[2:], drawn[2:], strict=True))
+    heads = torch.cat([(m - d / 16).reshape(-1, 16) for m, d in zip(made[:2], drawn[:2], strict=True)])
+    assert len(torch.unique(heads.mul(1e3).round(), dim=0)) == input_forms.FAMILIES
+    assert made[1].stride() == drawn[1].stride()
+    assert not input_forms.related([torch.randn(9, 1).expand(9, 6), torch.ones(9, 6)], 1 / 16)[1]
+    (upper,), _ = input_forms.related([torch.randn(9, 9).triu()], 1 / 16)
+    assert torch.equal(upper, upper.triu())
+
+
+def test_large_elements_of_a_row_lie_near_one_another():
+    both, positive, narrow = torch.randn(60, 256), torch.rand(60, 3, 64).transpose(0, 1), torch.randn(9, 63)
+    left = [torch.randn(5, 128, dtype=torch.complex64), torch.randint(0, 9, (9, 128)), torch.rand(1, 99).expand(9, 99)]
+    made, found = input_forms.clustered([both, positive, narrow, *left], 8.0)
+    assert found and all(after is before for after, before in zip(made[2:], [narrow, *left], strict=True))
+    for before, after in ((both, made[0]), (positive, made[1])):
+        larger = after != before
+        count, after_larger = larger.sum(-1), (after * larger).flatten(0, -2)
+        assert int(count.max()) == input_forms.CLUSTER and int(count.min()) >= 4 and after.stride() == before.stride()
+        assert bool((after_larger.sign().sum(-1).abs() == count.flatten()).all())  # of one sign
+        assert float(after.abs().max()) <= 8 * float(before.abs().max())
+        beside = (larger & larger.roll(1, -1)).sum(-1) == input_forms.CLUSTER - 1
+        assert 0.25 < float(beside.double().mean()) < 0.85
+    assert bool((made[0] > 9).any()) and bool((made[0] < -9).any()) and bool((made[1] >= 0).all())
+    assert not input_forms.clustered([narrow, *left], 8.0)[1]
+
+
+def test_large_rows_lie_near_one_another():
+    keys = torch.randn(40, 128, 16)
+    (made,), _ = input_forms.clustered([keys], 8.0)
+    larger = (made != keys).all(-1)
+    assert torch.equal(made, torch.where(larger[..., None], keys * 8, keys))
+    assert bool((larger.sum(-1) <= 2 * input_forms.CLUSTER).all())
+    beside = larger.unfold(-1, input_forms.CLUSTER, 1).all(-1).any(-1)
+    assert float(beside.double().mean()) > 0.8 and int(larger.sum(-1).max()) > input_forms.CLUSTER
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.half])
+def test_a_few_elements_hold_nearly_all_of_a_large_tensor(dtype):
+    drawn = [torch.rand(64, 128).to(dtype).t(), torch.rand(63, 64), torch.randint(0, 9, (99, 99))]
+    made, found = input_forms.concentrated(drawn, 1.0)
+    assert found and all(after is before for after, before in zip(made[1:], drawn[1:], strict=True))
+    sizes = made[0].double().flatten().sort(descending=True).values
+    assert float(sizes[: input_forms.HOLDERS].sum()) > 50 * float(sizes[input_forms.HOLDERS :].sum())
+    assert 0.1 < float(sizes.sum()) / float(drawn[0].double().sum()) < 8  # about as much as before
+    assert made[0].stride() == drawn[0].stride() and not input_forms.concentrated(drawn[1:], 1.0)[1]
+
+
+def test_an_isolated_element_or_two_are_out_of_range():
+    drawn = [torch.rand(64, 128).t(), torch.randint(0, 9, (99, 99))]
+    (made, integers), found = input_forms.isolated(drawn, (-1e3, 1e3))
+    assert found and integers is drawn[1] and made.stride() == drawn[0].stride()
+    assert int((made > 1).sum()) == 1 and int((made < 0).sum()) <= 1 and int((made != drawn[0]).sum()) <= 2
+    assert float(made.max()) > 200  # a large element's magnitude, whichever place it is in
+
+
+def test_emptied_rows_keep_their_layout():
+    value = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
+    (made,), _ = input_forms.emptied([value], numbers=True, masks=True)
+    assert made.stride() == value.stride()
+
+
+@pytest.mark.parametrize(
+    ("draw", "holds"),
+    [
+        (lambda: torch.rand(40).sort().values, lambda t: bool((t.diff() >= 0).all())),
+        (lambda: torch.rand(40, 6).sort(0).values.t(), lambda t: bool((t.diff() >= 0).all())),
+        (lambda: (a := torch.randn(3, 12, 12)) + a.mT, lambda t: torch.equal(t, t.mT)),
+    ],
+    ids=["boundaries", "strided", "symmetric"],
+)
+def test_what_is_in_order_or_symmetric_stays_so(draw, holds):
+    drawn = [draw()]
+    for (made,), found in (
+        *(input_forms.stress(drawn, factor) for factor in (-1.0, 8.0)),
+        input_forms.touched(drawn, [draw()]),
+        input_forms.with_outliers(drawn, [draw()], 64.0),
+        input_forms.mixed(drawn, (-1.0, 0.0)),
+        *([input_forms.emptied(drawn, True, True)] if drawn[0].dim() > 1 else []),
+    ):
+        assert found and holds(made) and made.stride() == drawn[0].stride() and not torch.equal(made, drawn[0])
+
+
+def gram(*shape, dtype=torch.float32):
+    features = torch.randn(*shape, 2 * shape[-1])
+    return (features @ features.mT / features.shape[-1] + 0.1 * torch.eye(shape[-1])).to(dtype)
+
+
+@pytest.mark.parametrize("draw", [lambda: gram(12), lambda: gram(3, 20), lambda: gram(2, 5, 8, dtype=torch.bfloat16)])
+def test_what_is_positive_definite_stays_so(draw):
+    drawn = [draw()]
+    for (made,), found in (
+        *(input_forms.stress(drawn, factor) for factor in (-1.0, 8.0, 1e5)),
+        input_forms.touched(drawn, [draw()]),
+        input_forms.with_outliers(drawn, [draw()], 64.0),
+        input_forms.mixed(drawn, (-1.0, 0.0)),
+        input_forms.isolated(drawn, (-1e3, 1e3)),
+    ):
+        assert found and not torch.equal(made, drawn[0])
+        assert bool((torch.linalg.cholesky_ex(made.double()).info == 0).all())
+    assert not input_forms.emptied(drawn, True, True)[1]
+
+
+def test_what_is_rounded_here_so_and_there_so_is_symmetric_all_the_same():
+    drawn = gram(30)
+    drawn[3, 4] = torch.nextafter(drawn[4, 3], torch.tensor(9.0))
+    assert not traits.is_symmetric(drawn) and traits.is_positive_definite(drawn)
+    ((made,), _) = input_forms.with_outliers([drawn], [gram(30)], 64.0)
+    assert traits.is_symmetric(made) and traits.is_positive_definite(made)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        torch.rand(64, 64) @ torch.rand(64, 64),
+        (both := torch.randn(64, 64)) + both.T,
+        torch.ones(8, 8),
+        -gram(8),
+        gram(8)[:2],
+        torch.eye(8, dtype=torch.long),
+    ],
+    ids=["product", "symmetric", "singular", "negative", "not-square", "integers"],
+)
+def test_what_is_not_positive_definite_is_not_taken_for_it(matrix):
+    assert not traits.is_positive_definite(matrix)

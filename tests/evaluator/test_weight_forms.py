@@ -1,0 +1,253 @@
+"""Weights of the judge's making: what is changed, what stays, and what is told apart."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from cuda_l1.evaluator.guest import state, weight_forms
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(5, 4)
+        self.head = nn.Linear(4, 5, bias=False)
+        self.head.weight = self.embedding.weight
+        self.zeros = nn.Parameter(torch.zeros(3))
+        self.ones = nn.Parameter(torch.ones(3))
+        self.empty = nn.Parameter(torch.empty(0))
+        self.norm = nn.BatchNorm1d(4)
+        self.register_buffer("mask", torch.ones(4, 4).tril())
+        self.hidden = torch.randn(4)
+
+
+def test_other_weights_change_every_parameter_and_nothing_else():
+    model = Tied()
+    other, kinds = weight_forms.other_state(model), state.kinds(model)
+    for name, value in state.collect(model).items():
+        if name == "empty":
+            continue
+        running = name.endswith(("running_mean", "running_var"))
+        if kinds[name] == "parameter" or running:
+            changed = (other[name] != value).double().mean()
+            assert changed > 0.9, name
+        else:
+            assert torch.equal(other[name], value), name
+
+
+@pytest.mark.parametrize("start", [0.0, 1e-6, -1e-6])
+def test_parameters_that_start_as_nothing_are_brought_to_a_visible_size(start):
+    model = nn.Module()
+    model.scale = nn.Parameter(torch.full((64,), start))
+    other = weight_forms.other_state(model)["scale"]
+    assert 0.05 < float(other.pow(2).mean().sqrt()) < 0.2
+    if start:
+        assert bool((other.sign() == model.scale.sign()).all())  # a temperature stays positive
+
+
+def test_pruned_matrices_have_zeros_and_rows_of_zeros_and_tied_ones_stay_tied():
+    model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64), nn.LayerNorm(64))
+    model[1].weight = model[0].weight
+    other = weight_forms.other_state(model)
+    rows, elements = (weight_forms.pruned(model, other, rows=rows) for rows in (True, False))
+    for values, least in ((rows, 1), (elements, 0)):
+        weight = values["0.weight"]
+        assert values["1.weight"] is weight and values["2.weight"] is other["2.weight"]
+        assert 0.05 < (weight == 0).double().mean() < 0.5 and int((weight == 0).all(dim=1).sum()) >= least
+        assert torch.equal(weight[weight != 0], other["0.weight"][weight != 0])
+    assert weight_forms.pruned(nn.LayerNorm(64), {}, rows=True) == {}
+
+
+class Tables(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.tied = self.linear.weight
+        self.register_buffer("edges", torch.linspace(-1, 1, 9))
+        self.register_buffer("table", torch.randn(6, 6))
+        self.register_buffer("packed", torch.arange(24).view(4, 6).to(torch.int8))
+        self.register_buffer("causal", torch.ones(40, 40).tril())
+        self.register_buffer("count", torch.tensor(3))
+        self.register_buffer("spectrum", torch.randn(5, dtype=torch.complex64))
+        self.register_buffer("angles", torch.linspace(0, 1, 9), persistent=False)
+        self.register_buffer("running_mean", None)  # as modules have that keep no statistics
+
+
+def test_buffers_of_a_checkpoint_are_others_in_the_trial_of_signs():
+    torch.manual_seed(0)
+    model = Tables()
+    other = weight_forms.other_state(model)
+    data = {name for name in state.saved_buffers(model) if weight_forms.may_be_data(name, other[name])}
+    assert data == {"edges", "table", "packed", "spectrum"}
+    made = weight_forms.of_both_signs(model, other, weight_forms.CONSTANT_BUFFERS[0], data)
+    assert {name for name in made if not torch.equal(made[name], other[name])} == data
+    assert bool((made["edges"].diff() > 0).all()) and torch.equal(made["table"].sign(), other["table"].sign())
+    ratio = made["table"] / other["table"]
+    assert 1.0 <= float(ratio.min()) < float(ratio.max()) <= 1.25
+    assert sorted(made["packed"].flatten().tolist()) == list(range(24))
+    assert not weight_forms.of_both_signs(model, other, None, data)
+
+
+def test_large_weights_are_many_times_as_large():
+    model = Tables()
+    other = weight_forms.other_state(model)
+    assert not torch.equal(weight_forms.with_large_weights(model, other, 16.0, 1)["linear.bias"], other["linear.bias"])
+    made = weight_forms.with_large_weights(model, other, 16.0, 2)
+    assert torch.equal(made["linear.weight"], 16 * other["linear.weight"]) and made["tied"] is made["linear.weight"]
+    assert all(made[name] is other[name] for name in other if name not in ("linear.weight", "tied"))
+    assert not weight_forms.with_large_weights(nn.LayerNorm(4), weight_forms.other_state(nn.LayerNorm(4)), 16.0, 2)
+
+
+def test_gates_are_held_open_and_plain_recurrences_keep_their_state():
+    model = nn.ModuleDict({"gru": nn.GRU(8, 12), "rnn": nn.RNN(8, 8), "norm": nn.LayerNorm(8), "head": nn.Linear(8, 8)})
+    other = weight_forms.other_state(model)
+    other["head.bias"] = other["head.bias"] * 1e3
+    made = weight_forms.with_long_memory(model, other)
+    for name in ("gru.bias_ih_l0", "gru.bias_hh_l0", "rnn.bias_hh_l0", "norm.bias"):
+        value = made[name]
+        assert value.unique().tolist() == [-weight_forms.OPEN, 0.0, weight_forms.OPEN], name
+        assert int((value == 0).sum()) - value.numel() // 3 in (0, 1)
+    assert float(made["head.bias"].max()) > 10 * weight_forms.OPEN
+    own = made["rnn.weight_hh_l0"] - other["rnn.weight_hh_l0"]
+    assert torch.allclose(own, weight_forms.HELD * torch.eye(8), atol=1e-5)
+    for name in ("gru.weight_hh_l0", "rnn.weight_ih_l0", "norm.weight", "head.weight"):
+        assert made[name] is other[name], name
+    assert not weight_forms.with_long_memory(nn.Conv1d(4, 4, 3, bias=False), {"weight": torch.randn(4, 4, 3)})
+
+
+def test_other_weights_keep_ties_and_positive_variances():
+    other = weight_forms.other_state(Tied())
+    assert other["head.weight"] is other["embedding.weight"]
+    assert (other["norm.running_var"] > 0).all()
+
+
+def test_parameters_are_touched_one_after_the_other_and_buffers_together():
+    model = Tied()
+    found = weight_forms.parts(model, {"hidden"}, {"zeros"})
+    *parameters, buffers = found
+    assert set(buffers) == {("norm.running_mean",), ("norm.running_var",), ("hidden",)}
+    alone = {("embedding.weight", "head.weight"), ("ones",), ("norm.weight",), ("norm.bias",)}
+    assert len(parameters) == weight_forms.ALONE and {names for (names,) in parameters} == alone
+    first, second, buffers = weight_forms.parts(model, {"hidden"})
+    assert len(first) - len(second) == 1 and {*first, *second} == {*alone, ("zeros",)}  # one more, in two halves
+    assert weight_forms.parts(nn.ReLU()) == [] and weight_forms.parts(nn.PReLU()) == [(("weight",),)]
+
+
+@pytest.mark.parametrize("exchanged", [True, False])
+@pytest.mark.parametrize("any_sign", [True, False])
+def test_a_few_elements_of_weights_are_touched_and_the_rest_is_what_it_was(any_sign, exchanged):
+    model = Tied()
+    model.angles = nn.Parameter(torch.linspace(1, 2, 64))
+    model.slope = nn.Parameter(torch.ones(1).bfloat16())
+    weights = weight_forms.other_state(model)
+    weights["angles"] = model.angles.detach()
+    part = (("embedding.weight", "head.weight"), ("norm.running_var",), ("angles",), ("slope",))
+    touched = weight_forms.with_touched(weights, part, any_sign=any_sign, exchanged=exchanged)
+    assert touched["head.weight"] is touched["embedding.weight"]
+    for name, value in weights.items():
+        if not any(name in names for names in part):
+            assert touched[name] is value, name
+            continue
+        assert touched[name].dtype is value.dtype and not torch.equal(touched[name], value)
+        if name != "slope":
+            assert 0 < int((touched[name] != value).sum()) <= (64 if name == "angles" else weight_forms.MOVED)
+            assert torch.allclose(touched[name].mean(), value.mean(), atol=1e-5)
+    assert bool((touched["norm.running_var"] > 0).all()) and bool((touched["angles"].diff() >= 0).all())
+    assert any_sign or bool((touched["angles"] > 0).all())
+    before, after = (values["head.weight"].flatten().sort().values for values in (weights, touched))
+    assert torch.equal(before, after) == exchanged
+
+
+@pytest.mark.parametrize("shape", [(512, 64), (7,), (2,)])
+def test_no_sum_norm_or_extreme_tells_that_weights_were_touched(shape):
+    value, known = torch.randn(shape), 0
+    for _ in range(20):
+        made = weight_forms.with_touched({"w": value}, (("w",),), any_sign=True)["w"]
+        assert 0 < int((made != value).sum()) <= weight_forms.MOVED
+        assert torch.equal(made.flatten().sort().values, value.flatten().sort().values)
+        known += not (torch.equal(made.sum(), value.sum()) and torch.equal(made.norm(), value.norm()))
+    assert known <= 10 or value.numel() < 8  # that they are rounded alike takes luck
+
+
+@pytest.mark.parametrize("constants", weight_forms.CONSTANT_BUFFERS)
+def test_parameters_of_one_sign_get_both(constants):
+    torch.manual_seed(1)
+    model = Tied()
+    model.register_buffer("frozen", torch.ones(64))
+    before = weight_forms.other_state(model)
+    signed = weight_forms.of_both_signs(model, before, constants)
+    assert bool((signed["norm.weight"].abs() == before["norm.weight"]).all()) and bool(
+        (signed["norm.weight"] < 0).any()
+    )
+    assert signed["head.weight"] is signed["embedding.weight"] is before["head.weight"]
+    for name in ("mask", "hidden", "norm.running_var"):
+        assert signed[name] is before[name], name
+    assert torch.equal(signed["frozen"], before["frozen"]) is (constants is None)
+
+
+def test_a_buffer_that_may_be_a_mask_is_one_still_in_the_first_form():
+    model = nn.Linear(4, 4)
+    model.register_buffer("mask", torch.ones(8, 8))
+    model.register_buffer("state", torch.zeros(8))
+    signed = weight_forms.of_both_signs(model, weight_forms.other_state(model), weight_forms.CONSTANT_BUFFERS[0])
+    for value in (signed["mask"], signed["state"]):
+        assert bool(((value == 0) | (value == 1)).all()) and 0 < float(value.mean()) < 1
+
+
+def test_a_model_without_such_a_parameter_has_no_such_trial():
+    model = nn.Linear(4, 4)
+    assert weight_forms.of_both_signs(model, weight_forms.other_state(model), weight_forms.CONSTANT_BUFFERS[0]) == {}
+
+
+def test_other_weights_leave_the_model_untouched():
+    model = Tied()
+    before = state.snapshot(model)
+    weight_forms.other_state(model)
+    assert not weight_forms.changed(before, state.snapshot(model))
+
+
+def test_half_precision_parameters_keep_their_dtype():
+    other = weight_forms.other_state(nn.Linear(4, 4).bfloat16())
+    assert {t.dtype for t in other.values()} == {torch.bfloat16}
+
+
+def test_changes_are_named_and_so_is_what_is_new():
+    before = {"a": torch.ones(2), "b": torch.tensor([torch.nan])}
+    after = {"a": torch.ones(2), "b": torch.tensor([torch.nan]), "c": torch.ones(1)}
+    assert weight_forms.changed(before, after) == ["c"]
+    after["a"] = torch.tensor([1.0, 2.0])
+    assert weight_forms.changed(before, after) == ["a", "c"]
+
+
+@pytest.mark.parametrize("start", [torch.zeros(64, dtype=torch.cfloat), torch.randn(64, dtype=torch.cfloat)])
+def test_complex_parameters_are_others(start):
+    model = nn.Module()
+    model.gain = nn.Parameter(start)
+    other = weight_forms.other_state(model)["gain"]
+    assert other.dtype is torch.cfloat and bool((other != start).all()) and bool((other.imag != 0).all())
+
+
+class Checkpoint(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.slope = nn.Parameter(torch.full((1,), 0.25))
+        self.codes = nn.Parameter(torch.arange(24).view(4, 6).to(torch.int8), requires_grad=False)
+        self.register_buffer("pruned", torch.ones(8, 8, dtype=torch.bool))
+        self.register_buffer("kept", torch.arange(64).view(8, 8) % 9 == 0)
+        self.register_buffer("started", torch.tensor(False))
+
+
+def test_single_parameters_integers_and_truth_values_of_a_checkpoint_are_others():
+    torch.manual_seed(0)
+    model = Checkpoint()
+    other = weight_forms.other_state(model)
+    data = {name for name, value in other.items() if name != "slope" and weight_forms.may_be_data(name, value)}
+    assert data == {"codes", "kept"}
+    made = weight_forms.of_both_signs(model, other, weight_forms.CONSTANT_BUFFERS[0], data, single=-8.0)
+    assert float(made["slope"]) == -8 * float(other["slope"])
+    for name in ("codes", "kept", "pruned"):
+        assert made[name].dtype is other[name].dtype and not torch.equal(made[name], other[name]), name
+    assert made["kept"].sum() == other["kept"].sum() and made["started"] is other["started"]
+    assert "slope" not in weight_forms.changed(other, weight_forms.of_both_signs(model, other, None) or other)
