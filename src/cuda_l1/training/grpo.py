@@ -38,6 +38,7 @@ def arguments(recipe: Recipe, folder: Path, *, large: bool) -> GRPOConfig:
         temperature=generation.temperature,
         top_p=generation.top_p,
         max_completion_length=generation.max_new_tokens,
+        ddp_find_unused_parameters=False,  # all are used; looking for others takes time, and a warning says so
         use_cpu=not run.on_gpu,
         bf16=run.on_gpu,
         pad_to_multiple_of=LENGTHS if run.on_gpu else None,

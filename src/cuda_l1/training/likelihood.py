@@ -232,6 +232,7 @@ def arguments(
         load_best_model_at_end=has_validation and settings.final == "best",
         seed=recipe.run.seed,
         data_seed=recipe.run.seed,
+        ddp_find_unused_parameters=False,  # all are used; looking for others takes time, and a warning says so
         use_cpu=not on_gpu,
         bf16=on_gpu,
         gradient_checkpointing=large,
