@@ -32,6 +32,8 @@ PLACE = "the answer stands here"
 """In place of an answer in a conversation that is laid out without it."""
 IGNORED = -100
 """Label of a token that nothing is learned from; torch's."""
+RIGHT_TOKENS = "mean_token_accuracy"
+"""TRL's name for the share of an answer's tokens that are the most likely ones after those before them."""
 PARALLEL = "TOKENIZERS_PARALLELISM"
 AT_ONCE = 1000
 """Texts that a tokenizer is given together, so that it uses all cores."""
@@ -74,6 +76,13 @@ class LikelihoodTrainer(SFTTrainer):
         size = self.args.train_batch_size * self.args.gradient_accumulation_steps * self._processes.count
         lengths = [len(ids) for ids in rows["input_ids"]]
         return by_length(lengths, batch=size, batches=self.args.max_steps, seed=self.args.seed)
+
+    def _determine_best_metric(self, metrics: dict[str, float], trial: Any) -> bool:
+        """Of equals the later one."""
+        if metrics.get(f"eval_{RIGHT_TOKENS}") == self.state.best_metric:
+            self.state.best_metric = None
+        found: bool = super()._determine_best_metric(metrics, trial)
+        return found
 
     def _save_rng_state(self, output_dir: str) -> None:
         """A checkpoint's last file follows: it says that the random states of all processes are there."""
@@ -156,7 +165,8 @@ def train_on(
     processes: Processes = ALONE,
 ) -> Any:
     """The model after `settings.steps` updates on the answers of `lessons`, going on from the checkpoint `resume`; with
-    lessons for `validation` that of the checkpoint with the least loss on them, unless `settings.final` says otherwise.
+    lessons for `validation` that of the checkpoint with most of their tokens right, unless `settings.final` says
+    otherwise.
 
     The loss is on the answers alone. The same lessons and settings give the same weights, also when it was resumed.
     Raises UsageError: no lesson fits into `max_length`, or the loss is not finite; InfrastructureError: the disk is
@@ -207,6 +217,7 @@ def arguments(
     """What TRL is told. Nothing is reported to anyone but the trackers of the recipe."""
     on_gpu = recipe.run.on_gpu
     every = min(settings.checkpoint_every, settings.steps)
+    choosing = has_validation and settings.final == "best"
     return SFTConfig(
         output_dir=str(stage.path),
         max_steps=settings.steps,
@@ -229,7 +240,9 @@ def arguments(
         save_total_limit=recipe.run.keep_checkpoints,
         eval_strategy="steps" if has_validation else "no",
         eval_steps=every,
-        load_best_model_at_end=has_validation and settings.final == "best",
+        load_best_model_at_end=choosing,
+        metric_for_best_model=RIGHT_TOKENS if choosing else None,  # the loss rises while more becomes right: ADR 48
+        greater_is_better=choosing or None,
         seed=recipe.run.seed,
         data_seed=recipe.run.seed,
         ddp_find_unused_parameters=False,  # all are used; looking for others takes time, and a warning says so

@@ -131,8 +131,8 @@ class SftSection(Frozen):
     checkpoint_every: int = Field(200, ge=1)
     """Steps from one checkpoint to the next."""
     final: Literal["best", "last"] = "best"
-    """Which checkpoint the stage leaves: that with the least loss on validation tasks, where there are some, or the
-    last."""
+    """Which checkpoint the stage leaves: that with most tokens of answers about validation tasks right, where there are
+    some, or the last."""
 
 
 class SelfSupervisedSection(Frozen):

@@ -64,10 +64,12 @@ class Watching:
             said = ", ".join(f"{key.replace('_', ' ')} {row[key]:.4g}" for key in row if key.endswith("loss"))
             self.say(f"step {step}/{steps}: {said}", step=step, **row)
 
-    def chosen(self, step: int, loss: float) -> None:
-        """The checkpoint of this step is the final one, for its loss on validation."""
-        self.latest |= {"chosen_step": step, "validation_loss": loss}
-        self.say(f"final is the policy of step {step}: its validation loss, {loss:.4g}, is the least", chosen_step=step)
+    def chosen(self, step: int, accuracy: float) -> None:
+        """The checkpoint of this step is the final one, for the tokens of validation answers that it has right."""
+        figures = {"chosen_step": step, "validation_token_accuracy": accuracy}
+        self.latest |= figures
+        text = f"final is the policy of step {step}: it has most tokens of validation answers right, {accuracy:.2%}"
+        self.say(text, **figures)
 
     def checkpoint(self, folder: Path, model: Any) -> None:
         """One more is whole."""
