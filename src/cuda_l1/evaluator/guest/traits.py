@@ -95,17 +95,24 @@ def is_positive_definite(tensor: torch.Tensor) -> bool:
     """Whether it holds matrices that are all symmetric, up to rounding, and positive definite."""
     if not _is_square(tensor) or not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
         return False
-    if tensor.shape[-1] > LARGEST_FACTORED or not bool(torch.isfinite(tensor).all()):
+    if tensor.numel() == 0 or tensor.shape[-1] > LARGEST_FACTORED:
         return False
-    diagonal = tensor.diagonal(dim1=-2, dim2=-1).double()
-    if not bool((diagonal > 0).all()):
+    first = tensor[(0,) * (tensor.dim() - 2)]  # a batch of images is told by one of them
+    return _are_definite(first) and (first.numel() == tensor.numel() or _are_definite(tensor))
+
+
+def _are_definite(matrices: torch.Tensor) -> bool:
+    diagonal = matrices.diagonal(dim1=-2, dim2=-1).double()
+    if not bool(torch.isfinite(matrices).all()) or not bool((diagonal > 0).all()):
         return False
     sizes = diagonal.sqrt()
     limits = sizes.unsqueeze(-1) * sizes.unsqueeze(-2)
-    eps = torch.finfo(tensor.dtype).eps
-    if bool((tensor.abs() > (1 + eps) * limits).any()) or bool(((tensor - tensor.mT).abs() > 64 * eps * limits).any()):
+    eps = torch.finfo(matrices.dtype).eps
+    if bool((matrices.abs() > (1 + eps) * limits).any()):
         return False
-    return bool((torch.linalg.cholesky_ex(tensor.double()).info == 0).all())
+    if bool(((matrices - matrices.mT).abs() > 64 * eps * limits).any()):
+        return False
+    return bool((torch.linalg.cholesky_ex(matrices.double()).info == 0).all())
 
 
 def _is_square(tensor: torch.Tensor) -> bool:
