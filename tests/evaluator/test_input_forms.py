@@ -224,6 +224,25 @@ def test_an_isolated_element_or_two_are_out_of_range():
     assert float(made.max()) > 200  # a large element's magnitude, whichever place it is in
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: torch.rand(64, 64).tril(),
+        lambda: torch.randn(500, 100) * (torch.rand(500, 100) < 0.1),
+        lambda: torch.randn(64, 128)[:, :40],
+        lambda: torch.randn(64, 1).expand(64, 30),
+    ],
+    ids=["triangle", "sparse", "gaps", "expanded"],
+)
+def test_zeros_stay_and_something_is_isolated_all_the_same(draw):
+    drawn = draw()
+    for _ in range(20):
+        ((made,), _) = input_forms.isolated([drawn], (-1e3, 1e3))
+        assert bool((made[drawn == 0] == 0).all()) and float(made.max()) > 100 and float(made.min()) < -100
+    ((made,), found) = input_forms.clustered([drawn], 8.0)
+    assert not found or bool((made[drawn == 0] == 0).all())
+
+
 def test_emptied_rows_keep_their_layout():
     value = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
     (made,), _ = input_forms.emptied([value], numbers=True, masks=True)
@@ -269,6 +288,24 @@ def test_what_is_positive_definite_stays_so(draw):
         assert found and not torch.equal(made, drawn[0])
         assert bool((torch.linalg.cholesky_ex(made.double()).info == 0).all())
     assert not input_forms.emptied(drawn, True, True)[1]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: torch.diag(torch.rand(64) + 0.5),
+        lambda: (100 * torch.eye(20) + gram(20)).bfloat16(),
+        lambda: gram(3, 20).half(),
+    ],
+    ids=["diagonal", "heavy-diagonal", "half"],
+)
+def test_what_changes_stays_near_what_is_changed(draw):
+    for _ in range(5):
+        drawn = draw()
+        ((made,), _) = input_forms.stress([drawn], -1.0)
+        assert traits.is_positive_definite(made)
+        ((made,), _) = input_forms.isolated([drawn], (-8.0, 8.0))
+        assert traits.is_positive_definite(made) and int((made != drawn).sum()) <= 2 * (2 + 2)
 
 
 def test_what_is_rounded_here_so_and_there_so_is_symmetric_all_the_same():

@@ -237,14 +237,15 @@ def test_the_final_policy_has_most_tokens_of_validation_right_also_when_its_writ
     from cuda_l1.training.likelihood import RIGHT_TOKENS, LikelihoodTrainer
 
     shares = {20: 0.5, 40: 0.7, 60: last_share}
-    evaluate = LikelihoodTrainer.evaluate
+    log = LikelihoodTrainer.log
 
-    def evaluated(self: Any, *given: Any, **named: Any) -> dict[str, float]:
-        figures = evaluate(self, *given, **named)
-        assert f"eval_{RIGHT_TOKENS}" in figures, "TRL adds it to what it returns"
-        return {**figures, f"eval_{RIGHT_TOKENS}": shares[self.state.global_step]}
+    def logged(self: Any, logs: dict[str, float], *given: Any) -> None:
+        if "eval_loss" in logs:
+            assert self._metrics["eval"][RIGHT_TOKENS], "TRL's own figures, which it adds to what it returns"
+            self._metrics["eval"][RIGHT_TOKENS] = [shares[self.state.global_step]]
+        log(self, logs, *given)
 
-    monkeypatch.setattr(LikelihoodTrainer, "evaluate", evaluated)
+    monkeypatch.setattr(LikelihoodTrainer, "log", logged)
     sft = {"final": which, "steps": 60, "checkpoint_every": 20}
     chosen = recipe(tmp_path / "run", sft=sft, run={"keep_checkpoints": 1})
 

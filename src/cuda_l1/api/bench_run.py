@@ -110,7 +110,7 @@ def parts_of(runs: Iterable[Path], name: str) -> RunParts:
     """
     tasks: dict[str, None] = {}
     searches: dict[str, None] = {}
-    found: dict[str, str | None] = {}
+    found: dict[tuple[str, str], str | None] = {}
     skipped: dict[str, Skipped] = {}
     for folder in runs:
         path = folder / name
@@ -123,7 +123,7 @@ def parts_of(runs: Iterable[Path], name: str) -> RunParts:
                 skipped[event["task"]] = Skipped(event["task"], event["name"], name, event["reason"] or "")
             elif event["event"] in ("searching", "searched"):
                 searches[event["run"]] = None
-                found[event["task"]] = event.get("ours", {}).get("record")
+                found[event["task"], event.get("place", "")] = event.get("ours", {}).get("record")
     without = tuple(one for sha, one in skipped.items() if one.why and sha not in tasks)
     return RunParts(name, tuple(searches), frozenset(tasks), without, frozenset(filter(None, found.values())))
 

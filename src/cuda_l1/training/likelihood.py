@@ -33,7 +33,8 @@ PLACE = "the answer stands here"
 IGNORED = -100
 """Label of a token that nothing is learned from; torch's."""
 RIGHT_TOKENS = "mean_token_accuracy"
-"""TRL's name for the share of an answer's tokens that are the most likely ones after those before them."""
+"""TRL's name for the share of the answers' tokens that are the most likely ones after those before them, the mean of
+all batches."""
 PARALLEL = "TOKENIZERS_PARALLELISM"
 AT_ONCE = 1000
 """Texts that a tokenizer is given together, so that it uses all cores."""
@@ -78,8 +79,10 @@ class LikelihoodTrainer(SFTTrainer):
         return by_length(lengths, batch=size, batches=self.args.max_steps, seed=self.args.seed)
 
     def _determine_best_metric(self, metrics: dict[str, float], trial: Any) -> bool:
-        """Of equals the later one."""
-        if metrics.get(f"eval_{RIGHT_TOKENS}") == self.state.best_metric:
+        """Of equals the later one, whatever an earlier version chose by."""
+        name = f"eval_{RIGHT_TOKENS}"
+        chosen_by_it = any(row.get(name) == self.state.best_metric for row in self.state.log_history)
+        if metrics.get(name) == self.state.best_metric or not chosen_by_it:
             self.state.best_metric = None
         found: bool = super()._determine_best_metric(metrics, trial)
         return found

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from .compat import SEED, made, moved
-from .load import seed_everything
-from .reference import Reference, first_line, is_short_of_memory
+from .load import is_short_of_memory, seed_everything
+from .reference import Reference, first_line
 from .session import RunnerFailure, Session
 
 CHUNK = 1 << 24

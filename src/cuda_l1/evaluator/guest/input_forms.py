@@ -84,26 +84,27 @@ def mixed(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
 ISOLATED_FACTORS = ((-1e3, 1e3), (1e3,), (-8.0, 8.0), (8.0,))
 """What single elements are in the trial `isolated`, in magnitudes of a large one, from the first to the last that the
 reference stands."""
-
-SEVERAL = 16
-"""A large element is the largest of so many."""
+LOOKED_AT = 256
+"""Elements among which those are chosen, and of which the largest is a large one."""
 
 
 def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
     """The inputs with one element of every stressable tensor at each of `factors` times the magnitude of a large one,
     and whether there was such a tensor. One each: whoever looks at a sample of the inputs sees one of six more often
-    than one of two."""
+    than one of two. Zeros stay."""
     found = any(may_be_stressed(t) for t in leaves(inputs))
     return map_leaves(inputs, lambda t: _with_isolated(t, factors) if may_be_stressed(t) else t), found
 
 
 def _with_isolated(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
-    size = (extent(tensor),)
-    flat = torch.as_strided(tensor, size, (1,), tensor.storage_offset()).clone()
-    large = flat[torch.randint(size[0], (SEVERAL,), device=tensor.device)].abs().amax()
-    for factor in factors:
-        flat[torch.randint(size[0], (1,), device=tensor.device)] = (large * factor).to(flat.dtype)
-    return as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
+    looked_at = torch.randint(tensor.numel(), (LOOKED_AT,), device=tensor.device)
+    sizes = tensor[torch.unravel_index(looked_at, tensor.shape)].abs()
+    places = looked_at[sizes > 0]
+    flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset()).clone()
+    made = torch.as_strided(flat, tensor.shape, tensor.stride())
+    for factor, place in zip(reversed(factors), places, strict=False):
+        made[torch.unravel_index(place, tensor.shape)] = (sizes.amax() * factor).to(tensor.dtype)
+    return as_agreed(made, tensor)
 
 
 def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
@@ -148,7 +149,7 @@ def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
     in order of their size, and twice as many rows, along the one before it, times `factor`; and whether there was such
     a row. Half of them lie beside one another, half a power of two apart, and what ends goes on at its beginning.
     Independent numbers spread their largest ones evenly over any parts of a row, of which each can then be taken to
-    hold few."""
+    hold few. Zeros stay: a kernel may rely on a triangle of them."""
 
     def is_long(tensor: torch.Tensor) -> bool:
         dense = tensor.dim() > 0 and max(tensor.shape[-2:]) >= LEAST_WIDTH and tensor.numel() == extent(tensor)
@@ -169,7 +170,7 @@ def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
             rows = torch.cat(runs, -1).unsqueeze(-1)
             rows = rows.expand(*rows.shape[:-1], tensor.shape[-1])
             made.scatter_(-2, rows, made.gather(-2, rows) * factor)
-        return as_agreed(made, tensor)
+        return as_agreed(made.masked_fill_(tensor == 0, 0), tensor)
 
     found = any(is_long(t) for t in leaves(inputs))
     return map_leaves(inputs, lambda t: of_clusters(t) if is_long(t) else t), found
@@ -296,9 +297,9 @@ def as_agreed(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
     elif is_symmetric(drawn):
         _made_symmetric(made, drawn)
         if is_positive_definite(drawn):
-            _made_definite(made)
+            _made_definite(made, drawn)
     elif is_positive_definite(drawn):  # as a product that its matrix multiplication rounds here so and there so
-        _made_definite(_made_symmetric(made, drawn))
+        _made_definite(_made_symmetric(made, drawn), drawn)
     return made
 
 
@@ -307,8 +308,15 @@ def _made_symmetric(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
     return made.copy_(either.tril() + either.tril(-1).mT)
 
 
-def _made_definite(made: torch.Tensor) -> None:
-    """With a diagonal that outweighs its rows where it is not positive definite."""
+def _made_definite(made: torch.Tensor, drawn: torch.Tensor) -> None:
+    """Positive definite as `drawn` is: what is changed beside the diagonal stays so, and the diagonal outweighs it, row
+    by row. As drawn where the dtype does not hold that."""
+    if is_positive_definite(made):
+        return
+    changes = (made.double() - drawn.double()).abs()
+    changes.diagonal(dim1=-2, dim2=-1).zero_()
+    least = drawn.diagonal(dim1=-2, dim2=-1) + changes.sum(-1) * (1 + 4 * torch.finfo(made.dtype).eps)
+    diagonal = made.diagonal(dim1=-2, dim2=-1)
+    diagonal.copy_(torch.maximum(diagonal.double(), least))
     if not is_positive_definite(made):
-        others = made.abs().sum(-1) - made.diagonal(dim1=-2, dim2=-1).abs()
-        made.diagonal(dim1=-2, dim2=-1).copy_(1.01 * others + others.mean() / made.shape[-1])
+        made.copy_(drawn)

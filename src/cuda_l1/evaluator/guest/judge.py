@@ -19,9 +19,10 @@ from .channel import Channel, ChannelClosed
 from .check import Checker
 from .control import Control
 from .copying import copy_bytes_per_us
+from .load import is_short_of_memory
 from .profiling import believable
 from .random_tasks import EvalMode, check_random, unlike_another_process
-from .reference import BadTask, Reference, first_line, is_short_of_memory
+from .reference import BadTask, Reference, first_line
 from .session import Deadlines, RunnerFailure, Session, names_of, total_bytes
 from .timed_outputs import kept_calls, verify_timed
 from .traffic import needed_us, traffic_of

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import linecache
 import random
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -93,16 +94,25 @@ def construct(cls: Any, init: Any, device: str, seed: int = PUBLIC_SEED) -> torc
     return model  # type: ignore[no-any-return]  # whatever the class makes: the caller checks
 
 
+_SHORT = re.compile(r"can't allocate memory|out of memory|_ALLOC_FAILED", re.IGNORECASE)
+"""What libraries say whose errors torch passes on: of a CPU's memory, and of cuBLAS's or cuDNN's own."""
+
+
+def is_short_of_memory(error: BaseException) -> bool:
+    """Whether an exception says that there is no memory left, whoever asked for it."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and _SHORT.search(str(error)) is not None
+    )
+
+
 def made_on(device: str, make: Callable[[], Made]) -> Made:
     """What `make` gives where new tensors are made on `device`, or else, where its own text keeps some on the CPU (a
     `torch.Generator()`, an array of NumPy's), on the CPU. Raises what it raised the first time."""
     try:
         with torch.device(device):
             return make()
-    except torch.OutOfMemoryError:
-        raise
     except (RuntimeError, TypeError) as refused:
-        if torch.device(device).type == "cpu":
+        if torch.device(device).type == "cpu" or is_short_of_memory(refused):
             raise
         try:
             with torch.device("cpu"):

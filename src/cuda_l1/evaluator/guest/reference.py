@@ -6,7 +6,6 @@ Everything that a call may leave behind counts as an answer: the outputs, the ar
 from __future__ import annotations
 
 import functools
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any
 import torch
 
 from . import drawing, input_forms, oracle, plans, state, weight_forms
-from .load import construct, load_module, read_safetensors, seed_everything, set_mode
+from .load import construct, is_short_of_memory, load_module, read_safetensors, seed_everything, set_mode
 from .tensors import (
     Unsupported,
     layout,
@@ -68,17 +67,6 @@ ACCURATE = 1e-2
 
 def _is_floating(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
-
-
-_SHORT = re.compile(r"can't allocate memory|out of memory|_ALLOC_FAILED", re.IGNORECASE)
-"""What libraries say whose errors torch passes on: of a CPU's memory, and of cuBLAS's or cuDNN's own."""
-
-
-def is_short_of_memory(error: BaseException) -> bool:
-    """Whether an exception says that there is no memory left, whoever asked for it."""
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and _SHORT.search(str(error)) is not None
-    )
 
 
 def first_line(error: BaseException) -> str:

@@ -21,9 +21,9 @@ from . import buffers, compat, profiling, state, vector_math
 from .buffers import Buffer
 from .channel import Channel, ChannelClosed
 from .glimpse import place_of
-from .load import Seeds, construct, load_module, set_mode
+from .load import Seeds, construct, is_short_of_memory, load_module, set_mode
 from .own_libraries import OwnLibraries
-from .reference import is_short_of_memory, structure_of
+from .reference import structure_of
 from .tensors import (
     extent,
     leaves,
