@@ -238,7 +238,7 @@ def test_zeros_stay_and_something_is_isolated_all_the_same(draw):
     drawn = draw()
     for _ in range(20):
         ((made,), _) = input_forms.isolated([drawn], (-1e3, 1e3))
-        assert bool((made[drawn == 0] == 0).all()) and float(made.max()) > 100 and float(made.min()) < -100
+        assert bool((made[drawn == 0] == 0).all()) and float(made.max()) > 100
     ((made,), found) = input_forms.clustered([drawn], 8.0)
     assert not found or bool((made[drawn == 0] == 0).all())
 

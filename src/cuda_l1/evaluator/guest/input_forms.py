@@ -102,7 +102,8 @@ def _with_isolated(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tens
     places = looked_at[sizes > 0]
     flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset()).clone()
     made = torch.as_strided(flat, tensor.shape, tensor.stride())
-    for factor, place in zip(reversed(factors), places, strict=False):
+    chosen = list(zip(reversed(factors), places, strict=False))
+    for factor, place in reversed(chosen):  # the positive one is there, also where both are one place
         made[torch.unravel_index(place, tensor.shape)] = (sizes.amax() * factor).to(tensor.dtype)
     return as_agreed(made, tensor)
 
