@@ -300,6 +300,19 @@ def reply_about(task: Task, run: str) -> Reply:
     return Reply(run=run, task_sha=task.sha, model="m", endpoint="localhost:1", prompt_sha="p", number=0, text="none")
 
 
+def result_of_search(task: Task, archive: Archive, evaluator: Any, run: str) -> SearchResult:
+    """Of one candidate, which has the verdict of a run."""
+    origin = Origin(proposer="techniques", techniques=("fusion",))
+    text = f"{task.source}\n# speedup 3.0\n"
+    candidate = Candidate(task_sha=task.sha, task_id=task.id, source=text, origins=(origin,))
+    final = verdict(task, candidate, protocol=FINAL, archive=archive, evaluator=evaluator, run=run)
+    return SearchResult(
+        task_id=task.id, task_sha=task.sha, run="searching", clock="call", winner=final, final=final,
+        baselines=(BaselineResult(name="eager", candidate_id="e", outcome=None),), best_baseline="eager",
+        stop_reason="exhausted", evaluations=1, duplicates=0, wall_s=1.0,
+    )  # fmt: skip
+
+
 def test_a_search_adds_our_column_and_is_not_made_twice(
     run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -310,17 +323,9 @@ def test_a_search_adds_our_column_and_is_not_made_twice(
         searched.append(task.name)
         if "# unsearchable" in task.source:
             raise TaskError(f"{task.id}: cannot be captured")
-        text = f"{task.source}\n# speedup 3.0\n"
-        origin = Origin(proposer="techniques", techniques=("fusion",))
-        candidate = Candidate(task_sha=task.sha, task_id=task.id, source=text, origins=(origin,))
-        final = verdict(task, candidate, protocol=FINAL, archive=archive, evaluator=evaluator, run="searching")
         archive.replies.append(reply_about(task, "searching"))
         archive.replies.append(reply_about(task, "another run"))
-        return SearchResult(
-            task_id=task.id, task_sha=task.sha, run="searching", clock="call", winner=final, final=final,
-            baselines=(BaselineResult(name="eager", candidate_id="e", outcome=None),), best_baseline="eager",
-            stop_reason="exhausted", evaluations=1, duplicates=0, wall_s=1.0,
-        )  # fmt: skip
+        return result_of_search(task, archive, evaluator, "searching")
 
     monkeypatch.setattr("cuda_l1.api.bench_extras.run_search", run_search)
     spec, words = suite("", "# unsearchable"), ("--optimize", "--budget", "5s", "--bundle", tmp_path / "b.sqlite")
@@ -348,16 +353,7 @@ def test_what_a_search_finds_may_have_been_judged_before(
     run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def run_search(task: Task, settings: SearchSettings, *, archive: Archive, evaluator: Any, **_: Any) -> SearchResult:
-        """Its one candidate has a verdict of another run's."""
-        origin = Origin(proposer="techniques", techniques=("fusion",))
-        text = f"{task.source}\n# speedup 3.0\n"
-        candidate = Candidate(task_sha=task.sha, task_id=task.id, source=text, origins=(origin,))
-        final = verdict(task, candidate, protocol=FINAL, archive=archive, evaluator=evaluator, run="before")
-        return SearchResult(
-            task_id=task.id, task_sha=task.sha, run="searching", clock="call", winner=final, final=final,
-            baselines=(BaselineResult(name="eager", candidate_id="e", outcome=None),), best_baseline="eager",
-            stop_reason="exhausted", evaluations=0, duplicates=1, wall_s=1.0,
-        )  # fmt: skip
+        return result_of_search(task, archive, evaluator, "before")
 
     monkeypatch.setattr("cuda_l1.api.bench_extras.run_search", run_search)
     words = ("--optimize", "--budget", "5s", "--bundle", tmp_path / "b.sqlite", "--json")

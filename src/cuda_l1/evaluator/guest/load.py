@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _random
+import contextlib
 import importlib.util
 import json
 import linecache
@@ -107,18 +108,16 @@ def is_short_of_memory(error: BaseException) -> bool:
 
 def made_on(device: str, make: Callable[[], Made]) -> Made:
     """What `make` gives where new tensors are made on `device`, or else, where its own text keeps some on the CPU (a
-    `torch.Generator()`, an array of NumPy's), on the CPU. Raises what it raised the first time."""
+    `torch.Generator()`, an array of NumPy's), on the CPU. Where both are refused, the first refusal is raised."""
+    refusals = (RuntimeError, TypeError)
     try:
         with torch.device(device):
             return make()
-    except (RuntimeError, TypeError) as refused:
-        if torch.device(device).type == "cpu" or is_short_of_memory(refused):
-            raise
-        try:
-            with torch.device("cpu"):
+    except refusals as refused:
+        if torch.device(device).type != "cpu" and not is_short_of_memory(refused):
+            with contextlib.suppress(*refusals), torch.device("cpu"):
                 return make()
-        except Exception:  # noqa: BLE001  then it is not for the device
-            raise refused from None
+        raise
 
 
 def set_mode(model: torch.nn.Module, mode: str) -> None:

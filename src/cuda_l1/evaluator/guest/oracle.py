@@ -81,12 +81,9 @@ _aten = torch.ops.aten
 _MULTIPLY = frozenset((_aten.mm, _aten.addmm, _aten.bmm, _aten.baddbmm, _aten.mv, _aten.addmv, _aten.convolution))
 
 
-class _WideProducts(TorchDispatchMode):
+class _WideProducts(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not type what subclasses call
     """Products of bfloat16 numbers, and convolutions, are computed in float32 and rounded once, as units for them do. A
     CPU without any takes a hundred times as long for each."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -278,8 +275,8 @@ def run_tf32_by_chance(model: torch.nn.Module, args: Sequence[Any]) -> Any:
 def run_autocast(model: torch.nn.Module, args: Sequence[Any], device: str) -> Any:
     """The output under bf16 autocast."""
     kind = device.split(":")[0]
-    products = _WideProducts() if kind == "cpu" else nullcontext()
-    with torch.no_grad(), torch.autocast(kind, dtype=torch.bfloat16), products:
+    products: Any = _WideProducts if kind == "cpu" else nullcontext
+    with torch.no_grad(), torch.autocast(kind, dtype=torch.bfloat16), products():
         return model(*args)
 
 
