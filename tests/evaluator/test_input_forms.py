@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -330,3 +333,22 @@ def test_what_is_rounded_here_so_and_there_so_is_symmetric_all_the_same():
 )
 def test_what_is_not_positive_definite_is_not_taken_for_it(matrix):
     assert not traits.is_positive_definite(matrix)
+
+
+MAKING = """
+import sys, torch
+from cuda_l1.evaluator.guest import input_forms
+drawn, other = [torch.randn(40, 6)], [torch.randn(40, 6)]
+known = set(sys.modules)
+input_forms.stress(drawn, 8.0), input_forms.touched(drawn, other), input_forms.with_outliers(drawn, other, 8.0)
+input_forms.mixed(drawn, (8.0,)), input_forms.isolated(drawn, (-8.0, 8.0)), input_forms.related(drawn, 0.1)
+input_forms.clustered(drawn, 8.0), input_forms.concentrated(drawn, 2.0), input_forms.emptied(drawn, True, True)
+input_forms.with_other_constants(drawn, 2, 8.0)
+print(*sorted(set(sys.modules) - known))
+"""
+
+
+def test_what_makes_inputs_imports_nothing() -> None:
+    """Each judge would do so anew: parts of torch import SymPy when they are first called."""
+    done = subprocess.run([sys.executable, "-c", MAKING], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

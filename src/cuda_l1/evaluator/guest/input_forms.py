@@ -98,14 +98,23 @@ def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
 
 def _with_isolated(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
     looked_at = torch.randint(tensor.numel(), (LOOKED_AT,), device=tensor.device)
-    sizes = tensor[torch.unravel_index(looked_at, tensor.shape)].abs()
+    sizes = tensor[_indices(looked_at, tensor.shape)].abs()
     places = looked_at[sizes > 0]
     flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset()).clone()
     made = torch.as_strided(flat, tensor.shape, tensor.stride())
     chosen = list(zip(reversed(factors), places, strict=False))
     for factor, place in reversed(chosen):  # the positive one is there, also where both are one place
-        made[torch.unravel_index(place, tensor.shape)] = (sizes.amax() * factor).to(tensor.dtype)
+        made[_indices(place, tensor.shape)] = (sizes.amax() * factor).to(tensor.dtype)
     return as_agreed(made, tensor)
+
+
+def _indices(places: torch.Tensor, shape: Sequence[int]) -> tuple[torch.Tensor, ...]:
+    """Of elements by their numbers. `torch.unravel_index` imports SymPy, which takes a third of a verdict."""
+    found = []
+    for size in reversed(shape):
+        found.append(places % size)
+        places = places // size
+    return tuple(reversed(found))
 
 
 def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:

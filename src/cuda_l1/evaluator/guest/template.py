@@ -38,6 +38,7 @@ _LIGHT_MODULES = (
     "inspect",
     "linecache",
     "mmap",
+    "numpy.random",
     "random",
     "statistics",
     "subprocess",
