@@ -55,7 +55,8 @@ def test_the_same_seed_gives_the_same_examples_and_another_does_not() -> None:
 
 def test_judged_variants_to_learn_from_are_told_several_times_each_time_otherwise() -> None:
     """The first telling is what there is without others; validation and what nobody judged are told once."""
-    rows = [*(row(n) for n in range(6)), row(6, split="validation"), row(7)._replace(speedup_eager=None)]
+    tested = [row(n, split="validation") for n in (6, 8, 9)]
+    rows = [*(row(n) for n in range(6)), *tested, row(7)._replace(speedup_eager=None)]
     once, thrice = (
         list(examples_of(rows, settings=COMPACT, exemplars=2, seed=0, tellings=tellings)) for tellings in (1, 3)
     )
@@ -64,6 +65,27 @@ def test_judged_variants_to_learn_from_are_told_several_times_each_time_otherwis
     assert [len(of_row[f"c{n}"]) for n in range(8)] == [9] * 6 + [3, 1]
     shown = [tuple(one.prompt.exemplars) for one in of_row["c0"] if one.exemplars == 2]
     assert len(shown) == 3 and len(set(shown)) > 1
+
+
+def test_what_nobody_judged_is_shown_without_scores_beside_its_like_alone() -> None:
+    unjudged = [row(n)._replace(speedup_eager=None) for n in range(40)]
+    renamed = [each._replace(reference=each.reference + "\n", candidate_id=f"r{n}") for n, each in enumerate(unjudged)]
+    rows = [row(50), row(51), *unjudged, *renamed]
+    lessons = list(examples_of(rows, settings=COMPACT, exemplars=2, seed=0, tellings=3))
+    told = [each for each in lessons if each.row.speedup_eager is None]
+    assert [each.row for each in told] == [*unjudged, *renamed], "each once"
+    assert {each.exemplars for each in told} == {0, 1, 2}
+    for each in told:
+        like = unjudged if each.row in unjudged else renamed
+        assert set(each.prompt.exemplars) <= {other.candidate_id for other in like} - {each.row.candidate_id}
+        assert each.prompt.user.count("no score") == each.exemplars
+        assert each.completion.count("Nobody has measured variant") == each.exemplars
+    assert all(set(each.prompt.exemplars) <= {"c50", "c51"} for each in lessons if each not in told)
+
+
+def test_a_question_that_says_that_variants_are_right_shows_none_that_nobody_judged() -> None:
+    rows = [row(n)._replace(speedup_eager=None) for n in range(9)]
+    assert not any(each.exemplars for each in examples_of(rows, settings=CONTRASTIVE, exemplars=2, seed=0))
 
 
 def test_the_analysis_says_what_was_measured() -> None:

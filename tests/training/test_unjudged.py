@@ -61,12 +61,12 @@ def test_variants_of_training_tasks_are_written_once(spawned: Path, recipe: Make
     assert before == {file: file.stat().st_mtime_ns for file in run.unjudged.rglob("*.parquet")}
 
 
-def test_they_are_answers_and_never_shown(spawned: Path, recipe: Make) -> None:
+def test_they_are_answers_that_say_so(spawned: Path, recipe: Make) -> None:
     run, rows, _ = written(spawned, recipe)
     judged = rows_of(run.recipe, run)
     lessons = list(lessons_of([*judged, *rows], run.recipe))
     of_unjudged = [lesson for lesson in lessons if lesson.row.speedup_eager is None]
-    assert len(of_unjudged) == len(rows) and not any(lesson.exemplars for lesson in of_unjudged)
+    assert len(of_unjudged) == len(rows)
     assert all("Nobody has measured it." in lesson.completion for lesson in of_unjudged)
     assert not any("Nobody has measured" in lesson.completion for lesson in lessons if lesson.row.speedup_eager)
 
@@ -99,6 +99,9 @@ def test_other_names_are_those_of_question_and_answer(tmp_path: Path, spawned: P
     own = {row.candidate_id: row for row in rows}
     assert {row.candidate_id for row in others} == set(own)
     assert sum(row.reference != own[row.candidate_id].reference for row in others) > len(rows) / 2
+    assert len({row.reference for row in others}) == len({row.task_sha for row in others}), (
+        "one can be shown beside another"
+    )
     for row in others:
         namespace: dict[str, object] = {"__name__": "renamed"}
         exec(compile(expanded(row.variant), "renamed", "exec"), namespace)

@@ -77,10 +77,11 @@ def _rows(choice: Choice, techniques: TechniqueProposer, recipe: Recipe) -> Iter
     names = list(techniques.applying(task))
     drawn = list(_drawn(names, recipe.data.unjudged_each, rng))
     built = (techniques.build(task, subset) for subset in drawn)
-    for candidate in {each.id: each for each in built if each is not None}.values():
-        reference, variant = task.source, candidate.source
-        if rng.random() < recipe.sft.other_names:
-            reference, (variant,) = renamed(reference, [variant], rng)
+    candidates = list({each.id: each for each in built if each is not None}.values())
+    reference, variants = task.source, [each.source for each in candidates]
+    if rng.random() < recipe.sft.other_names:  # the same for all: one can be shown beside another
+        reference, variants = renamed(reference, variants, rng)
+    for candidate, variant in zip(candidates, variants, strict=True):
         yield Row(
             split="train",
             task_id=task.id,

@@ -7,7 +7,7 @@ and *Algorithm Design* is made by rule from what was measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -159,32 +159,45 @@ def examples_of(
     other_names: float = 0.0,
     tellings: int = 1,
 ) -> Iterator[Example]:
-    """Each row as the answer to questions that show 0 to `exemplars` other variants of its task from the same device;
-    one that nobody has judged as the answer to a question that shows none.
+    """Each row as the answer to questions that show 0 to `exemplars` other variants of its task from the same device.
 
     Contrastive questions come with the one-shot question of CUDA-L1's first stage beside them. The judged rows that are
-    trained on are told `tellings` times, a share `other_names` under other names ([`renaming`](renaming.py)). The same
-    arguments give the same examples.
+    trained on are told `tellings` times. A row that nobody has judged is told once, in a compact question with as many
+    others of its kind, without scores, as chance has it; a contrastive question says that what it shows is right, so
+    there it shows none. A share `other_names` of the judged ones that are trained on is told under other names
+    ([`renaming`](renaming.py)). The same arguments give the same examples.
     """
-    siblings: dict[tuple[str, str], list[Row]] = {}
+    siblings: dict[Hashable, list[Row]] = {}
     for row in rows:
-        if row.speedup_eager is not None:
-            siblings.setdefault((row.task_sha, row.device_name), []).append(row)
+        siblings.setdefault(_kin(row), []).append(row)
     for row in rows:
-        is_judged = row.speedup_eager is not None
-        judged = siblings[row.task_sha, row.device_name] if is_judged else []
-        others = [other for other in judged if other.candidate_id != row.candidate_id]
+        others = [other for other in siblings[_kin(row)] if other.candidate_id != row.candidate_id]
         if settings.kind == "contrastive":
             yield _example(row, [], settings.model_copy(update={"kind": "one-shot"}))
-        most = 0 if settings.kind == "one-shot" else min(exemplars, len(others))
-        is_learned = is_judged and row.split == "train"
-        for telling, count in product(range(tellings if is_learned else 1), range(most + 1)):
+        is_told_often = row.speedup_eager is not None and row.split == "train"
+        for count, telling in _tellings(row, len(others), settings, exemplars, seed, tellings if is_told_often else 1):
             rng = Random(f"{seed} {row.candidate_id} {count}" + (f" {telling}" if telling else ""))
             shown = rng.sample(others, count)
-            if is_learned and rng.random() < other_names:
+            if is_told_often and rng.random() < other_names:
                 yield _example(*_renamed(row, shown, rng), settings)
             else:
                 yield _example(row, shown, settings)
+
+
+def _kin(row: Row) -> Hashable:
+    """What rows that stand in one question share: the task, its names, the device, and whether they are measured."""
+    return row.task_sha, row.reference, row.device_name, row.speedup_eager is None
+
+
+def _tellings(
+    row: Row, others: int, settings: PromptSettings, exemplars: int, seed: int, times: int
+) -> Iterator[tuple[int, int]]:
+    """(how many of the others a question shows, number of its telling) for each question that a row answers."""
+    most = 0 if settings.kind == "one-shot" else min(exemplars, others)
+    if row.speedup_eager is not None:
+        yield from ((count, telling) for telling, count in product(range(times), range(most + 1)))
+    else:
+        yield Random(f"{seed} {row.candidate_id}").randint(0, most if settings.kind == "compact" else 0), 0
 
 
 def _renamed(row: Row, shown: Sequence[Row], rng: Random) -> tuple[Row, list[Row]]:
@@ -207,7 +220,7 @@ def _exemplar(row: Row) -> Exemplar:
         source=row.variant,
         language=detect_language(row.variant),
         label=row.label,
-        score=row.score,
+        score=row.speedup_eager,
     )
 
 
@@ -231,9 +244,12 @@ def reply_of(row: Row, shown: Sequence[Row], settings: PromptSettings) -> str:
 
 
 def analysis(shown: Sequence[Row]) -> str:
-    """Which of the variants shown is the fastest, by how much, and what its author says that it does."""
+    """What the author of each variant shown says that it does; where they are measured, which is the fastest, and by
+    how much."""
     if not shown:
         return "No variant is measured yet."
+    if shown[0].speedup_eager is None:
+        return "\n".join(f"Nobody has measured variant {at}: {said(row)}" for at, row in enumerate(shown, start=1))
     best = max(shown, key=lambda row: row.score)
     number = shown.index(best) + 1
     lines = [f"Variant {number} is the fastest, {_times(best.score)} as fast as the original: {said(best)}"]

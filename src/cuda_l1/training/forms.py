@@ -1,4 +1,4 @@
-"""How many earlier variants the questions of stage 1 have shown: of more than that a policy from nothing can make
+"""How many scored variants the questions of stage 1 have shown: of more than that a policy from nothing can make
 nothing."""
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ FILE = "shown.json"
 
 
 def most_shown(examples: Sequence[Example], fits: Callable[[Example], bool]) -> int:
-    """Of the examples that fit into what is trained on, the variants that the one with the most shows."""
-    for count in sorted({example.exemplars for example in examples}, reverse=True):
-        if any(fits(example) for example in examples if example.exemplars == count):
+    """Of the examples that fit into what is trained on, the scored variants that the one with the most shows."""
+    scored = [example for example in examples if example.row.speedup_eager is not None]
+    for count in sorted({example.exemplars for example in scored}, reverse=True):
+        if any(fits(example) for example in scored if example.exemplars == count):
             return count
     return 0
 

@@ -126,7 +126,7 @@ class SftSection(Frozen):
     that a policy from nothing learns to read them in its question."""
     tellings: int = Field(1, ge=1)
     """How often each judged variant of a training task is told, each time with other variants beside it and, by
-    `other_names`, under other names: beside thousands of unjudged ones, which no question shows, what a scored variant
+    `other_names`, under other names: beside thousands of unjudged ones, which are shown without scores, what a score
     in a question means is else a rarity that is not learned."""
     checkpoint_every: int = Field(200, ge=1)
     """Steps from one checkpoint to the next."""
