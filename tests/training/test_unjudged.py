@@ -19,7 +19,9 @@ from cuda_l1.tasks import load_tasks
 from cuda_l1.tasks.synth import split_of_task
 from cuda_l1.training import examples
 from cuda_l1.training.data import read_facts, rows_of, unjudged_of
-from cuda_l1.training.examples import Row, lessons_of
+from cuda_l1.training.examples import Row, examples_by
+from cuda_l1.training.lessons import lessons_of
+from cuda_l1.training.policy_model import train_tokenizer
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.training.side_processes import side_processes
@@ -64,20 +66,26 @@ def test_variants_of_training_tasks_are_written_once(spawned: Path, recipe: Make
 def test_they_are_answers_that_say_so(spawned: Path, recipe: Make) -> None:
     run, rows, _ = written(spawned, recipe)
     judged = rows_of(run.recipe, run)
-    lessons = list(lessons_of([*judged, *rows], run.recipe))
+    lessons = list(examples_by(run.recipe, [*judged, *rows]))
     of_unjudged = [lesson for lesson in lessons if lesson.row.speedup_eager is None]
     assert len(of_unjudged) == len(rows)
     assert all("Nobody has measured it." in lesson.completion for lesson in of_unjudged)
     assert not any("Nobody has measured" in lesson.completion for lesson in lessons if lesson.row.speedup_eager)
 
 
-def test_many_cores_make_the_same_examples(spawned: Path, recipe: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, rows, _ = written(spawned, recipe)
+def test_many_cores_make_the_same_examples(
+    spawned: Path, tmp_path: Path, recipe: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, rows, _ = written(spawned, recipe, max_length=8192)
     judged = [row._replace(speedup_eager=1.5, candidate_id=f"judged {row.candidate_id}") for row in rows[:9]]
-    alone = lessons_of([*judged, *rows], run.recipe)
-    assert any(lesson.exemplars for lesson in alone)
+    train_tokenizer(["class ModelNew(Model): pass"], 300, 4096).save_pretrained(tmp_path)
+    alone = lessons_of([*judged, *rows], run.recipe, tmp_path)
+    assert alone.shown and alone.tokens.count and alone.first
     monkeypatch.setattr(examples, "MANY", 2)
-    assert lessons_of([*judged, *rows], run.recipe) == alone
+    many = lessons_of([*judged, *rows], run.recipe, tmp_path)
+    assert (many.shown, many.first, many.tokens.fits) == (alone.shown, alone.first, alone.tokens.fits)
+    for name in ("ids", "lengths", "given"):
+        assert getattr(many.tokens, name).tolist() == getattr(alone.tokens, name).tolist()
 
 
 def test_a_process_that_dies_is_told() -> None:
@@ -105,7 +113,7 @@ def test_other_names_are_those_of_question_and_answer(tmp_path: Path, spawned: P
     for row in others:
         namespace: dict[str, object] = {"__name__": "renamed"}
         exec(compile(expanded(row.variant), "renamed", "exec"), namespace)
-    assert [lesson.row.reference for lesson in lessons_of(others, run.recipe)] == [row.reference for row in others]
+    assert [lesson.row.reference for lesson in examples_by(run.recipe, others)] == [row.reference for row in others]
 
 
 def test_the_card_names_tasks_that_others_evaluate_on(tmp_path: Path, archive: Archive, recipe: Make) -> None:

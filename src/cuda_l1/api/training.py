@@ -22,7 +22,7 @@ from cuda_l1.evaluator import Evaluator
 from cuda_l1.evaluator.environment import usable_cores
 from cuda_l1.reviewer import Reviewer
 from cuda_l1.training.data import rows_of, unjudged_of
-from cuda_l1.training.examples import lessons_of
+from cuda_l1.training.examples import examples_by
 from cuda_l1.training.processes import joined
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
@@ -146,7 +146,7 @@ def _from_nothing(run: RunDirectory) -> Path:
     rows = [*rows_of(recipe, run), *unjudged_of(run)]
     texts = (
         text
-        for example in lessons_of(rows[:: math.ceil(len(rows) / MOST_ROWS)], recipe)
+        for example in examples_by(recipe, rows[:: math.ceil(len(rows) / MOST_ROWS)])
         for text in (example.prompt.system, example.prompt.user, example.completion)
     )
     return make_policy(recipe, texts, run.start)

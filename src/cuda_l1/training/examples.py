@@ -7,12 +7,11 @@ and *Algorithm Design* is made by rule from what was measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from cuda_l1.config import PromptSettings
 from cuda_l1.errors import UsageError
@@ -26,8 +25,9 @@ from cuda_l1.training.renaming import renamed
 from cuda_l1.training.side_processes import side_processes
 from cuda_l1.types import Exemplar, Prompt, Task, detect_language
 
+T = TypeVar("T")
 MANY = 5000
-"""Rows of which processes of their own make examples: it takes seconds to start these."""
+"""Rows that processes of their own work on: it takes seconds to start these."""
 PARTS = 64
 """That many rows are dealt out in, tasks whole."""
 
@@ -120,34 +120,31 @@ def _schema() -> Any:
     return schema([(name, own.get(name, string())) for name in Row._fields])
 
 
-def lessons_of(rows: Sequence[Row], recipe: Recipe) -> list[Example]:
-    """The examples that stage 1 of a recipe makes of rows, on all cores where there are many.
-
-    Raises InfrastructureError where a process that makes some dies.
+def over_tasks(rows: Sequence[Row], work: Callable[[list[Row]], T]) -> list[T]:
+    """What `work` makes of the rows of some tasks, part by part, on all cores where there are many; the same on however
+    many cores. Raises InfrastructureError where a process that works dies.
     """
-    make = partial(
-        _made,
+    of_task: dict[str, list[Row]] = {}
+    for row in rows:
+        of_task.setdefault(row.task_sha, []).append(row)
+    tasks, size = list(of_task.values()), math.ceil(len(of_task) / PARTS) or 1
+    parts = [[row for task in tasks[at : at + size] for row in task] for at in range(0, len(tasks), size)]
+    if len(rows) < MANY:
+        return list(map(work, parts))
+    with side_processes(PARTS) as pool:
+        return list(pool.map(work, parts))
+
+
+def examples_by(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Example]:
+    """The examples that stage 1 of a recipe makes of rows."""
+    return examples_of(
+        rows,
         settings=recipe.prompt.settings,
         exemplars=recipe.sft.exemplars,
         seed=recipe.run.seed,
         other_names=recipe.sft.other_names,
         tellings=recipe.sft.tellings,
     )
-    if len(rows) < MANY:
-        return make(rows)
-    of_task: dict[str, list[Row]] = {}
-    for row in rows:
-        of_task.setdefault(row.task_sha, []).append(row)
-    tasks, size = list(of_task.values()), math.ceil(len(of_task) / PARTS)
-    parts = [[row for task in tasks[at : at + size] for row in task] for at in range(0, len(tasks), size)]
-    with side_processes(PARTS) as pool:
-        made = [example for part in pool.map(make, parts) for example in part]
-    place = {row.candidate_id: number for number, row in enumerate(rows)}
-    return sorted(made, key=lambda example: place[example.row.candidate_id])
-
-
-def _made(rows: Sequence[Row], **settings: Any) -> list[Example]:
-    return list(examples_of(rows, **settings))
 
 
 def examples_of(

@@ -4,7 +4,7 @@ nothing."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from cuda_l1.archive.faults import file_faults
 from cuda_l1.config import SamplerSettings
@@ -15,13 +15,10 @@ FILE = "shown.json"
 """In the folder of stage 1."""
 
 
-def most_shown(examples: Sequence[Example], fits: Callable[[Example], bool]) -> int:
+def most_shown(examples: Sequence[Example], fits: Sequence[bool]) -> int:
     """Of the examples that fit into what is trained on, the scored variants that the one with the most shows."""
-    scored = [example for example in examples if example.row.speedup_eager is not None]
-    for count in sorted({example.exemplars for example in scored}, reverse=True):
-        if any(fits(example) for example in scored if example.exemplars == count):
-            return count
-    return 0
+    told = zip(examples, fits, strict=True)
+    return max((one.exemplars for one, fit in told if fit and one.row.speedup_eager is not None), default=0)
 
 
 def write_shown(stage: StageDirectory, count: int) -> None:

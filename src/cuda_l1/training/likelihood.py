@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from datasets import Dataset
+from pyarrow.compute import list_value_length
 from transformers import PrinterCallback, TrainerState
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from cuda_l1.errors import UsageError
-from cuda_l1.proposers.policy.policy import messages_of
 from cuda_l1.training.checkpoints import saving_faults
 from cuda_l1.training.finite import Finite
+from cuda_l1.training.lessons import Tokenized
 from cuda_l1.training.loading import LENGTHS, Loaded, trackers
 from cuda_l1.training.order import by_length
 from cuda_l1.training.processes import ALONE, Processes, lost_processes
@@ -26,39 +22,10 @@ from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import COMPLETE, StageDirectory, step_of
 from cuda_l1.training.sections import SftSection
 from cuda_l1.training.watching import Watching
-from cuda_l1.types import Prompt
 
-PLACE = "the answer stands here"
-"""In place of an answer in a conversation that is laid out without it."""
-IGNORED = -100
-"""Label of a token that nothing is learned from; torch's."""
 RIGHT_TOKENS = "mean_token_accuracy"
 """TRL's name for the share of the answers' tokens that are the most likely ones after those before them, the mean of
 all batches."""
-PARALLEL = "TOKENIZERS_PARALLELISM"
-AT_ONCE = 1000
-"""Texts that a tokenizer is given together, so that it uses all cores."""
-
-
-class Lesson(Protocol):
-    """A question and the answer to learn; `examples.Example` is one."""
-
-    @property
-    def prompt(self) -> Prompt: ...
-    @property
-    def completion(self) -> str: ...
-
-
-class Fitting(NamedTuple):
-    """Lessons by whether they fit into the length that is trained."""
-
-    rows: list[dict[str, Any]]
-    """`input_ids` and `labels`, as TRL reads them."""
-    too_long: int
-    longest: int
-    """Tokens of the longest lesson, those that are left out included."""
-    tokens: int
-    """Of all rows."""
 
 
 class LikelihoodTrainer(SFTTrainer):
@@ -75,7 +42,7 @@ class LikelihoodTrainer(SFTTrainer):
         """The order of the whole training, as one epoch: a resumed one finds its place in it by the step alone."""
         rows = self.train_dataset if train_dataset is None else train_dataset
         size = self.args.train_batch_size * self.args.gradient_accumulation_steps * self._processes.count
-        lengths = [len(ids) for ids in rows["input_ids"]]
+        lengths = list_value_length(rows.with_format("arrow")["input_ids"]).to_pylist()
         return by_length(lengths, batch=size, batches=self.args.max_steps, seed=self.args.seed)
 
     def _determine_best_metric(self, metrics: dict[str, float], trial: Any) -> bool:
@@ -99,65 +66,9 @@ def _without_mask(model: Any, given: tuple[Any, ...], named: dict[str, Any]) -> 
     return given, {**named, "attention_mask": None} if model.training else named
 
 
-def fitting(lessons: Sequence[Lesson], tokenizer: Any, max_length: int) -> Fitting:
-    """The lessons of at most `max_length` tokens as rows; longer ones are counted, never cut."""
-    rows, longest, tokens, too_long = [], 0, 0, 0
-    for first in range(0, len(lessons), AT_ONCE):
-        with _many_threads():
-            found = _rows(lessons[first : first + AT_ONCE], tokenizer)
-        for row in found:
-            length = len(row["input_ids"])
-            longest = max(longest, length)
-            if length > max_length:
-                too_long += 1
-            else:
-                tokens += length
-                rows.append(row)
-    return Fitting(rows, too_long, longest, tokens)
-
-
-@contextmanager
-def _many_threads() -> Iterator[None]:
-    """Meanwhile tokenizers use all cores; by default ours do not, since they complain of it in each process that is
-    forked later."""
-    before = os.environ.get(PARALLEL)
-    os.environ[PARALLEL] = "true"
-    try:
-        yield
-    finally:
-        os.environ[PARALLEL] = before or "false"
-
-
-def _rows(lessons: Sequence[Lesson], tokenizer: Any) -> list[dict[str, list[int]]]:
-    """Tokens and labels of lessons. What an answer spells of the tokenizer's special tokens is text: a variant that
-    holds the mark of an end as a string ends no turn, and reads back as it was."""
-    heads, tails, questions = [], [], []
-    for lesson in lessons:
-        messages = messages_of(lesson.prompt, tokenizer)
-        laid_out = [*messages, {"role": "assistant", "content": PLACE}]
-        head, _, tail = tokenizer.apply_chat_template(laid_out, tokenize=False).rpartition(PLACE)
-        heads.append(head)
-        tails.append(tail)
-        questions.append(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
-    asked = _tokens(questions, tokenizer)
-    before = asked if heads == questions else _tokens(heads, tokenizer)
-    answers = _tokens([lesson.completion for lesson in lessons], tokenizer, split_special_tokens=True)
-    rows = []
-    for question, head, answer, end in zip(asked, before, answers, _tokens(tails, tokenizer), strict=True):
-        ids = [*head, *answer, *end]
-        given = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids, question, strict=False)))
-        rows.append({"input_ids": ids, "labels": [*[IGNORED] * given, *ids[given:]]})
-    return rows
-
-
-def _tokens(texts: list[str], tokenizer: Any, **how: bool) -> list[list[int]]:
-    found: list[list[int]] = tokenizer(texts, add_special_tokens=False, **how)["input_ids"]
-    return found
-
-
 def train_on(
-    lessons: Sequence[Lesson],
-    validation: Sequence[Lesson],
+    lessons: Tokenized,
+    validation: Tokenized | None,
     *,
     policy: Loaded,
     settings: SftSection,
@@ -175,22 +86,20 @@ def train_on(
     Raises UsageError: no lesson fits into `max_length`, or the loss is not finite; InfrastructureError: the disk is
     full at a checkpoint.
     """
-    learnt = fitting(lessons, policy.tokenizer, settings.max_length)
-    tested = fitting(validation, policy.tokenizer, settings.max_length)
-    watching.say(
-        describe(learnt, len(lessons), settings.max_length), lessons=len(learnt.rows), too_long=learnt.too_long
-    )
-    if not learnt.rows:
+    has_validation = validation is not None and validation.count > 0
+    too_long = lessons.fits.count(False)
+    watching.say(describe(lessons, settings.max_length), lessons=lessons.count, too_long=too_long)
+    if not lessons.count:
         raise UsageError(
-            f"no example fits into max_length = {settings.max_length} (the longest has {learnt.longest} tokens); raise "
-            f"it, or give data with shorter variants"
+            f"no example fits into max_length = {settings.max_length} (the longest has {lessons.longest} tokens); "
+            "raise it, or give data with shorter variants"
         )
     trainer: Any = LikelihoodTrainer(
         processes=processes,
         model=policy.model,
-        args=arguments(settings, recipe, stage, has_validation=bool(tested.rows), large=policy.is_large),
-        train_dataset=Dataset.from_list(learnt.rows).with_format("numpy"),  # which becomes a tensor ten times as fast
-        eval_dataset=Dataset.from_list(tested.rows) if tested.rows else None,
+        args=arguments(settings, recipe, stage, has_validation=has_validation, large=policy.is_large),
+        train_dataset=lessons.dataset,
+        eval_dataset=validation.dataset if validation is not None and has_validation else None,
         processing_class=policy.tokenizer,
         peft_config=policy.adapters,
         callbacks=[watching.callback, Finite(stage)],
@@ -258,11 +167,11 @@ def arguments(
     )
 
 
-def describe(found: Fitting, wanted: int, max_length: int) -> str:
+def describe(found: Tokenized, max_length: int) -> str:
     """How many examples are learned from, and how many are too long."""
-    text = f"{len(found.rows)} examples, {found.tokens} tokens"
-    if found.too_long:
+    text, too_long = f"{found.count} examples, {len(found.ids)} tokens", found.fits.count(False)
+    if too_long:
         text += (
-            f"; {found.too_long} of {wanted} left out, longer than max_length = {max_length} (up to {found.longest})"
+            f"; {too_long} of {len(found.fits)} left out, longer than max_length = {max_length} (up to {found.longest})"
         )
     return text

@@ -25,6 +25,7 @@ from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.tasks.contamination import normal_text
 from cuda_l1.training.checkpoints import going_on_from
 from cuda_l1.training.judging import Judge, Judging
+from cuda_l1.training.lessons import tokenized
 from cuda_l1.training.likelihood import train_on
 from cuda_l1.training.loading import load_policy, save_policy, whole_weights
 from cuda_l1.training.model_card import describe
@@ -217,8 +218,9 @@ class SelfSupervised:
         policy = load_policy(folder, self.recipe, longest=settings.max_length)
         resume = going_on_from(own, self.processes)
         self.processes.first(lambda: own.rewind("metrics", resume))
+        tokens = tokenized(right, policy.tokenizer, settings.max_length)
         model = train_on(
-            right, [], policy=policy, settings=settings, recipe=self.recipe, stage=own,
+            tokens, None, policy=policy, settings=settings, recipe=self.recipe, stage=own,
             watching=Watching(NAME, own, self.on_event), resume=resume, processes=self.processes,
         )  # fmt: skip
         weights = whole_weights(model)

@@ -14,9 +14,10 @@ from cuda_l1.prompts.reply import parse_reply
 from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.training.checkpoints import going_on_from
 from cuda_l1.training.data import rows_of, split, unjudged_of
-from cuda_l1.training.examples import Example, lessons_of
-from cuda_l1.training.forms import most_shown, too_few, write_shown
-from cuda_l1.training.likelihood import fitting, train_on
+from cuda_l1.training.examples import Example
+from cuda_l1.training.forms import too_few, write_shown
+from cuda_l1.training.lessons import lessons_of
+from cuda_l1.training.likelihood import train_on
 from cuda_l1.training.loading import Loaded, is_in_parts, load_policy, save_policy, whole_weights
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.recipe import Recipe
@@ -38,25 +39,25 @@ def run(
     """Fine-tunes the policy in `start` on the run's rows; see `stages.RunStage`. Raises as `train_on` does."""
     stage, processes = run.stage(NAME), surroundings.processes
     judged, tested = split(rows_of(recipe, run))
-    train, validation = (lessons_of(rows, recipe) for rows in ([*judged, *unjudged_of(run)], tested))
-    if not train:
+    if not judged:
         raise UsageError("all rows belong to the validation split; give more tasks or examples in [data]")
     policy = load_policy(start, recipe, longest=recipe.sft.max_length)
+    all_rows = [*judged, *unjudged_of(run)], tested
+    train, validation = processes.share(lambda: tuple(lessons_of(rows, recipe, start) for rows in all_rows))
     resume = going_on_from(stage, processes)
     for file in ("metrics", "samples"):
         processes.first(partial(stage.rewind, file, resume))
-    beside = Beside(policy, run, start, validation or train)
+    beside = Beside(policy, run, start, validation.first or train.first)
     watching = Watching(NAME, stage, on_event, on_checkpoint=beside.checkpoint)
     beside.watching = watching
     if resume:
         watching.say(f"goes on from {resume.name}")
-    shown = most_shown(train, lambda example: bool(fitting([example], policy.tokenizer, recipe.sft.max_length).rows))
-    processes.first(partial(write_shown, stage, shown))
-    if text := too_few(shown, recipe.sft.exemplars):
+    processes.first(partial(write_shown, stage, train.shown))
+    if text := too_few(train.shown, recipe.sft.exemplars):
         watching.say(text, alarm=text)
     model = train_on(
-        train, validation, policy=policy, settings=recipe.sft, recipe=recipe, stage=stage, watching=watching,
-        resume=resume, processes=processes,
+        train.tokens, validation.tokens, policy=policy, settings=recipe.sft, recipe=recipe, stage=stage,
+        watching=watching, resume=resume, processes=processes,
     )  # fmt: skip
     keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, weights=whole_weights(model))
     processes.first(lambda: keep(beside=beside.describe))
@@ -87,14 +88,13 @@ class Beside:
 
         None where the weights lie in parts: the main process, which alone is here, cannot write without the others.
         """
-        chosen = self.asked[: self.run.recipe.run.samples]
-        if not chosen or is_in_parts(model):
+        if not self.asked or is_in_parts(model):
             return
         recipe = self.run.recipe
         settings = GenerationSettings(temperature=0.0, max_new_tokens=recipe.generation.max_new_tokens)
         policy = Policy(model, self.policy.tokenizer, settings, context_tokens=None)
-        replies = policy.generate([example.prompt for example in chosen], [0] * len(chosen))
-        for example, reply in zip(chosen, replies, strict=True):
+        replies = policy.generate([example.prompt for example in self.asked], [0] * len(self.asked))
+        for example, reply in zip(self.asked, replies, strict=True):
             if reply is None:
                 continue
             parsed = parse_reply(reply.text, kind=recipe.prompt.kind, finish_reason=reply.finish_reason,

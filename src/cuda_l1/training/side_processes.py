@@ -32,6 +32,7 @@ def side_processes(most: int) -> Iterator[ProcessPoolExecutor]:
 
 def _begin() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"  # torch is not imported yet
+    os.environ["RAYON_NUM_THREADS"] = "1"  # of tokenizers
     Thread(target=_end_with_parent, daemon=True).start()
 
 
