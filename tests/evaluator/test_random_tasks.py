@@ -141,6 +141,26 @@ FORGED = {
 }
 
 
+ROWS = torch.randn(16, 32, generator=torch.Generator().manual_seed(5))
+SHARED = {
+    "uniform": lambda: ROWS * torch.rand(()) + torch.randn(16, 32),
+    "normal": lambda: ROWS * torch.randn(()) + torch.randn(16, 32),
+    "exponential": lambda: ROWS * torch.empty(()).exponential_() + torch.randn(16, 32),
+    "seldom": lambda: ROWS * (torch.rand(()) < 0.1) + torch.randn(16, 32),
+    "a-layer-left-out": lambda: ROWS + ROWS.roll(1, 0) * (torch.rand(()) > 0.2),
+    "a-scale": lambda: ROWS * (1 + 0.1 * torch.randn(())),
+}
+
+
+@pytest.mark.parametrize("kind", SHARED)
+def test_how_elements_move_together_varies_where_they_share_a_number_of_the_call(kind):
+    """Of 64 numbers the variance is not known well, and all that elements have in common follows from it."""
+    for _ in range(60):
+        samples, reference = (torch.stack([SHARED[kind]() for _ in range(SEEDS)]) for _ in range(2))
+        randomness.compare_dependence(0, samples, reference)
+        randomness.compare_shape(0, samples, reference)
+
+
 @pytest.mark.parametrize("kind", FORGED)
 def test_another_distribution_is_wrong(kind):
     name, forged = FORGED[kind]

@@ -74,17 +74,18 @@ def compare_dependence(index: int, samples: torch.Tensor, reference: torch.Tenso
 
     Standardised elements as columns of Z, (calls, n): the entries of Z Z^T / n off its diagonal have the mean square
     sum_ij r_ij^2 / n^2 over the correlations r of all pairs of elements, which is one over the number of independent
-    ones. It varies by 4 % between draws of 64, and by more where a few calls hold most of the variance.
+    ones. Of independent elements it varies by 4 % between draws of 64; of elements that share a random number of each
+    call by tens of per cent, and by more where a few calls hold most of the variance: its standard error says so.
     """
     own, theirs = _distinct(reference), _distinct(samples)
     if theirs < 0.75 * own - 3:
         raise Unlike(f"output {index}: {theirs} different answers in {len(samples)} calls, the reference gives {own}")
     for what, of in (("", _standard), (", by its sizes,", _sizes)):  # signs of their own hide numbers that come again
-        (expected, unevenness), (found, other) = _dependence(of(reference)), _dependence(of(samples))
+        (expected, own_error), (found, error) = _dependence(of(reference)), _dependence(of(samples))
         if expected == 0 or found == 0:
             return  # nothing varies: compared by value
         ratio = found / expected
-        if abs(math.log(ratio)) > 0.5 + 6 * max(unevenness, other):
+        if abs(math.log(ratio)) > max(0.5, 6 * math.hypot(own_error, error)):
             few = "fewer" if ratio > 1 else "more"
             text = f"it looks{what} like {max(ratio, 1 / ratio):.1f} times {few} independent random numbers"
             raise Unlike(f"output {index}: {text} than the reference's")
@@ -109,14 +110,19 @@ def _sizes(samples: torch.Tensor) -> torch.Tensor:
 
 
 def _dependence(standard: torch.Tensor) -> tuple[float, float]:
-    """(one over the number of independent elements, 0 where there is none; how unevenly calls share variance, 0-1)."""
+    """(one over the number of independent elements, 0 where there is none; its standard error, as a share of it).
+
+    The error is the jackknife's of a mean over pairs of calls: B. Efron and C. Stein, The Jackknife Estimate of
+    Variance, Annals of Statistics 9, 1981.
+    """
     if standard.numel() == 0:
         return 0.0, 0.0
     gram = standard @ standard.t() / standard.shape[1]
     calls = len(gram)
-    unevenness = float((gram.diagonal() / calls).pow(2).sum()) - 1 / calls
-    others = gram[~torch.eye(calls, dtype=torch.bool, device=gram.device)]
-    return float(others.var()), unevenness
+    others = gram[~torch.eye(calls, dtype=torch.bool, device=gram.device)].reshape(calls, calls - 1)
+    squares = (others - others.mean()).pow(2)
+    found = float(squares.sum()) / (squares.numel() - 1)
+    return found, 2 * float(squares.mean(1).std()) / math.sqrt(calls) / found if found else 0.0
 
 
 RELABELLINGS = 4000
@@ -211,8 +217,8 @@ def compare_shape(index: int, samples: torch.Tensor, reference: torch.Tensor) ->
                 text = f"{float(found.mean()):.1%} of its elements lie {name} {bound:g} standard deviations"
                 raise Unlike(f"output {index}: {text}, of the reference's {float(due.mean()):.1%}")
     if len(shape) > 2 and shape[-1] > 1 and shape[1:-1].numel() > 1:
-        together, due_together = (_of_corners(z.reshape(len(z), -1, shape[-1])) for z in (theirs, known))
-        if due_together < APART and not together < TOGETHER:
+        (together, error), (owed, own_error) = (_of_corners(z.reshape(len(z), -1, shape[-1])) for z in (theirs, known))
+        if owed < APART and not together < max(TOGETHER, owed + SIGMAS * math.hypot(error, own_error)):
             raise Unlike(f"output {index}: a row's elements follow from another row's, which the reference's do not")
 
 
@@ -249,15 +255,15 @@ def _differ(found: torch.Tensor, due: torch.Tensor, least: float) -> bool:
     return not abs(float(found.mean()) - float(due.mean())) <= least + SIGMAS * error
 
 
-def _of_corners(z: torch.Tensor) -> float:
-    """How strongly the corners of rectangles move together: the mean square of what their product is in the mean over
-    calls, without what chance adds. `z`: standardised, (calls, rows, columns). 0 for independent numbers, 1 for signs
-    that are products of a sign for each row and one for each column."""
+def _of_corners(z: torch.Tensor) -> tuple[float, float]:
+    """(how strongly the corners of rectangles move together, its standard error): the mean square of what their product
+    is in the mean over calls, without what chance adds. `z`: standardised, (calls, rows, columns). 0 for independent
+    numbers, 1 for signs that are products of a sign for each row and one for each column."""
     z, calls, found = z.clamp(-2, 2), len(z), []
     for down, right in ((1, 1), (z.shape[1] // 2, z.shape[2] // 2)):
         product = z * z.roll(down, 1) * z.roll(right, 2) * z.roll((down, right), (1, 2))
-        pairs = (product.sum(0) ** 2 - (product**2).sum(0)) / (calls * (calls - 1))
-        found.append(float(pairs.mean()))
+        with_others = (product * (product.sum(0) - product)).reshape(calls, -1).mean(1) / (calls - 1)
+        found.append((float(with_others.mean()), 2 * float(with_others.std()) / math.sqrt(calls)))
     return max(found)
 
 
