@@ -75,17 +75,18 @@ def compare_dependence(index: int, samples: torch.Tensor, reference: torch.Tenso
     Standardised elements as columns of Z, (calls, n): the entries of Z Z^T / n off its diagonal have the mean square
     sum_ij r_ij^2 / n^2 over the correlations r of all pairs of elements, which is one over the number of independent
     ones. Of independent elements it varies by 4 % between draws of 64; of elements that share a random number of each
-    call by tens of per cent, and by more where a few calls hold most of the variance: its standard error says so.
+    call by tens of per cent, and by more where a few calls hold most of the variance: the standard error of the
+    reference's says so. A candidate's own would be what it likes: four calls of one number each make it large.
     """
     own, theirs = _distinct(reference), _distinct(samples)
     if theirs < 0.75 * own - 3:
         raise Unlike(f"output {index}: {theirs} different answers in {len(samples)} calls, the reference gives {own}")
     for what, of in (("", _standard), (", by its sizes,", _sizes)):  # signs of their own hide numbers that come again
-        (expected, own_error), (found, error) = _dependence(of(reference)), _dependence(of(samples))
+        (expected, error), (found, _) = _dependence(of(reference)), _dependence(of(samples))
         if expected == 0 or found == 0:
             return  # nothing varies: compared by value
         ratio = found / expected
-        if abs(math.log(ratio)) > max(0.5, 6 * math.hypot(own_error, error)):
+        if abs(math.log(ratio)) > max(0.5, 6 * math.sqrt(2) * error):
             few = "fewer" if ratio > 1 else "more"
             text = f"it looks{what} like {max(ratio, 1 / ratio):.1f} times {few} independent random numbers"
             raise Unlike(f"output {index}: {text} than the reference's")
@@ -217,8 +218,8 @@ def compare_shape(index: int, samples: torch.Tensor, reference: torch.Tensor) ->
                 text = f"{float(found.mean()):.1%} of its elements lie {name} {bound:g} standard deviations"
                 raise Unlike(f"output {index}: {text}, of the reference's {float(due.mean()):.1%}")
     if len(shape) > 2 and shape[-1] > 1 and shape[1:-1].numel() > 1:
-        (together, error), (owed, own_error) = (_of_corners(z.reshape(len(z), -1, shape[-1])) for z in (theirs, known))
-        if owed < APART and not together < max(TOGETHER, owed + SIGMAS * math.hypot(error, own_error)):
+        (together, _), (owed, error) = (_of_corners(z.reshape(len(z), -1, shape[-1])) for z in (theirs, known))
+        if owed < APART and not together < max(TOGETHER, owed + SIGMAS * math.sqrt(2) * error):
             raise Unlike(f"output {index}: a row's elements follow from another row's, which the reference's do not")
 
 
