@@ -20,7 +20,7 @@ from cuda_l1.tasks.synth import split_of_task
 from cuda_l1.training import examples
 from cuda_l1.training.data import read_facts, rows_of, unjudged_of
 from cuda_l1.training.examples import Row, examples_by
-from cuda_l1.training.lessons import lessons_of
+from cuda_l1.training.lessons import _tokenizer, lessons_of, tokenized
 from cuda_l1.training.policy_model import train_tokenizer
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
@@ -131,3 +131,15 @@ def test_a_spec_that_is_none_is_said_at_once(tmp_path: Path, recipe: Make) -> No
     run = RunDirectory.create(chosen, resume=False)
     with pytest.raises(TaskError, match="synth:x:3"):
         write_unjudged(run, lambda event: None)
+
+
+def test_what_is_too_long_beside_others_is_told_without_them(spawned: Path, tmp_path: Path, recipe: Make) -> None:
+    train_tokenizer(["class ModelNew(Model): pass"], 300, 4096).save_pretrained(tmp_path)
+    run, rows, _ = written(spawned, recipe, max_length=8192)
+    made = list(examples_by(run.recipe, rows))
+    lengths = tokenized(made, _tokenizer(tmp_path), 100_000).lengths
+    too_long = int(next(length for one, length in zip(made, lengths, strict=True) if one.exemplars))
+    run, rows, _ = written(spawned, recipe, max_length=too_long - 1)
+    fit = sum(tokenized(made, _tokenizer(tmp_path), too_long - 1).fits)
+    found = lessons_of(rows, run.recipe, tmp_path).tokens
+    assert len(found.fits) == len(made) and fit < found.count == sum(found.fits)

@@ -42,7 +42,7 @@ def too_few(shown: int, wanted: int) -> str | None:
     if shown >= wanted:
         return None
     return (
-        f"no example shows more than {shown} of a task's other variants, where sft.exemplars = {wanted}: later stages "
+        f"no example shows more than {shown} scored variants of its task, where sft.exemplars = {wanted}: later stages "
         "ask with more of them, and replies may be nonsense; data.keep must be above sft.exemplars, and sft.max_length "
         "have room"
     )

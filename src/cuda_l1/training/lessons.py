@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import takewhile
 from pathlib import Path
@@ -97,9 +97,22 @@ def lessons_of(rows: Sequence[Row], recipe: Recipe, folder: Path) -> Made:
 
 
 def _part(rows: Sequence[Row], *, recipe: Recipe, folder: Path) -> Made:
+    """What nobody judged is told without the others where it is too long beside them: it is told once."""
     made = list(examples_by(recipe, rows))
     tokens = tokenized(made, _tokenizer(folder), recipe.sft.max_length)
-    return Made(tokens, most_shown(made, tokens.fits), made[: recipe.run.samples])
+    told = zip(made, tokens.fits, strict=True)
+    is_left = [not fits and one.exemplars > 0 and one.row.speedup_eager is None for one, fits in told]
+    plain = [_alone(one, recipe) for one, left in zip(made, is_left, strict=True) if left]
+    kept = replace(tokens, fits=tuple(fits for fits, left in zip(tokens.fits, is_left, strict=True) if not left))
+    again = tokenized(plain, _tokenizer(folder), recipe.sft.max_length)
+    return Made(joined([kept, again]), most_shown(made, tokens.fits), made[: recipe.run.samples])
+
+
+def _alone(example: Example, recipe: Recipe) -> Example:
+    """The same answer to a question that shows no variant."""
+    sft = recipe.sft.model_copy(update={"exemplars": 0})
+    (found,) = examples_by(recipe.model_copy(update={"sft": sft}), [example.row])
+    return found
 
 
 @lru_cache(maxsize=1)

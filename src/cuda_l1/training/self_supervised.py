@@ -218,7 +218,7 @@ class SelfSupervised:
         policy = load_policy(folder, self.recipe, longest=settings.max_length)
         resume = going_on_from(own, self.processes)
         self.processes.first(lambda: own.rewind("metrics", resume))
-        tokens = tokenized(right, policy.tokenizer, settings.max_length)
+        tokens = self.processes.share(lambda: tokenized(right, policy.tokenizer, settings.max_length))
         model = train_on(
             tokens, None, policy=policy, settings=settings, recipe=self.recipe, stage=own,
             watching=Watching(NAME, own, self.on_event), resume=resume, processes=self.processes,

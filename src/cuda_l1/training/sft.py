@@ -16,7 +16,7 @@ from cuda_l1.training.checkpoints import going_on_from
 from cuda_l1.training.data import rows_of, split, unjudged_of
 from cuda_l1.training.examples import Example
 from cuda_l1.training.forms import too_few, write_shown
-from cuda_l1.training.lessons import lessons_of
+from cuda_l1.training.lessons import Made, lessons_of
 from cuda_l1.training.likelihood import train_on
 from cuda_l1.training.loading import Loaded, is_in_parts, load_policy, save_policy, whole_weights
 from cuda_l1.training.model_card import describe
@@ -38,12 +38,8 @@ def run(
 ) -> Path:
     """Fine-tunes the policy in `start` on the run's rows; see `stages.RunStage`. Raises as `train_on` does."""
     stage, processes = run.stage(NAME), surroundings.processes
-    judged, tested = split(rows_of(recipe, run))
-    if not judged:
-        raise UsageError("all rows belong to the validation split; give more tasks or examples in [data]")
     policy = load_policy(start, recipe, longest=recipe.sft.max_length)
-    all_rows = [*judged, *unjudged_of(run)], tested
-    train, validation = processes.share(lambda: tuple(lessons_of(rows, recipe, start) for rows in all_rows))
+    train, validation = processes.share(partial(_lessons, recipe, run, start))
     resume = going_on_from(stage, processes)
     for file in ("metrics", "samples"):
         processes.first(partial(stage.rewind, file, resume))
@@ -62,6 +58,15 @@ def run(
     keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, weights=whole_weights(model))
     processes.first(lambda: keep(beside=beside.describe))
     return stage.final
+
+
+def _lessons(recipe: Recipe, run: RunDirectory, start: Path) -> tuple[Made, Made]:
+    """(what is learned from, what it is tested with), as tokens of the policy in `start`. Raises UsageError."""
+    judged, tested = split(rows_of(recipe, run))
+    rows = [*judged, *unjudged_of(run)]
+    if not rows:
+        raise UsageError("all rows belong to the validation split; give more tasks or examples in [data]")
+    return lessons_of(rows, recipe, start), lessons_of(tested, recipe, start)
 
 
 @dataclass
