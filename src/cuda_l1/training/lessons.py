@@ -48,7 +48,7 @@ class Tokenized:
     given: Any
     """int64 array: how many of them come before its answer, from which nothing is learned."""
     fits: tuple[bool, ...]
-    """Of all lessons, in their order."""
+    """Of all lessons, those included that are left out."""
     longest: int
     """Tokens of the longest lesson, those that are left out included."""
 
