@@ -29,6 +29,10 @@ from .traffic import needed_us, traffic_of
 from .work import work_of
 
 SMALL_BYTES = 4 << 20
+HOARD_BYTES = 1 << 30
+"""So much that torch keeps of a GPU for later, and more, is given back: other evaluators wait for it."""
+HUNGRY = frozenset({"task", "check", "verify_timed", "verify_weights", "compat_check"})
+"""Operations that take several times what a call does, for a while."""
 OPERATIONS = (
     "warm",
     "probe",
@@ -141,6 +145,11 @@ class Judge:
         if self._driver is None:
             return None
         return Control.create(seal=bool(self._driver.attributes.read_only_host_register))
+
+    def give_back(self) -> None:
+        """Memory of a GPU that no tensor is in."""
+        if self._device != "cpu" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > HOARD_BYTES:
+            torch.cuda.empty_cache()
 
     def drop(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Forget a runner, its buffers and what was kept of its outputs."""
@@ -293,4 +302,6 @@ def main(channel: Channel, spec: dict[str, Any]) -> None:
             if not is_short_of_memory(error):
                 raise
             reply = {"memory": first_line(error)}
+        if message["op"] in HUNGRY:
+            judge.give_back()
         channel.send(reply)
