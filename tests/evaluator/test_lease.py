@@ -245,3 +245,31 @@ def test_an_interrupted_wait_for_many_cores_leaves_nothing_open(tmp_path):
         timer.join()
         assert DeviceLease("cpu", tmp_path, cores=range(7)).is_free()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_shared_work_gives_way_and_goes_on_when_all_have_timed(tmp_path):
+    order: list[str] = []
+    with DeviceLease("cpu", tmp_path, shared=True) as lease:
+        assert not lease.is_wanted()
+        waiting = threading.Thread(target=take, args=[DeviceLease("cpu", tmp_path), order, "timing"])
+        waiting.start()
+        while not lease.is_wanted():
+            time.sleep(0.01)
+        lease.give_way()
+        order.append("checking")
+        assert not lease.is_wanted() and lease.has_company(), "a time limit that it missed is not its own doing"
+    waiting.join(5.0)
+    assert order == ["timing", "checking"]
+
+
+def test_nobody_gives_way_to_who_wants_the_device_whole(tmp_path):
+    order: list[str] = []
+    with DeviceLease("cpu", tmp_path, shared=True) as lease:
+        whole = DeviceLease("cpu", tmp_path, whole=True)
+        waiting = threading.Thread(target=take, args=[whole, order, "whole"])
+        waiting.start()
+        while lease.is_free():
+            time.sleep(0.01)
+        assert not lease.is_wanted()
+    waiting.join(5.0)
+    assert order == ["whole"]

@@ -9,6 +9,7 @@ from evaluator_support import reference_of
 
 from cuda_l1.evaluator.findings.physics import physics
 from cuda_l1.evaluator.guest.audit import audit
+from cuda_l1.evaluator.guest.channel import Channel
 from cuda_l1.evaluator.guest.judge import Judge
 from cuda_l1.evaluator.guest.traffic import least_us, needed_bytes, read_bytes, traffic_of
 
@@ -74,7 +75,7 @@ def test_outputs_that_are_views_of_inputs_need_not_be_written(tmp_path):
 @pytest.mark.parametrize("forward", ["return x.exp()", "return torch.diagonal(x).exp()", "return x.t()"])
 def test_what_is_needed_takes_no_longer_than_moving_everything(tmp_path, forward):
     gpu = SimpleNamespace(attributes=SimpleNamespace(l2_bytes=4096))
-    judge = Judge()
+    judge = Judge(Channel.pair()[0])
     judge._device, judge._driver = "cpu", gpu
     judge._reference = reference_of(tmp_path, TASK.format(forward, "torch.randn(64, 64)"))
     judge._facts = audit(judge._reference)

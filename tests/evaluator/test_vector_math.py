@@ -23,13 +23,14 @@ def test_each_is_called_for_both_precisions(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_guest_calls_them_before_it_has_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cuda_l1.evaluator.guest.channel import Channel
     from cuda_l1.evaluator.guest.judge import Judge
     from cuda_l1.evaluator.guest.runner import Runner
 
     order: list[str] = []
     monkeypatch.setattr(vector_math, "call_once", lambda: order.append("functions"))
     monkeypatch.setattr(torch, "set_num_threads", lambda count: order.append("threads"))
-    runner, judge = Runner.__new__(Runner), Judge()
+    runner, judge = Runner.__new__(Runner), Judge(Channel.pair()[0])
     told = {"threads": 2, "device": "cpu"}
     assert runner.warm(told, [])["pid"] == os.getpid()
     judge.warm(told, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from cuda_l1.evaluator.failures import DeviceMemoryShort, Failure, Late
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
 from cuda_l1.evaluator.guest_files import emptied, put_file
 from cuda_l1.evaluator.judge import Judge
+from cuda_l1.evaluator.lease import DeviceLease
 from cuda_l1.evaluator.nsight import Nsight
 from cuda_l1.evaluator.place import Place
 from cuda_l1.evaluator.processes import Guest, Template, wait
@@ -33,6 +34,11 @@ START_S = 120.0
 """A runner is up within less than a second; where others start beside it, within a few."""
 CONTEXT_BYTES = 700 << 20
 """What a CUDA context with torch's kernels takes of a GPU's memory, generously."""
+
+
+def is_baseline(candidate: Candidate) -> bool:
+    """Whether its text is one of ours around the task's."""
+    return any(origin.proposer == "baselines" for origin in candidate.origins)
 
 
 @dataclass
@@ -69,6 +75,9 @@ class Bench:
         self._gate: str | None = None
         self._needed_us: float | None = None
         self._nsight = Nsight(templates.plain)
+        self._lease: DeviceLease | None = None
+        self.rested_s = 0.0
+        """Seconds in which others timed while something was under way here."""
 
     # ── the judge ─────────────────────────────────────────────────────────────────────────────────
 
@@ -92,7 +101,7 @@ class Bench:
         if self.task_sha == task.sha and self._judge is not None:
             return
         self._end_judge()
-        self._judge = Judge.start(self._templates.plain, self._place, task, limits, self._gate)
+        self._judge = Judge.start(self._templates.plain, self._place, task, limits, self._gate, self._give_way)
         self._gate = self._judge.gate
         self.warm_up_for(cast)
         try:
@@ -103,6 +112,36 @@ class Bench:
         self.task_sha = task.sha
         if self._ceilings is None:  # the device's, not the task's
             self._ceilings = self._measured_ceilings()
+
+    @contextlib.contextmanager
+    def giving_way(self, lease: DeviceLease) -> Iterator[None]:
+        """While a shared `lease` is held: what takes long is interrupted where somebody waits to time."""
+        self._lease = lease
+        try:
+            yield
+        finally:
+            self._lease = None
+
+    def _give_way(self) -> float:
+        """Let those time who wait for it, with everything here idle: seconds that this took, 0 where nobody does."""
+        if self._lease is None or not self._lease.is_wanted():
+            return 0.0
+        begin = time.monotonic()
+        self.settle()
+        busy = [each.guest for each in self._runners.values() if each.loaded and each.guest.poll() is None]
+        try:
+            for guest in busy:
+                guest.stop()
+        except InfrastructureError:  # a driver that does not let go of it: they wait for its end
+            pass
+        else:
+            self._lease.give_way()
+        finally:
+            for guest in busy:
+                guest.resume()
+        rested = time.monotonic() - begin
+        self.rested_s += rested
+        return rested
 
     def _measured_ceilings(self) -> dict[str, Any] | None:
         """None where there is no room to measure in, beside this task."""
@@ -231,7 +270,7 @@ class Bench:
     def runner_for(self, candidate: Candidate, limits: Limits, beside: Candidate | None = None) -> Runner:
         """A fresh process with the candidate loaded, from the template of `beside` where given. Raises Failure."""
         runner, path = self._with_file(candidate, limits, beside)
-        reply = self._loaded(runner, "load", limits, path=path)
+        reply = self._loaded(runner, "load", limits, path=path, interruptible=is_baseline(candidate))
         runner.facts["unmapped"] = reply["unmapped"]
         return runner
 

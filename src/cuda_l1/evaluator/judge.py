@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from cuda_l1.config import Limits
@@ -22,19 +22,28 @@ _WARM_S = 120.0
 class Judge:
     """A judge process that has examined one task. It may hold four times the memory of a candidate."""
 
-    def __init__(self, guest: Guest, rung: str) -> None:
-        self._guest, self._rung = guest, rung
+    def __init__(self, guest: Guest, rung: str, give_way: Callable[[], float]) -> None:
+        """`give_way`: lets others time who wait for it; seconds that this took."""
+        self._guest, self._rung, self._give_way = guest, rung, give_way
         self.gate: str | None = None
         """The gate kernel's image for this device, base64; None on a CPU."""
         self.facts: dict[str, Any] = {}
         """What its audit of the task found."""
 
     @classmethod
-    def start(cls, template: Template, place: Place, task: Task, limits: Limits, gate: str | None = None) -> Self:
+    def start(
+        cls,
+        template: Template,
+        place: Place,
+        task: Task,
+        limits: Limits,
+        gate: str | None = None,
+        give_way: Callable[[], float] = lambda: 0.0,
+    ) -> Self:
         """A fresh judge, ready to examine `task`; `gate`: the image that an earlier one made, knowing no task yet."""
         reads = [task.weights.path] if task.weights else []
         generous = limits.model_copy(update={"memory_bytes": 4 * limits.memory_bytes})
-        judge = cls(template.spawn("judge", {}, read_paths=reads, limits=generous), template.rung)
+        judge = cls(template.spawn("judge", {}, read_paths=reads, limits=generous), template.rung, give_way)
         try:
             warm = {"op": "warm", "device": place.device, "threads": len(place.lane), "gate": gate}
             judge.gate = judge.ask(warm, _WARM_S)["gate"]
@@ -88,7 +97,12 @@ class Judge:
                 living = [judge, *(guest for guest in watched if guest.exit is None)]
                 ready = wait([judge.channel], living, deadline, look_s=1.0 if quiet else 0.05)
                 if judge.channel in ready.channels:
-                    return judge.channel.receive(5.0)[0]
+                    reply = judge.channel.receive(5.0)[0]
+                    if reply != {"rests": True}:
+                        return reply
+                    deadline += self._give_way()
+                    judge.channel.send({"op": "go on"})
+                    continue
                 if judge in ready.exited:
                     raise self._lost(message["op"])
                 if not ready:

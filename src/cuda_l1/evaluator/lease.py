@@ -1,9 +1,10 @@
 """The lease of a device: whoever times on it is alone, all others that work on it share it.
 
-Two file locks. The first is the device's: shared while something is checked, exclusive while something is timed. The
+Three file locks. The first is the device's: shared while something is checked, exclusive while something is timed. The
 second is a turnstile: who times stands in it from the beginning of the wait to the end of the work, beside others who
 time, and who only checks passes it when nobody stands there. So all who wait to time do so one after the other, and
-then all checks begin together, in place of a check between any two.
+then all checks begin together, in place of a check between any two. A check that takes long gives way in between
+(`give_way`), unless somebody wants the device whole: his lock, a third one, says that he waits for their memory too.
 
 Of a CPU each core has both, and a lease takes those of its cores: evaluators on disjoint cores never meet.
 """
@@ -36,16 +37,19 @@ class DeviceLease:
         on_wait: Callable[[str], None] | None = None,
         *,
         shared: bool = False,
+        whole: bool = False,
         cores: Sequence[int] = (),
     ) -> None:
         """`device`: `cpu` or a GPU's uuid. `folder`: the cache directory. `on_wait` gets one line before waiting.
+        `whole`, of one that is not shared: nobody is to be in the middle of anything, so nobody gives way to it.
         `cores`: those of a CPU that are worked on; none: the device is one thing."""
         own = sorted(set(cores))
         self._names = [f"{device} core {core}" for core in own] or [device]
         stems = [f"{device}-{core}" for core in own] or [device.replace("/", "_")]
         self.paths = [folder / "leases" / f"{stem}.lock" for stem in stems]
         self._turnstiles = [folder / "leases" / f"{stem}.turn" for stem in stems]
-        self._on_wait, self._shared = on_wait, shared
+        self._whole = [folder / "leases" / f"{stem}.whole" for stem in stems]
+        self._on_wait, self._shared, self._is_whole = on_wait, shared, whole and not shared
         self._fds: list[int] = []
         self._held = ExitStack()
         self.waited_s = 0.0
@@ -60,6 +64,9 @@ class DeviceLease:
         with ExitStack() as passed, ExitStack() as held:
             turns = [_opened(path, passed if self._shared else held) for path in self._turnstiles]
             fds = [_opened(path, held) for path in self.paths]
+            if self._is_whole:
+                for path in self._whole:
+                    fcntl.flock(_opened(path, held), fcntl.LOCK_SH)
             self._wait([(turn, turn_how) for turn in turns], fds)
             self.began_in_company = not all(_try(fd, fcntl.LOCK_EX) for fd in fds)
             if self._shared or self.began_in_company:
@@ -80,6 +87,20 @@ class DeviceLease:
                     if not _try(_opened(path, stack), how):
                         return False
         return True
+
+    def is_wanted(self) -> bool:
+        """Whether somebody waits to time on what this shared lease holds, and would do beside work that rests."""
+        with ExitStack() as stack:
+            if not self._shared or not all(_try(_opened(path, stack), fcntl.LOCK_EX) for path in self._whole):
+                return False
+            return not all(_try(_opened(path, stack), fcntl.LOCK_EX) for path in self._turnstiles)
+
+    def give_way(self) -> None:
+        """Give a shared lease back until those who wait to time have done so."""
+        waited_s = self.waited_s
+        self._held.close()
+        self.__enter__()
+        self.waited_s, self.began_in_company = waited_s, True
 
     def has_company(self) -> bool:
         """Whether others held the device when this lease began, or hold it or wait for it now. To be asked at the end:

@@ -158,7 +158,7 @@ class Parent:
 
         def judge() -> TaskAudit:
             progress("judge")
-            with self._lease(shared=True):
+            with self._lease(shared=True) as lease, self.bench.giving_way(lease):
                 self.bench.open(task, self._settings.limits)
             return _audit_of(task, self.bench.facts, self.bench.work)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cuda_l1.config import Limits
-from cuda_l1.evaluator.bench import Bench
+from cuda_l1.evaluator.bench import Bench, is_baseline
 from cuda_l1.evaluator.failures import Failure, MemoryContested, one_line
 from cuda_l1.evaluator.findings.static import static_findings
 from cuda_l1.evaluator.lease import DeviceLease
@@ -36,8 +36,7 @@ Progress = Callable[[str], None]
 
 def limits_for(candidate: Candidate, limits: Limits) -> Limits:
     """Baselines get ten times the deadlines: max-autotune of a large network passes 120 s."""
-    baseline = any(origin.proposer == "baselines" for origin in candidate.origins)
-    return limits.times(BASELINE_FACTOR) if baseline else limits
+    return limits.times(BASELINE_FACTOR) if is_baseline(candidate) else limits
 
 
 @dataclass(kw_only=True)
@@ -109,20 +108,26 @@ class Stages(ABC):
     @contextmanager
     def _stage(self, name: str) -> Any:
         self.progress(name)
-        begin = time.monotonic()
+        begin, rested_s = time.monotonic(), self.bench.rested_s
         try:
             yield
         finally:
-            self.stage_s[name] = self.stage_s.get(name, 0.0) + time.monotonic() - begin
+            rested_s = self.bench.rested_s - rested_s
+            self._spend(name, time.monotonic() - begin - rested_s)
+            self._spend("wait", rested_s)
+
+    def _spend(self, stage: str, seconds: float) -> None:
+        self.stage_s[stage] = self.stage_s.get(stage, 0.0) + seconds
 
     @contextmanager
     def _lease(self, *, shared: bool, on_wait: Progress | None = None) -> Any:
         """The device, alone or beside others that do not time on it; waiting for it counts as a stage of its own."""
         shared = shared and not self.alone
-        with self.lease(on_wait=on_wait or self.progress, shared=shared) as lease:
-            self.stage_s["wait"] = self.stage_s.get("wait", 0.0) + lease.waited_s
+        with self.lease(on_wait=on_wait or self.progress, shared=shared, whole=self.alone) as lease:
+            self._spend("wait", lease.waited_s)
             try:
-                yield lease
+                with self.bench.giving_way(lease):
+                    yield lease
             except Failure as failure:
                 if failure.outcome is Outcome.TIMED_OUT and lease.has_company():
                     failure.contested = True

@@ -22,7 +22,8 @@ from .copying import copy_bytes_per_us
 from .load import is_short_of_memory
 from .profiling import believable
 from .random_tasks import EvalMode, check_random, unlike_another_process
-from .reference import BadTask, Reference, first_line
+from .reference import BadTask, Reference, first_line, synchronize
+from .resting import Rests
 from .session import Deadlines, RunnerFailure, Session, names_of, total_bytes
 from .timed_outputs import kept_calls, verify_timed
 from .traffic import needed_us, traffic_of
@@ -33,6 +34,8 @@ HOARD_BYTES = 1 << 30
 """So much that torch keeps of a GPU for later, and more, is given back: other evaluators wait for it."""
 HUNGRY = frozenset({"task", "check", "verify_timed", "verify_weights", "compat_check"})
 """Operations that take several times what a call does, for a while."""
+PATIENT = frozenset({"task", "load", "check"})
+"""Operations in which nothing is timed, and others may be."""
 OPERATIONS = (
     "warm",
     "probe",
@@ -61,7 +64,9 @@ OPERATIONS = (
 class Judge:
     """State of the judge process; each public method answers one operation of the parent's."""
 
-    def __init__(self) -> None:
+    def __init__(self, channel: Channel) -> None:
+        self.rests = Rests(channel, self._settle)
+        self._device = "cpu"
         self._sessions: dict[str, Session] = {}
         self._supply: driving.Supply | None = None
         self._driver: Any = None
@@ -97,7 +102,7 @@ class Judge:
 
     def task(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Load the reference and audit the task."""
-        self._reference = Reference(message["path"], self._device, message.get("weights"))
+        self._reference = Reference(message["path"], self._device, message.get("weights"), rest=self.rests)
         traffic = total_bytes(self._reference.draw()) + total_bytes(list(self._reference.public.values()))
         if traffic < SMALL_BYTES:  # one thread is as fast, and does not suffer when the machine is busy
             self._threads = 1
@@ -127,6 +132,7 @@ class Judge:
         """Give a runner its candidate: buffers, constructor, partners of the reference's tensors."""
         session = self._sessions[message["name"]]
         session.deadlines = Deadlines(**message["deadlines"])
+        session.rest = self.rests if message["interruptible"] else None
         reference = self._reference
         sample = reference.draw()
         answer = reference.call(sample, reference.public, "plain")
@@ -145,6 +151,10 @@ class Judge:
         if self._driver is None:
             return None
         return Control.create(seal=bool(self._driver.attributes.read_only_host_register))
+
+    def _settle(self) -> None:
+        synchronize(self._device)
+        self.give_back()
 
     def give_back(self) -> None:
         """Memory of a GPU that no tensor is in."""
@@ -285,13 +295,15 @@ class Judge:
 
 def main(channel: Channel, spec: dict[str, Any]) -> None:
     """Serve the parent until it hangs up. A `RunnerFailure` or `BadTask` is a reply, never an exception here."""
-    judge = Judge()
+    judge = Judge(channel)
     operations = {name: getattr(judge, name) for name in OPERATIONS}
     while True:
         try:
             message, fds = channel.receive(max_fds=2)
         except ChannelClosed:
             os._exit(0)
+        if message["op"] in PATIENT:
+            judge.rests.begin()
         try:
             reply = operations[message["op"]](message, fds)
         except RunnerFailure as failure:
@@ -302,6 +314,7 @@ def main(channel: Channel, spec: dict[str, Any]) -> None:
             if not is_short_of_memory(error):
                 raise
             reply = {"memory": first_line(error)}
+        judge.rests.end()
         if message["op"] in HUNGRY:
             judge.give_back()
         channel.send(reply)

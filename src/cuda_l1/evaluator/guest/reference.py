@@ -83,6 +83,8 @@ class Reference:
     device: str
     weights: str | None = None
     mode: str = "train"
+    rest: Callable[[], None] = field(default=lambda: None, kw_only=True)
+    """Called where others may work on the device for a while."""
     model: torch.nn.Module = field(init=False)
     get_inputs: Callable[[], Any] = field(init=False)
     init: Any = field(init=False)
@@ -258,6 +260,7 @@ class Reference:
     ) -> Answer:
         """One call from the given state. `how`: `shipped`, `plain` (no TF32), `tf32`, `tf32-rounded`, `tf32-by-chance`,
         `autocast`, `fp32` (cast up). `inputs` may lie in the host's memory."""
+        self.rest()
         model, inputs = self.model, self._here(inputs)
         if how == "fp32":
             model, inputs, weights = oracle.cast_model(model, torch.float32), oracle.cast(inputs, torch.float32), {
@@ -276,6 +279,7 @@ class Reference:
 
     def truth(self, inputs: Sequence[Any], weights: Mapping[str, torch.Tensor], seed: int | None = None) -> Answer:
         """The answer in float64; on the CPU where the device has too little memory for it. `inputs` as for `call`."""
+        self.rest()
         try:
             return self._truth_on_device(inputs, weights, seed)
         except torch.OutOfMemoryError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import select
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 from . import buffers, tensors
 from .channel import Channel, ChannelClosed, ProtocolError
 from .reference import Answer
+from .resting import SLICE_S
 from .tensors import layout, leaves, nbytes_needed, pack, rewrite, view, write
 from .weight_forms import varied
 
@@ -74,6 +75,8 @@ class Session:
         self._channel = channel
         self._driver = driver
         self.deadlines = deadlines
+        self.rest: Callable[[], None] | None = None
+        """Where given, others may work on the device while its runner is in the middle of something."""
         self.control: Any = None
         self.reused = False
         self.called = False
@@ -138,7 +141,7 @@ class Session:
 
     def _receive(self, timeout: float, stage: str, max_fds: int = 0) -> tuple[dict[str, Any], list[int]]:
         try:
-            reply, fds = self._channel.receive(timeout=timeout, max_fds=max_fds)
+            reply, fds = self._awaited(timeout, max_fds)
         except ChannelClosed as error:
             raise RunnerFailure("DIED", f"the process ended during {stage}", stage) from error
         except TimeoutError as error:
@@ -150,6 +153,16 @@ class Session:
                 os.close(fd)
             raise self._failure(reply["error"], stage)
         return reply, fds
+
+    def _awaited(self, timeout: float, max_fds: int) -> tuple[dict[str, Any], list[int]]:
+        """The next message, within `timeout` seconds of its runner's own."""
+        while self.rest is not None and timeout > SLICE_S:
+            try:
+                return self._channel.receive(timeout=SLICE_S, max_fds=max_fds)
+            except TimeoutError:
+                timeout -= SLICE_S
+                self.rest()
+        return self._channel.receive(timeout=timeout, max_fds=max_fds)
 
     def has_message(self) -> bool:
         """Whether the runner has sent something that was not read yet."""
