@@ -3,6 +3,7 @@
     CudaL1Error
     ├── UsageError             the user's input is wrong                       (exit 2)
     │   ├── TaskError          a task file, module or input description
+    │   │   └── NoRoomError    a task does not fit the device, or not beside what else is on it
     │   └── CandidateError     a candidate file that cannot be read at all
     ├── ArchiveError           the database is locked, newer than us, or damaged (exit 3)
     ├── EndpointError          a language model cannot be asked, or gave no answer (exit 3)
@@ -31,6 +32,10 @@ class UsageError(CudaL1Error):
 
 class TaskError(UsageError):
     """A task cannot be loaded: missing file, no `Model`, a constructor that raises, NaN in its own output."""
+
+
+class NoRoomError(TaskError):
+    """A task does not fit the device; where others work on it too, it may alone."""
 
 
 class CandidateError(UsageError):

@@ -13,8 +13,8 @@ from typer.testing import Result
 
 import cuda_l1.evaluator
 from cuda_l1.archive import Archive
-from cuda_l1.config import FINAL, SCREEN, SearchSettings
-from cuda_l1.errors import InfrastructureError, TaskError
+from cuda_l1.config import FINAL, SCREEN, EvaluatorSettings, SearchSettings
+from cuda_l1.errors import InfrastructureError, NoRoomError, TaskError
 from cuda_l1.search import Result as SearchResult
 from cuda_l1.search import verdict
 from cuda_l1.search.events import Started
@@ -29,12 +29,15 @@ class BenchEvaluator(FakeEvaluator):
 
     asked: ClassVar[list[str]] = []
     footprints: ClassVar[list[str]] = []
+    living: ClassVar[list[Any]] = []
 
     def evaluate(self, task: Task, candidate: Candidate, **given: Any) -> Evaluation:
         name = candidate.label
         BenchEvaluator.asked.append(f"{task.name} {name} {given['protocol'].name}")
         if "# bad task" in task.source:
             raise TaskError(f"{task.id}: Model.forward raised ValueError: no")
+        if "# fits alone" in task.source and not self.is_alone():
+            raise NoRoomError(f"{task.id}: does not fit the device: out of memory")
         if "# broken machine" in task.source or f"# {name} broken machine" in task.source:
             raise InfrastructureError("the disk is full")
         own = "".join(line.replace(f"# {name} ", "# ") + "\n" for line in candidate.source.splitlines())
@@ -43,6 +46,16 @@ class BenchEvaluator(FakeEvaluator):
             .evaluate(task, candidate.model_copy(update={"source": own}), **given)
             .model_copy(update={"candidate_id": candidate.id})
         )
+
+    def __init__(self, settings: EvaluatorSettings | None = None) -> None:
+        super().__init__(settings)
+        BenchEvaluator.living.append(self)
+
+    def close(self) -> None:
+        BenchEvaluator.living.remove(self)
+
+    def is_alone(self) -> bool:
+        return BenchEvaluator.living == [self]
 
     def footprint(self, task: Task) -> int | None:
         BenchEvaluator.footprints.append(task.name)
@@ -55,7 +68,7 @@ class BenchEvaluator(FakeEvaluator):
 def evaluator(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.setattr(cuda_l1.evaluator, "Evaluator", BenchEvaluator)
     monkeypatch.setattr("cuda_l1.search.verdicts.RETRY_PAUSE_S", 0.0)
-    BenchEvaluator.asked, BenchEvaluator.footprints = [], []
+    BenchEvaluator.asked, BenchEvaluator.footprints, BenchEvaluator.living = [], [], []
 
 
 @pytest.fixture
@@ -101,6 +114,18 @@ def test_a_task_that_fetches_a_model_is_skipped_with_the_wall_named(run: Run, su
     assert "behind the wall there is no network and no Hugging Face cache" in rows[1]["skipped"]
     assert (summary["tasks"], summary["judged"]) == (2, 1)
     assert all(total["tasks"] == 1 for total in summary["baselines"]), "it is no sound task"
+
+
+def test_a_task_without_room_beside_others_is_judged_in_the_end(
+    run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cuda_l1.api.pool.default_size", lambda devices, on_gpu: 3)
+    ended = run("bench", suite("# fits alone", *[f"# {number}" for number in range(6)]), "--json")
+    *rows, summary = lines(ended)
+    assert [row["skipped"] for row in rows] == [None] * 7 and summary["judged"] == 7
+    assert BenchEvaluator.asked[-2:] == ["level1/1_Task eager screen", "level1/1_Task compile screen"]
+    assert BenchEvaluator.asked.count("level1/1_Task eager screen") == 2
+    assert "1_Task eager: not measured: " in ended.stderr and "1_Task eager: ACCEPTED" in ended.stderr
 
 
 def test_a_module_that_does_not_build_is_no_task(run: Run, suite: Callable[..., str]) -> None:

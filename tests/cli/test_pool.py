@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -19,6 +19,7 @@ class Numbered:
     """An evaluator that knows which one it is."""
 
     opened = 0
+    closed: ClassVar[list[int]] = []
 
     def __init__(self, settings: EvaluatorSettings) -> None:
         self.number = Numbered.opened
@@ -28,12 +29,12 @@ class Numbered:
         pass
 
     def close(self) -> None:
-        pass
+        Numbered.closed.append(self.number)
 
 
 @pytest.fixture(autouse=True)
 def evaluators(monkeypatch: pytest.MonkeyPatch) -> None:
-    Numbered.opened = 0
+    Numbered.opened, Numbered.closed = 0, []
     monkeypatch.setattr(cuda_l1.evaluator, "Evaluator", Numbered)
 
 
@@ -82,6 +83,28 @@ def test_what_is_slow_to_build_goes_first() -> None:
         for each, _ in pool.run(jobs, lambda evaluator, work: order.append(work)):
             assert each.work in order
     assert order == ["b1", "a2", "a"]
+
+
+def test_what_needs_room_is_done_last_with_all_others_closed() -> None:
+    """And what follows from it, in its place; a later run opens the others again."""
+    both = threading.Barrier(2, timeout=30.0)
+
+    def do(evaluator: Any, work: str) -> tuple[int, list[int]]:
+        if work in ("b", "c"):
+            both.wait()
+        return int(evaluator.number), list(Numbered.closed)
+
+    def then(work: str, _: object) -> Sequence[Job[str]]:
+        return [job("d1")] if work == "d" else []
+
+    with EvaluatorPool(SETTINGS, size=2) as pool:
+        jobs = [Job("d", "d", needs_room=True), job("b"), job("c")]
+        results = {each.work: found for each, found in pool.run(jobs, do, then)}
+        assert list(results) in (["b", "c", "d", "d1"], ["c", "b", "d", "d1"])
+        assert {results["b"][0], results["c"][0]} == {0, 1}
+        assert results["d"] == results["d1"] == (0, [1])
+        again = {found[0] for _, found in pool.run([job("b"), job("c")], do)}
+    assert again == {0, 2} and Numbered.closed == [1, 0, 2]
 
 
 @pytest.mark.parametrize("fails_in", ["do", "then"])

@@ -17,7 +17,7 @@ from cuda_l1.api.fitting import Fitted, Fitting
 from cuda_l1.api.pool import EvaluatorPool, Job
 from cuda_l1.archive import Archive
 from cuda_l1.config import FINAL, SCREEN, BenchSettings, Protocol
-from cuda_l1.errors import CudaL1Error, InfrastructureError, TaskError
+from cuda_l1.errors import CudaL1Error, InfrastructureError, NoRoomError, TaskError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.proposers.baselines import named
 from cuda_l1.search.bench import TaskRow, attempt, row_of, skipped_row
@@ -53,6 +53,8 @@ class Step(NamedTuple):
     """As the suite has it."""
     item: Item | None = None
     """A verdict on the task as it fits; None: see whether it does."""
+    is_alone: bool = False
+    """Once more, with no other evaluator on the device."""
 
 
 Found = dict[str, Record | CudaL1Error]
@@ -141,6 +143,9 @@ class Bench:
         time as long as anything can follow."""
         wanted = partial(self._wanted, progress[step.task.sha], step.task)
         if step.item is not None:
+            if isinstance(result, NoRoomError) and not step.is_alone and self._pool.size > 1:
+                progress[step.task.sha].begun += 1
+                return [Job(step._replace(is_alone=True), step.task.sha, needs_room=True)]
             eager, *others = self._baselines(step.item.task)
             follows = step.item.candidate.id == eager.id and _can_be_judged(result)
             return wanted(step.item.task, others) if follows else []

@@ -39,6 +39,8 @@ class Job(Generic[Work]):
     """An evaluator that has this task open already does it sooner."""
     is_slow_to_build: bool = False
     """Begun first, so that nobody waits for its compiler in the end."""
+    needs_room: bool = False
+    """Begun last, by the first evaluator, once all others are closed: it found no room on the device beside them."""
 
 
 @dataclass
@@ -49,6 +51,11 @@ class _Todo(Generic[Work]):
     begun: int
     """How many there are by now, those that are done and those that wait among them."""
     under_way: int = 0
+
+    @property
+    def ordinary(self) -> list[Job[Work]]:
+        """Those that wait and can be done beside others."""
+        return [job for job in self.waiting if not job.needs_room]
 
     def begin(self, job: Job[Work]) -> None:
         """Somebody is at it now."""
@@ -132,6 +139,8 @@ class EvaluatorPool:
     ) -> None:
         try:
             while (job := self._next(todo, index)) is not None:
+                if job.needs_room:
+                    self._close_others()
                 result = do(self._evaluator(index), job.work)
                 following = then(job.work, result)
                 with self._changed:
@@ -143,16 +152,17 @@ class EvaluatorPool:
 
     def _next(self, todo: _Todo[Work], index: int) -> Job[Work] | None:
         """The next job, once there is one: of the task that this evaluator has open, else of one that no other has, in
-        both cases those first that are slow to build, else any. None when all are done."""
+        both cases those first that are slow to build, else any; what needs room in the end. None when all are done."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_over or todo.waiting or not todo.under_way)
-            if self._is_over or not todo.waiting:
+            self._changed.wait_for(lambda: self._is_over or todo.ordinary or not todo.under_way)
+            waiting = todo.ordinary or (todo.waiting if index == 0 else [])
+            if self._is_over or not waiting:
                 return None
             others = {sha for other, sha in self._open.items() if other != index}
-            slow = [job for job in todo.waiting if job.is_slow_to_build]
-            same = (job for job in (*slow, *todo.waiting) if job.task_sha == self._open.get(index))
-            free = (job for job in (*slow, *todo.waiting) if job.task_sha not in others)
-            job = next(same, None) or next(free, None) or (slow or todo.waiting)[0]
+            slow = [job for job in waiting if job.is_slow_to_build]
+            same = (job for job in (*slow, *waiting) if job.task_sha == self._open.get(index))
+            free = (job for job in (*slow, *waiting) if job.task_sha not in others)
+            job = next(same, None) or next(free, None) or (slow or waiting)[0]
             self._open[index] = job.task_sha
             todo.begin(job)
             return job
@@ -167,6 +177,15 @@ class EvaluatorPool:
             if self._is_over:
                 opened.interrupt()
         return opened
+
+    def _close_others(self) -> None:
+        """End all but the first, which then has the device to itself; they are opened again when they are needed."""
+        with self._changed:
+            others = [evaluator for evaluator in self._evaluators[1:] if evaluator is not None]
+            self._evaluators[1:] = [None] * len(self._evaluators[1:])
+            self._open = {0: self._open[0]} if 0 in self._open else {}
+        for evaluator in others:
+            evaluator.close()
 
     def _interrupt(self) -> None:
         with self._changed:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from cuda_l1.config import CompatProtocol, Limits
-from cuda_l1.errors import InfrastructureError, TaskError
+from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator import build_step
 from cuda_l1.evaluator.build_cache import BuildCache
 from cuda_l1.evaluator.deaths import LOG_TAIL, failure_of
-from cuda_l1.evaluator.failures import DeviceMemoryShort, Failure, Late
+from cuda_l1.evaluator.failures import DeviceMemoryShort, Failure, Late, bad_task
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
 from cuda_l1.evaluator.guest_files import emptied, put_file
 from cuda_l1.evaluator.judge import Judge
@@ -177,7 +177,7 @@ class Bench:
             raise self.failure(runner, reply["failure"])
         if "bad_task" in reply:
             self.close()  # what made the reference fail may have left the judge's context broken
-            raise TaskError(reply["bad_task"])
+            raise bad_task(reply["bad_task"])
         if "memory" in reply:
             asked = reply["memory"].partition(" Including")[0].partition(" If reserved")[0]  # torch says much more
             raise DeviceMemoryShort(f"the judge ran out of device memory: {asked}")

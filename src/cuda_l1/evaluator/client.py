@@ -18,11 +18,17 @@ from typing import Any, Self
 
 from cuda_l1 import interruption
 from cuda_l1.config import SCREEN, AnyProtocol, EvaluatorSettings
-from cuda_l1.errors import InfrastructureError, OutOfTimeError, TaskError, UsageError
+from cuda_l1.errors import InfrastructureError, NoRoomError, OutOfTimeError, TaskError, UsageError
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
 from cuda_l1.types import Candidate, Environment, Evaluation, Task, TaskAudit, Verification
 
-_ERRORS = {"task": TaskError, "usage": UsageError, "time": OutOfTimeError, "infrastructure": InfrastructureError}
+_ERRORS = {
+    "room": NoRoomError,
+    "task": TaskError,
+    "usage": UsageError,
+    "time": OutOfTimeError,
+    "infrastructure": InfrastructureError,
+}
 _CLOSE_S = 5.0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuda_l1.errors import InfrastructureError
+from cuda_l1.errors import InfrastructureError, NoRoomError, TaskError
 from cuda_l1.types import Outcome
 
 
@@ -30,6 +30,11 @@ class Failure(Exception):
         self.outcome, self.detail, self.log = outcome, detail, log
         self.contested = contested
         """It ran out of memory, or of time, that it may have shared with others."""
+
+
+def bad_task(text: str) -> TaskError:
+    """What a judge says of the reference, as an error."""
+    return NoRoomError(text) if "out of device memory" in text else TaskError(text)
 
 
 def eager_failed(failure: Failure) -> InfrastructureError:

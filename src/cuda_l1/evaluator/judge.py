@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from cuda_l1.config import Limits
-from cuda_l1.errors import CudaL1Error, InfrastructureError, TaskError
+from cuda_l1.errors import CudaL1Error, InfrastructureError, NoRoomError, TaskError
 from cuda_l1.evaluator.deaths import end_of
-from cuda_l1.evaluator.failures import Late, TaskFault
+from cuda_l1.evaluator.failures import Late, TaskFault, bad_task
 from cuda_l1.evaluator.guest.channel import ChannelClosed, ProtocolError
 from cuda_l1.evaluator.guest_files import put_file
 from cuda_l1.evaluator.place import Place
@@ -62,9 +62,9 @@ class Judge:
             text = f"{task.id}: examining the reference took longer than {limits.verdict_s:.0f} s"
             raise TaskError(f"{text}; give more: --limits verdict_s=SECONDS") from late
         if "bad_task" in reply:
-            raise TaskError(f"{task.id}: {reply['bad_task']}")
+            raise bad_task(f"{task.id}: {reply['bad_task']}")
         if "memory" in reply:
-            raise TaskError(f"{task.id}: does not fit the device: {reply['memory']}")
+            raise NoRoomError(f"{task.id}: does not fit the device: {reply['memory']}")
         self.facts = reply["facts"]
 
     @property

@@ -10,7 +10,7 @@ from typing import Protocol as Shape
 from typing import TypeVar
 
 from cuda_l1.config import SCREEN, Protocol
-from cuda_l1.errors import InfrastructureError, TaskError
+from cuda_l1.errors import InfrastructureError, NoRoomError, TaskError
 from cuda_l1.evaluator.eager import eager_candidate
 from cuda_l1.evaluator.environment import Device
 from cuda_l1.evaluator.failures import DeviceMemoryShort, Late, MemoryContested, TaskFault
@@ -85,7 +85,7 @@ class MachineFaults:
                     self._canary(str(error))
                 if str(error).startswith(task.id):
                     raise
-                raise TaskError(f"{task.id}: {error}") from error
+                raise type(error)(f"{task.id}: {error}") from error
             except Unkillable as fault:
                 raise self._into_quarantine(str(fault)) from fault
             except (Quarantined, DiskFull):
@@ -99,9 +99,11 @@ class MachineFaults:
             raise TaskError(f"{task.id}: {last}; a known-good reference does not end it") from last
         raise RepeatedFault(str(last)) from last
 
-    def acquit_reference(self, task: Task, fault: RepeatedFault, progress: Progress) -> None:
+    def acquit_reference(self, task: Task, candidate: Candidate, fault: RepeatedFault, progress: Progress) -> None:
         """Before a candidate is blamed: raises TaskError where the reference does no better in its place."""
         if isinstance(fault.__cause__, DeviceMemoryShort):
+            if candidate.source == eager_candidate(task).source:
+                raise NoRoomError(f"{task.id}: does not fit the device: {fault}") from fault
             return
         progress("the reference alone")
         try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import re
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -24,7 +23,7 @@ from cuda_l1.config import (
     EvaluatorSettings,
     Protocol,
 )
-from cuda_l1.errors import CudaL1Error, InfrastructureError, TaskError, UsageError
+from cuda_l1.errors import CudaL1Error, InfrastructureError, NoRoomError, UsageError
 from cuda_l1.evaluator import work_folders
 from cuda_l1.evaluator.bench import Bench
 from cuda_l1.evaluator.build_cache import BuildCache
@@ -55,7 +54,6 @@ WARM_RUNNERS = 2
 STEADY_HEAP = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(8 << 30)}
 """glibc moves these by what a process has freed before, and with them whether a call faults in its memory anew."""
 
-_NO_ROOM = re.compile(r"out of device memory|does not fit the device")
 """What is said of a reference for which a device has too little memory, or too little at the moment."""
 
 
@@ -148,7 +146,7 @@ class Parent:
         try:
             evaluation = self._faults.despite(task, lambda: self._judged(judge, progress), progress)
         except RepeatedFault as fault:
-            self._faults.acquit_reference(task, fault, progress)
+            self._faults.acquit_reference(task, candidate, fault, progress)
             evaluation = self._blamed(candidate, protocol, fault)
         return evaluation.model_dump(mode="json")
 
@@ -175,7 +173,7 @@ class Parent:
         try:
             found = self._faults.despite(task, lambda: self._judged(judge, progress), progress)
         except RepeatedFault as fault:
-            self._faults.acquit_reference(task, fault, progress)
+            self._faults.acquit_reference(task, candidate, fault, progress)
             found = Verification(
                 candidate_id=candidate.id,
                 task_sha=task.sha,
@@ -197,8 +195,8 @@ class Parent:
         """A verdict beside other evaluators', and again alone where it ran out of memory or time that they share."""
         try:
             verdict = judge(False)
-        except (MemoryContested, TaskError) as short:
-            if isinstance(short, TaskError) and not (self._device.gpu and _NO_ROOM.search(str(short))):
+        except (MemoryContested, NoRoomError) as short:
+            if isinstance(short, NoRoomError) and not self._device.gpu:
                 raise
             progress(f"once more, alone on the device: {short}")
             self.bench.close()

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any
 
 from cuda_l1.config import EvaluatorSettings
-from cuda_l1.errors import CudaL1Error, OutOfTimeError, TaskError, UsageError
+from cuda_l1.errors import CudaL1Error, NoRoomError, OutOfTimeError, TaskError, UsageError
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
 from cuda_l1.evaluator.guests import wait
 from cuda_l1.evaluator.parent import Parent
@@ -68,7 +68,7 @@ def serve(channel: Channel, settings: EvaluatorSettings) -> None:
 
 
 def _error(error: Exception) -> dict[str, Any]:
-    kinds = {TaskError: "task", UsageError: "usage", OutOfTimeError: "time"}
+    kinds = {NoRoomError: "room", TaskError: "task", UsageError: "usage", OutOfTimeError: "time"}
     kind = next((name for cls, name in kinds.items() if isinstance(error, cls)), "infrastructure")
     return {"error": {"kind": kind, "message": _in_words(error)}}
 
