@@ -5,8 +5,8 @@
 
 For results on a suite that is not ours to hand out: the hash of each text stays, so what `unpack` writes back is the
 very text that was judged, or nothing. It knows the baselines of the suite's tasks; what other texts a record is about
-is said, and left out. With the archive, `bench` on the same GPU model and driver pays for nothing twice, and `report
---html` makes the pages of the run.
+is said, and left out. With the archive, `bench` under the same rules on the same GPU model, with the same driver,
+torch, CUDA and Python, pays for nothing twice, and `report --html` makes the pages of the run.
 """
 
 from __future__ import annotations
@@ -72,15 +72,16 @@ def unpack(records: Path, archive: str, suites: list[str]) -> tuple[int, int]:
         for number, plain in _lines(records):
             try:
                 sha, identity = plain["candidate"]["task_sha"], plain["candidate"]["id"]
-                task = tasks.get(sha)
-                known = texts.setdefault(sha, _baselines(task) if task else {}).get(identity)
-                if task is None or known is None:
+                if sha in tasks and sha not in texts:
+                    texts[sha] = _baselines(tasks[sha])
+                known = texts.get(sha, {}).get(identity)
+                if known is None:
                     lost += 1
                     continue
                 record = Record.model_validate({**plain, "candidate": {**plain["candidate"], "source": known.source}})
             except (KeyError, TypeError, ValueError) as error:
                 raise UsageError(f"{records}, line {number}: is no record that `pack` has written: {error}") from error
-            opened.append(record, task)
+            opened.append(record, tasks[sha])
             written += 1
     return written, lost
 

@@ -95,7 +95,7 @@ def test_what_needs_room_is_done_last_with_all_others_closed() -> None:
         return int(evaluator.number), list(Numbered.closed)
 
     def then(work: str, _: object) -> Sequence[Job[str]]:
-        return [job("d1")] if work == "d" else []
+        return [Job("d1", "d", needs_room=True)] if work == "d" else []
 
     with EvaluatorPool(SETTINGS, size=2) as pool:
         jobs = [Job("d", "d", needs_room=True), job("b"), job("c")]

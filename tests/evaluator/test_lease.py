@@ -273,3 +273,34 @@ def test_nobody_gives_way_to_who_wants_the_device_whole(tmp_path):
         assert not lease.is_wanted()
     waiting.join(5.0)
     assert order == ["whole"]
+
+
+def test_who_wants_the_device_whole_waits_for_those_who_rest(tmp_path):
+    """They are in the middle of something, whoever else times meanwhile."""
+    order: list[str] = []
+    go, threads = threading.Event(), []
+
+    def time_until_told():
+        with DeviceLease("cpu", tmp_path):
+            go.wait(10.0)
+            order.append("timing")
+
+    with DeviceLease("cpu", tmp_path, shared=True) as lease:
+        threads.append(threading.Thread(target=time_until_told))
+        threads[0].start()
+        while not lease.is_wanted():
+            time.sleep(0.01)
+        threads.append(threading.Thread(target=lambda: (lease.give_way(), order.append("resting"))))
+        threads[1].start()
+        while not DeviceLease("cpu", tmp_path, shared=True).is_wanted():
+            time.sleep(0.01)
+        time.sleep(0.2)  # by now the one rests and the other times
+        threads.append(threading.Thread(target=take, args=[DeviceLease("cpu", tmp_path, whole=True), order, "whole"]))
+        threads[2].start()
+        time.sleep(0.2)
+        go.set()
+        for thread in threads[:2]:
+            thread.join(10.0)
+        assert order == ["timing", "resting"]
+    threads[2].join(10.0)
+    assert order == ["timing", "resting", "whole"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch.nn.functional import one_hot
@@ -173,3 +175,23 @@ def test_the_reference_is_asked_for_no_longer_than_that(tmp_path, monkeypatch):
     monkeypatch.setattr(rare, "ASK_S", 0.0)
     equals = " + ".join(f"(args[0] == {n})" for n in range(1, 8))
     assert len(learned(tmp_path, f"return ({equals}).float()", "torch.randint(90, (4, 40))")) == rare.ASK_AT_LEAST - 1
+
+
+def test_what_others_time_meanwhile_is_not_its_own_time(tmp_path, monkeypatch):
+    """Each call rests for longer than all of them may take."""
+    forward = "return args[0].float().masked_fill(args[0] == 3, 0.0) + (args[0] == 7)"
+    plain = learned(tmp_path, forward, "torch.randint(0, 1000, (4, 4))")
+    clock = [0.0]
+
+    class Resting:
+        rested_s = 0.0
+
+        def __call__(self):
+            clock[0] += 2 * rare.ASK_S
+            self.rested_s += 2 * rare.ASK_S
+
+    monkeypatch.setattr(rare, "ASK_AT_LEAST", 0)
+    monkeypatch.setattr(rare, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with_rests = Reference(str(tmp_path / "task.py"), "cpu", rests=Resting())
+    found = [{each for each in asked if each.kind != "larger"} for asked in (plain, rare.learn(with_rests))]
+    assert found[0] == found[1] and len(found[0]) > 1, "larger ones follow from the draw"

@@ -143,12 +143,13 @@ class Bench:
         time as long as anything can follow."""
         wanted = partial(self._wanted, progress[step.task.sha], step.task)
         if step.item is not None:
+            eager, *others = self._baselines(step.item.task)
+            if step.item.candidate.id != eager.id:
+                return []
             if isinstance(result, NoRoomError) and not step.is_alone and self._pool.size > 1:
                 progress[step.task.sha].begun += 1
                 return [Job(step._replace(is_alone=True), step.task.sha, needs_room=True)]
-            eager, *others = self._baselines(step.item.task)
-            follows = step.item.candidate.id == eager.id and _can_be_judged(result)
-            return wanted(step.item.task, others) if follows else []
+            return wanted(step.item.task, others, is_alone=step.is_alone) if _can_be_judged(result) else []
         assert isinstance(result, Fitted), "what a step without a candidate finds out"
         task = result.task
         if result.skipped or self._run.reason_to_skip(task):
@@ -157,8 +158,11 @@ class Bench:
         stored = self._known(eager)
         return [*wanted(task, [eager]), *(wanted(task, others) if stored and _can_be_judged(stored) else [])]
 
-    def _wanted(self, mine: Progress, of: Task, task: Task, candidates: Sequence[Candidate]) -> list[Job[Step]]:
-        """A job for each that the archive does not hold, those first that compile; what it holds is noted."""
+    def _wanted(
+        self, mine: Progress, of: Task, task: Task, candidates: Sequence[Candidate], *, is_alone: bool = False
+    ) -> list[Job[Step]]:
+        """A job for each that the archive does not hold, those first that compile; what it holds is noted. `is_alone`:
+        as eager was judged, with no other evaluator on the device."""
         jobs = []
         for candidate in {each.id: each for each in candidates}.values():
             item, stored = Item(task, candidate), self._known(candidate)
@@ -166,7 +170,7 @@ class Bench:
                 mine.known.append(Told(item, stored, True))
             else:
                 is_slow = any(word in candidate.source for word in _COMPILING)
-                jobs.append(Job(Step(of, item), of.sha, is_slow_to_build=is_slow))
+                jobs.append(Job(Step(of, item, is_alone), of.sha, is_slow_to_build=is_slow, needs_room=is_alone))
         mine.begun += len(jobs)
         return sorted(jobs, key=lambda job: not job.is_slow_to_build)
 
@@ -216,7 +220,8 @@ class Bench:
                 raise told.result
         elif not told.is_known:
             self._faults = 0
-        if isinstance(told.result, TaskError) and candidate.label == "eager" and "memory" not in str(told.result):
+        is_lasting = isinstance(told.result, TaskError) and not isinstance(told.result, NoRoomError)
+        if is_lasting and candidate.label == "eager" and "memory" not in str(told.result):
             self._run.skip(task, str(told.result))  # what memory there is may be another the next time
 
     def _baselines(self, task: Task) -> list[Candidate]:

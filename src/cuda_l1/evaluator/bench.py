@@ -36,11 +36,6 @@ CONTEXT_BYTES = 700 << 20
 """What a CUDA context with torch's kernels takes of a GPU's memory, generously."""
 
 
-def is_baseline(candidate: Candidate) -> bool:
-    """Whether its text is one of ours around the task's."""
-    return any(origin.proposer == "baselines" for origin in candidate.origins)
-
-
 @dataclass
 class Runner:
     """One fresh process, which comes up by itself; it serves one candidate and dies."""
@@ -50,8 +45,8 @@ class Runner:
     template: Template
     channel: Channel | None
     """The judge's end of the line to it, until the judge has it."""
-    loaded: str | None = None
-    """Candidate id, once it has one."""
+    loaded: Candidate | None = None
+    """Once it has one."""
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -123,12 +118,15 @@ class Bench:
             self._lease = None
 
     def _give_way(self) -> float:
-        """Let those time who wait for it, with everything here idle: seconds that this took, 0 where nobody does."""
-        if self._lease is None or not self._lease.is_wanted():
+        """Let those time who wait for it, with everything here stopped: seconds that this took, 0 where nobody waits,
+        and where a candidate is in the middle of its check: it might go on on the device, or in spite of the signal."""
+        there = [each for each in self._runners.values() if each.loaded and each.guest.poll() is None]
+        if self._lease is None or not all(each.loaded and each.loaded.is_baseline for each in there):
             return 0.0
-        begin = time.monotonic()
+        if not self._lease.is_wanted():
+            return 0.0
+        begin, busy = time.monotonic(), [each.guest for each in there]
         self.settle()
-        busy = [each.guest for each in self._runners.values() if each.loaded and each.guest.poll() is None]
         try:
             for guest in busy:
                 guest.stop()
@@ -138,7 +136,7 @@ class Bench:
             self._lease.give_way()
         finally:
             for guest in busy:
-                guest.resume()
+                guest.resume(is_held_against=False)
         rested = time.monotonic() - begin
         self.rested_s += rested
         return rested
@@ -270,7 +268,7 @@ class Bench:
     def runner_for(self, candidate: Candidate, limits: Limits, beside: Candidate | None = None) -> Runner:
         """A fresh process with the candidate loaded, from the template of `beside` where given. Raises Failure."""
         runner, path = self._with_file(candidate, limits, beside)
-        reply = self._loaded(runner, "load", limits, path=path, interruptible=is_baseline(candidate))
+        reply = self._loaded(runner, "load", limits, path=path, interruptible=candidate.is_baseline)
         runner.facts["unmapped"] = reply["unmapped"]
         return runner
 
@@ -292,7 +290,7 @@ class Bench:
         if runner.channel is not None:
             self._greet(runner)
         self._cache.copy_to(key, runner.guest.work_dir)  # owned by the runner with the file that follows
-        runner.loaded = candidate.id
+        runner.loaded = candidate
         return runner, put_file(runner.guest, self._rung, "candidate.py", candidate.source)
 
     def _loaded(self, runner: Runner, op: str, limits: Limits, **fields: Any) -> dict[str, Any]:

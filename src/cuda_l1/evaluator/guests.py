@@ -163,9 +163,11 @@ class Guest:
         self._stolen_s = self.stolen_s()
         self._used_at_stop = group.processor_s_of_each(self._keeper) if self._keeper else None
 
-    def resume(self) -> None:
-        """SIGCONT all of it."""
-        self._stolen_s, self._used_at_stop = self.stolen_s(), None
+    def resume(self, *, is_held_against: bool = True) -> None:
+        """SIGCONT all of it. `is_held_against`: what it has used while it was stopped counts among `stolen_s`."""
+        if is_held_against:
+            self._stolen_s = self.stolen_s()
+        self._used_at_stop = None
         if self._keeper:
             group.resume(self._keeper)
 

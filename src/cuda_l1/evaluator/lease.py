@@ -1,12 +1,13 @@
 """The lease of a device: whoever times on it is alone, all others that work on it share it.
 
-Three file locks. The first is the device's: shared while something is checked, exclusive while something is timed. The
+File locks. The first is the device's: shared while something is checked, exclusive while something is timed. The
 second is a turnstile: who times stands in it from the beginning of the wait to the end of the work, beside others who
 time, and who only checks passes it when nobody stands there. So all who wait to time do so one after the other, and
-then all checks begin together, in place of a check between any two. A check that takes long gives way in between
-(`give_way`), unless somebody wants the device whole: his lock, a third one, says that he waits for their memory too.
+then all checks begin together, in place of a check between any two. A check of our own that takes long gives way in
+between (`give_way`), unless somebody wants the device whole. A third lock says that, and a fourth that somebody gives
+way: who wants it whole waits for those first, and for nothing else meanwhile.
 
-Of a CPU each core has both, and a lease takes those of its cores: evaluators on disjoint cores never meet.
+Of a CPU each core has its own, and a lease takes those of its cores: evaluators on disjoint cores never meet.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class DeviceLease:
         self.paths = [folder / "leases" / f"{stem}.lock" for stem in stems]
         self._turnstiles = [folder / "leases" / f"{stem}.turn" for stem in stems]
         self._whole = [folder / "leases" / f"{stem}.whole" for stem in stems]
+        self._resting = [folder / "leases" / f"{stem}.rest" for stem in stems]
         self._on_wait, self._shared, self._is_whole = on_wait, shared, whole and not shared
         self._fds: list[int] = []
         self._held = ExitStack()
@@ -67,6 +69,9 @@ class DeviceLease:
             if self._is_whole:
                 for path in self._whole:
                     fcntl.flock(_opened(path, held), fcntl.LOCK_SH)
+                with ExitStack() as until_nobody_rests:
+                    for path in self._resting:
+                        fcntl.flock(_opened(path, until_nobody_rests), fcntl.LOCK_EX)
             self._wait([(turn, turn_how) for turn in turns], fds)
             self.began_in_company = not all(_try(fd, fcntl.LOCK_EX) for fd in fds)
             if self._shared or self.began_in_company:
@@ -91,16 +96,26 @@ class DeviceLease:
     def is_wanted(self) -> bool:
         """Whether somebody waits to time on what this shared lease holds, and would do beside work that rests."""
         with ExitStack() as stack:
-            if not self._shared or not all(_try(_opened(path, stack), fcntl.LOCK_EX) for path in self._whole):
+            if not self._shared or self._is_wanted_whole():
                 return False
             return not all(_try(_opened(path, stack), fcntl.LOCK_EX) for path in self._turnstiles)
 
     def give_way(self) -> None:
-        """Give a shared lease back until those who wait to time have done so."""
+        """Give a shared lease back until those who wait to time have done so, unless somebody wants the device whole
+        by now: he waits until nobody is in the middle of something."""
         waited_s = self.waited_s
-        self._held.close()
-        self.__enter__()
+        with ExitStack() as resting:
+            for path in self._resting:
+                fcntl.flock(_opened(path, resting), fcntl.LOCK_SH)
+            if self._is_wanted_whole():
+                return
+            self._held.close()
+            self.__enter__()
         self.waited_s, self.began_in_company = waited_s, True
+
+    def _is_wanted_whole(self) -> bool:
+        with ExitStack() as stack:
+            return not all(_try(_opened(path, stack), fcntl.LOCK_EX) for path in self._whole)
 
     def has_company(self) -> bool:
         """Whether others held the device when this lease began, or hold it or wait for it now. To be asked at the end:

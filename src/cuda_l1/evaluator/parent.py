@@ -54,8 +54,6 @@ WARM_RUNNERS = 2
 STEADY_HEAP = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(8 << 30)}
 """glibc moves these by what a process has freed before, and with them whether a call faults in its memory anew."""
 
-"""What is said of a reference for which a device has too little memory, or too little at the moment."""
-
 
 class Parent:
     """One evaluator's processes: the template, and a bench for the task at hand."""

@@ -26,8 +26,8 @@ from cuda_l1.evaluator.guests import wait
 from cuda_l1.evaluator.parent import Parent
 
 OPEN_FILES = 4096
-"""At a time, as guests may. The lease of a CPU takes two for each of its cores: on the largest machines more than 1024,
-the usual limit."""
+"""At a time, as guests may. The lease of a CPU takes up to four for each of its cores: on the largest machines more
+than 1024, the usual limit."""
 
 
 class Gone(BaseException):

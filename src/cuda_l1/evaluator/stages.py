@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cuda_l1.config import Limits
-from cuda_l1.evaluator.bench import Bench, is_baseline
+from cuda_l1.evaluator.bench import Bench
 from cuda_l1.evaluator.failures import Failure, MemoryContested, one_line
 from cuda_l1.evaluator.findings.static import static_findings
 from cuda_l1.evaluator.lease import DeviceLease
@@ -36,7 +36,8 @@ Progress = Callable[[str], None]
 
 def limits_for(candidate: Candidate, limits: Limits) -> Limits:
     """Baselines get ten times the deadlines: max-autotune of a large network passes 120 s."""
-    return limits.times(BASELINE_FACTOR) if is_baseline(candidate) else limits
+    baseline = any(origin.proposer == "baselines" for origin in candidate.origins)
+    return limits.times(BASELINE_FACTOR) if baseline else limits
 
 
 @dataclass(kw_only=True)
@@ -112,9 +113,7 @@ class Stages(ABC):
         try:
             yield
         finally:
-            rested_s = self.bench.rested_s - rested_s
-            self._spend(name, time.monotonic() - begin - rested_s)
-            self._spend("wait", rested_s)
+            self._spend(name, time.monotonic() - begin - (self.bench.rested_s - rested_s))
 
     def _spend(self, stage: str, seconds: float) -> None:
         self.stage_s[stage] = self.stage_s.get(stage, 0.0) + seconds
@@ -125,6 +124,7 @@ class Stages(ABC):
         shared = shared and not self.alone
         with self.lease(on_wait=on_wait or self.progress, shared=shared, whole=self.alone) as lease:
             self._spend("wait", lease.waited_s)
+            rested_s = self.bench.rested_s
             try:
                 with self.bench.giving_way(lease):
                     yield lease
@@ -132,6 +132,8 @@ class Stages(ABC):
                 if failure.outcome is Outcome.TIMED_OUT and lease.has_company():
                     failure.contested = True
                 raise
+            finally:
+                self._spend("wait", self.bench.rested_s - rested_s)
 
     def _conclude(self, outcome: Outcome, detail: str) -> Evaluation:
         ours, theirs = self._peaks()

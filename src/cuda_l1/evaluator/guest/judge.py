@@ -6,6 +6,7 @@ It answers the parent's operations with evidence; the parent alone writes an Out
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import os
 from typing import Any
@@ -102,7 +103,7 @@ class Judge:
 
     def task(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Load the reference and audit the task."""
-        self._reference = Reference(message["path"], self._device, message.get("weights"), rest=self.rests)
+        self._reference = Reference(message["path"], self._device, message.get("weights"), rests=self.rests)
         traffic = total_bytes(self._reference.draw()) + total_bytes(list(self._reference.public.values()))
         if traffic < SMALL_BYTES:  # one thread is as fast, and does not suffer when the machine is busy
             self._threads = 1
@@ -157,9 +158,10 @@ class Judge:
         self.give_back()
 
     def give_back(self) -> None:
-        """Memory of a GPU that no tensor is in."""
-        if self._device != "cpu" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > HOARD_BYTES:
-            torch.cuda.empty_cache()
+        """Memory of a GPU that no tensor is in; nothing where the reference has broken the context."""
+        with contextlib.suppress(RuntimeError):
+            if self._device != "cpu" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > HOARD_BYTES:
+                torch.cuda.empty_cache()
 
     def drop(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Forget a runner, its buffers and what was kept of its outputs."""

@@ -63,10 +63,10 @@ class Rare:
 
 def learn(reference: Reference) -> tuple[Rare, ...]:
     """What the reference stands, each asked alone."""
-    inputs, found, begin = reference.draw(), list[Rare](), time.monotonic()
+    inputs, found, begin = reference.draw(), list[Rare](), time.monotonic() - reference.rested_s
     text = Path(reference.path).read_text(encoding="utf-8")
     for number, rare in enumerate(_possible(inputs, text, reference)):
-        if number >= ASK_AT_LEAST and time.monotonic() - begin > ASK_S:
+        if number >= ASK_AT_LEAST and time.monotonic() - reference.rested_s - begin > ASK_S:
             break
         made, is_other = with_rare(inputs, (rare,))
         if is_other and (

@@ -15,6 +15,7 @@ import torch
 
 from . import drawing, input_forms, oracle, plans, state, weight_forms
 from .load import construct, is_short_of_memory, load_module, read_safetensors, seed_everything, set_mode
+from .resting import Rests
 from .tensors import (
     Unsupported,
     layout,
@@ -83,8 +84,8 @@ class Reference:
     device: str
     weights: str | None = None
     mode: str = "train"
-    rest: Callable[[], None] = field(default=lambda: None, kw_only=True)
-    """Called where others may work on the device for a while."""
+    rests: Rests | None = field(default=None, kw_only=True)
+    """Asked where others may work on the device for a while."""
     model: torch.nn.Module = field(init=False)
     get_inputs: Callable[[], Any] = field(init=False)
     init: Any = field(init=False)
@@ -260,7 +261,7 @@ class Reference:
     ) -> Answer:
         """One call from the given state. `how`: `shipped`, `plain` (no TF32), `tf32`, `tf32-rounded`, `tf32-by-chance`,
         `autocast`, `fp32` (cast up). `inputs` may lie in the host's memory."""
-        self.rest()
+        self._rest()
         model, inputs = self.model, self._here(inputs)
         if how == "fp32":
             model, inputs, weights = oracle.cast_model(model, torch.float32), oracle.cast(inputs, torch.float32), {
@@ -279,7 +280,7 @@ class Reference:
 
     def truth(self, inputs: Sequence[Any], weights: Mapping[str, torch.Tensor], seed: int | None = None) -> Answer:
         """The answer in float64; on the CPU where the device has too little memory for it. `inputs` as for `call`."""
-        self.rest()
+        self._rest()
         try:
             return self._truth_on_device(inputs, weights, seed)
         except torch.OutOfMemoryError:
@@ -287,6 +288,15 @@ class Reference:
                 raise BadTask("out of memory: the reference in float64 does not fit") from None
             torch.cuda.empty_cache()
             return self._truth_on_cpu(inputs, weights, seed)
+
+    def _rest(self) -> None:
+        if self.rests is not None:
+            self.rests()
+
+    @property
+    def rested_s(self) -> float:
+        """Seconds in which others had the device, in the middle of what is done here."""
+        return self.rests.rested_s if self.rests is not None else 0.0
 
     def _here(self, inputs: Sequence[Any]) -> drawing.Inputs:
         return list(map_leaves(list(inputs), lambda t: t.to(self.device)))

@@ -19,6 +19,8 @@ class Rests:
         it does not need of it."""
         self._channel, self._settle = channel, settle
         self._since: float | None = None
+        self.rested_s = 0.0
+        """Seconds in all, for those who count theirs by a clock."""
 
     def begin(self) -> None:
         """An operation begins that may be interrupted."""
@@ -29,10 +31,13 @@ class Rests:
         self._since = None
 
     def __call__(self) -> None:
-        """A good moment: nothing is being measured here."""
-        if self._since is None or time.monotonic() - self._since < SLICE_S:
+        """A good moment: no call is being timed here."""
+        begin = time.monotonic()
+        if self._since is None or begin - self._since < SLICE_S:
             return
         self._settle()
         self._channel.send({"rests": True})
-        self._channel.receive()
+        while self._channel.receive()[0].get("op") != "go on":
+            pass
         self._since = time.monotonic()
+        self.rested_s += self._since - begin
