@@ -11,10 +11,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from faults_support import GRACE_S, SHORT, candidate, eventually, gone, judged, parent_of, settings
+from faults_support import GRACE_S, SHORT, TASK, candidate, eventually, gone, judged, parent_of, settings
 
-from cuda_l1.errors import InfrastructureError
-from cuda_l1.evaluator import bench, guests
+from cuda_l1.errors import InfrastructureError, NoRoomError
+from cuda_l1.evaluator import bench, eager_candidate, guests
 from cuda_l1.evaluator.bench import Bench
 from cuda_l1.evaluator.deaths import failure_of
 from cuda_l1.evaluator.environment import usable_cores
@@ -117,10 +117,10 @@ def test_a_device_that_hangs_after_a_candidate_is_in_quarantine_at_once(parent, 
 
 
 def test_device_memory_that_only_this_candidate_leaves_short_is_its_outcome(parent, monkeypatch):
-    check, known_good = Bench.ask, set()
+    check = Bench.ask
 
     def ask(self: Bench, runner: bench.Runner, op: str, *more: object, **fields: object) -> dict:
-        if op == "check" and runner.loaded not in known_good and runner.loaded == greedy.id:
+        if op == "check" and runner.loaded == greedy:
             raise DeviceMemoryShort("the judge ran out of device memory: tried to allocate 2 GiB")
         return check(self, runner, op, *more, **fields)
 
@@ -128,6 +128,20 @@ def test_device_memory_that_only_this_candidate_leaves_short_is_its_outcome(pare
     monkeypatch.setattr(Bench, "ask", ask)
     result = judged(parent, greedy)
     assert result.outcome is Outcome.OUT_OF_MEMORY and "2 GiB, 2 times with this candidate" in result.detail
+
+
+def test_a_reference_that_does_not_fit_is_no_candidate_that_ran_out_of_memory(parent, monkeypatch):
+    check = Bench.ask
+
+    def ask(self: Bench, runner: bench.Runner, op: str, *more: object, **fields: object) -> dict:
+        if op == "check" and runner.loaded == eager:
+            raise DeviceMemoryShort("the judge ran out of device memory: tried to allocate 2 GiB")
+        return check(self, runner, op, *more, **fields)
+
+    eager = eager_candidate(TASK)
+    monkeypatch.setattr(Bench, "ask", ask)
+    with pytest.raises(NoRoomError, match=r"does not fit the device: the judge ran out of device memory: .* 2 GiB"):
+        judged(parent, eager)
 
 
 def test_memory_that_others_may_have_taken_is_asked_for_once_more_alone(parent, cache, monkeypatch):
