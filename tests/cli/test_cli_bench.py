@@ -36,10 +36,13 @@ class BenchEvaluator(FakeEvaluator):
         BenchEvaluator.asked.append(f"{task.name} {name} {given['protocol'].name}")
         if "# bad task" in task.source:
             raise TaskError(f"{task.id}: Model.forward raised ValueError: no")
-        if "# fits alone" in task.source and not self.is_alone():
-            raise NoRoomError(f"{task.id}: does not fit the device: out of memory")
         if "# broken machine" in task.source or f"# {name} broken machine" in task.source:
             raise InfrastructureError("the disk is full")
+        beside_others = given.pop("beside_others", False)
+        if f"# {name} fits alone" in task.source:
+            if beside_others:
+                raise NoRoomError(f"{task.id}: not beside other evaluators: out of memory")
+            assert self.is_alone()
         own = "".join(line.replace(f"# {name} ", "# ") + "\n" for line in candidate.source.splitlines())
         return (
             super()
@@ -120,12 +123,28 @@ def test_a_task_without_room_beside_others_is_judged_in_the_end(
     run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cuda_l1.api.pool.default_size", lambda devices, on_gpu: 3)
-    ended = run("bench", suite("# fits alone", *[f"# {number}" for number in range(6)]), "--json")
+    ended = run(
+        "bench", suite("# eager fits alone\n# compile fits alone", *[f"# {number}" for number in range(6)]), "--json"
+    )
     *rows, summary = lines(ended)
     assert [row["skipped"] for row in rows] == [None] * 7 and summary["judged"] == 7
     assert BenchEvaluator.asked[-2:] == ["level1/1_Task eager screen", "level1/1_Task compile screen"]
     assert BenchEvaluator.asked.count("level1/1_Task eager screen") == 2
     assert "1_Task eager: not measured: " in ended.stderr and "1_Task eager: ACCEPTED" in ended.stderr
+
+
+def test_a_baseline_that_found_no_memory_beside_others_is_judged_in_the_end(
+    run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cuda_l1.api.pool.default_size", lambda devices, on_gpu: 3)
+    marks = ["# compile fits alone", "# compile fits alone\n# compile outcome OUT_OF_MEMORY"]
+    spec = suite(*marks, *[f"# {number}" for number in range(6)])
+    *rows, _ = lines(run("bench", spec, "--json"))
+    outcomes = [standing["outcome"] for row in rows for standing in row["baselines"] if standing["name"] == "compile"]
+    assert outcomes == ["ACCEPTED", "OUT_OF_MEMORY", *["ACCEPTED"] * 6]
+    assert {each.split()[0] for each in BenchEvaluator.asked[-2:]} == {"level1/1_Task", "level1/2_Task"}
+    asked = len(BenchEvaluator.asked)
+    assert run("bench", spec, "--json").exit_code == 0 and len(BenchEvaluator.asked) == asked
 
 
 def test_a_module_that_does_not_build_is_no_task(run: Run, suite: Callable[..., str]) -> None:

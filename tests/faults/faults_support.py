@@ -72,13 +72,17 @@ def parent_of(chosen: EvaluatorSettings) -> Iterator[Parent]:
 
 
 def judged(
-    parent: Parent, made: Candidate | None = None, task: Task = TASK, said: Callable[[str], object] = print
+    parent: Parent,
+    made: Candidate | None = None,
+    task: Task = TASK,
+    said: Callable[[str], object] = print,
+    **asked: bool,
 ) -> Evaluation:
     """What the parent answers to a client's request."""
     made = made or eager_candidate(task)
     request = {"task": task, "candidate": made, "protocol": QUICK}
     plain = {name: value.model_dump(mode="json", exclude={"sha", "id"}) for name, value in request.items()}
-    return Evaluation.model_validate(parent.evaluate(plain, said))
+    return Evaluation.model_validate(parent.evaluate({**plain, **asked}, said))
 
 
 def eventually(condition: Callable[[], object], seconds: float = GRACE_S) -> bool:

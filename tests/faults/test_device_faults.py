@@ -161,6 +161,25 @@ def test_memory_that_others_may_have_taken_is_asked_for_once_more_alone(parent, 
     assert "once more, alone on the device: CUDA out of memory" in said
 
 
+@pytest.mark.parametrize("short", [
+    Failure(Outcome.OUT_OF_MEMORY, "CUDA out of memory", contested=True),
+    DeviceMemoryShort("the judge ran out of device memory"),
+])  # fmt: skip
+def test_a_verdict_that_need_not_be_had_beside_others_does_not_make_them_wait(parent, short, monkeypatch):
+    asked: list[str] = []
+
+    def ask(self: Bench, runner: bench.Runner, op: str, *more: object, **fields: object) -> dict:
+        asked.append(op)
+        raise short
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Bench, "ask", ask)
+        with pytest.raises(NoRoomError, match=f"{TASK.id}: not beside other evaluators: .* of .*memory"):
+            judged(parent, beside_others=True)
+    assert asked == ["load"] and parent.bench.task_sha is None, "asked once, and what its judge held is given back"
+    assert judged(parent, beside_others=True).accepted
+
+
 def test_a_device_whose_memory_another_program_holds_is_not_in_quarantine(parent, cache, monkeypatch):
     with monkeypatch.context() as patch:
         Broken(patch, DeviceMemoryShort("the judge ran out of device memory"), "check", "warm")

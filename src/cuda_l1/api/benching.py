@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cuda_l1.api.bench_run import BenchRun
 from cuda_l1.api.fitting import Fitted, Fitting
@@ -23,7 +23,7 @@ from cuda_l1.proposers.baselines import named
 from cuda_l1.search.bench import TaskRow, attempt, row_of, skipped_row
 from cuda_l1.search.credits import is_credited
 from cuda_l1.search.verdicts import known
-from cuda_l1.types import Candidate, Outcome, Record, Task
+from cuda_l1.types import Candidate, Environment, Evaluation, Outcome, Record, Task
 
 FAULTS = 3
 """So many faults of the machine in a row end a suite: with a broken device the rest would fail as well."""
@@ -132,9 +132,13 @@ class Bench:
             step.item.candidate,
             protocol=self._protocol,
             archive=self._archive,
-            evaluator=evaluator,
+            evaluator=_BesideOthers(evaluator) if self._has_company(step) else evaluator,
             run=self._run.name,
         )
+
+    def _has_company(self, step: Step) -> bool:
+        """Whether other evaluators hold memory of the device meanwhile, also while they wait."""
+        return self._pool.size > 1 and not step.is_alone
 
     def _then(
         self, progress: Mapping[str, Progress], step: Step, result: Fitted | Record | CudaL1Error
@@ -143,12 +147,12 @@ class Bench:
         time as long as anything can follow."""
         wanted = partial(self._wanted, progress[step.task.sha], step.task)
         if step.item is not None:
+            if isinstance(result, NoRoomError) and self._has_company(step):
+                progress[step.task.sha].begun += 1
+                return [Job(step._replace(is_alone=True), step.task.sha, needs_room=True)]
             eager, *others = self._baselines(step.item.task)
             if step.item.candidate.id != eager.id:
                 return []
-            if isinstance(result, NoRoomError) and not step.is_alone and self._pool.size > 1:
-                progress[step.task.sha].begun += 1
-                return [Job(step._replace(is_alone=True), step.task.sha, needs_room=True)]
             return wanted(step.item.task, others, is_alone=step.is_alone) if _can_be_judged(result) else []
         assert isinstance(result, Fitted), "what a step without a candidate finds out"
         task = result.task
@@ -230,6 +234,21 @@ class Bench:
     def _known(self, candidate: Candidate) -> Record | None:
         record = known(candidate, self._protocol, self._archive, self._pool.first)
         return record if record and is_credited(record, candidate) else None
+
+
+class _BesideOthers:
+    """An evaluator with others on its device: what finds no room there is tried again when they are closed."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+
+    @property
+    def environment(self) -> Environment:
+        return self._evaluator.environment
+
+    def evaluate(self, task: Task, candidate: Candidate, **given: Any) -> Evaluation:
+        """As the evaluator does. Raises NoRoomError too."""
+        return self._evaluator.evaluate(task, candidate, **given, beside_others=True)
 
 
 def _can_be_judged(eager: Fitted | Record | CudaL1Error) -> bool:

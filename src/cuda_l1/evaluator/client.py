@@ -107,15 +107,17 @@ class Evaluator:
         best_of: Sequence[str] = (),
         best_so_far: float | None = None,
         within_s: float | None = None,
+        beside_others: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> Evaluation:
         """The verdict on one candidate.
 
         `baselines`: opponents to time against besides eager, in the same lease. `best_of`: names of the baselines
         that the (last) opponent was best of. `best_so_far`: the task's best speed-up; one beyond it by more than 10 %
-        is measured again at once. `within_s`: seconds after which building and checking are given up. Raises TaskError
-        when the reference itself does not work, OutOfTimeError when it was given up, InfrastructureError when the
-        machine fails.
+        is measured again at once. `within_s`: seconds after which building and checking are given up. `beside_others`:
+        where memory or time runs out that other evaluators share, NoRoomError says so, and no second try has the device
+        whole. Raises TaskError when the reference itself does not work, OutOfTimeError when it was given up,
+        InfrastructureError when the machine fails.
         """
         message = {
             "op": "evaluate",
@@ -126,6 +128,7 @@ class Evaluator:
             "best_of": list(best_of),
             "best_so_far": best_so_far,
             "within_s": within_s,
+            "beside_others": beside_others,
         }
         return Evaluation.model_validate(self._request(message, progress))
 

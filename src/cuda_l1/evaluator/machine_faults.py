@@ -81,7 +81,8 @@ class MachineFaults:
             try:
                 return work()
             except TaskError as error:
-                if self.device.gpu and "CUDA" in str(error):  # of the reference's doing, or the device's end
+                short = isinstance(error, NoRoomError)
+                if self.device.gpu and "CUDA" in str(error) and not short:  # of the reference, or the device's end
                     self._canary(str(error))
                 if str(error).startswith(task.id):
                     raise

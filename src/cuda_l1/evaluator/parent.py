@@ -141,8 +141,11 @@ class Parent:
                 return self._begun_compat(task, candidate, protocol, progress, alone=alone).run()
             return self._begun(task, candidate, protocol, progress, opponents, alone=alone).run()
 
+        beside_others = bool(message.get("beside_others"))
         try:
-            evaluation = self._faults.despite(task, lambda: self._judged(judge, progress), progress)
+            evaluation = self._faults.despite(
+                task, lambda: self._judged(judge, progress, beside_others=beside_others), progress
+            )
         except RepeatedFault as fault:
             self._faults.acquit_reference(task, candidate, fault, progress)
             evaluation = self._blamed(candidate, protocol, fault)
@@ -189,13 +192,17 @@ class Parent:
         with self._lease(shared=True):
             return {"peak_bytes": footprint(self._templates.plain, task, self._settings.limits)}
 
-    def _judged(self, judge: Callable[[bool], V], progress: Progress) -> V:
-        """A verdict beside other evaluators', and again alone where it ran out of memory or time that they share."""
+    def _judged(self, judge: Callable[[bool], V], progress: Progress, *, beside_others: bool = False) -> V:
+        """A verdict beside other evaluators', and again alone where it ran out of memory or time that they share; with
+        `beside_others` NoRoomError then: they would wait for it, and keep what memory they hold."""
         try:
             verdict = judge(False)
         except (MemoryContested, NoRoomError) as short:
             if isinstance(short, NoRoomError) and not self._device.gpu:
                 raise
+            if beside_others:
+                self.bench.close()
+                raise NoRoomError(f"not beside other evaluators: {short}") from short
             progress(f"once more, alone on the device: {short}")
             self.bench.close()
             verdict = judge(True)
