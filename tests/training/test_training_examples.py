@@ -67,6 +67,18 @@ def test_judged_variants_to_learn_from_are_told_several_times_each_time_otherwis
     assert len(shown) == 3 and len(set(shown)) > 1
 
 
+def test_answers_that_are_faster_than_all_that_their_question_shows() -> None:
+    scores = {0: 0.5, 1: 1.0, 2: 1.02, 3: 2.0, 4: 4.0}
+    rows = [*(row(n, speedup=speedup) for n, speedup in scores.items()), row(9)._replace(speedup_eager=None)]
+    lessons = list(examples_of(rows, settings=COMPACT, exemplars=2, seed=0, tellings=2, faster=True))
+    score_of = {each.candidate_id: each.speedup_eager for each in rows}
+    for each in lessons:
+        assert all(each.row.score > 1.05 * score_of[shown] for shown in each.prompt.exemplars)
+    most = {n: max(each.exemplars for each in lessons if each.row.candidate_id == f"c{n}") for n in (*scores, 9)}
+    assert most == {0: 0, 1: 1, 2: 1, 3: 2, 4: 2, 9: 0}
+    assert {shown for each in lessons for shown in each.prompt.exemplars} == {"c0", "c1", "c2", "c3"}
+
+
 def test_what_nobody_judged_is_shown_without_scores_beside_its_like_alone() -> None:
     unjudged = [row(n)._replace(speedup_eager=None) for n in range(40)]
     renamed = [each._replace(reference=each.reference + "\n", candidate_id=f"r{n}") for n, each in enumerate(unjudged)]

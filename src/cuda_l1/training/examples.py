@@ -28,6 +28,8 @@ from cuda_l1.types import Exemplar, Prompt, Task, detect_language
 T = TypeVar("T")
 MANY = 5000
 """Rows that processes of their own work on: it takes seconds to start these."""
+NOISE = 1.05
+"""Speed-ups that a single screen each has measured are told apart from here on."""
 PARTS = 64
 """That many rows are dealt out in, tasks whole."""
 
@@ -144,6 +146,7 @@ def examples_by(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Example]:
         seed=recipe.run.seed,
         other_names=recipe.sft.other_names,
         tellings=recipe.sft.tellings,
+        faster=recipe.sft.answers == "faster",
     )
 
 
@@ -155,8 +158,10 @@ def examples_of(
     seed: int,
     other_names: float = 0.0,
     tellings: int = 1,
+    faster: bool = False,
 ) -> Iterator[Example]:
-    """Each row as the answer to questions that show 0 to `exemplars` other variants of its task from the same device.
+    """Each row as the answer to questions that show 0 to `exemplars` other variants of its task from the same device;
+    with `faster` a judged one beside those alone that it beats by more than `NOISE`.
 
     Contrastive questions come with the one-shot question of CUDA-L1's first stage beside them. The judged rows that are
     trained on are told `tellings` times. A row that nobody has judged is told once, in a compact question with as many
@@ -169,6 +174,8 @@ def examples_of(
         siblings.setdefault(_kin(row), []).append(row)
     for row in rows:
         others = [other for other in siblings[_kin(row)] if other.candidate_id != row.candidate_id]
+        if faster and row.speedup_eager is not None:
+            others = [other for other in others if row.score > NOISE * other.score]
         if settings.kind == "contrastive":
             yield _example(row, [], settings.model_copy(update={"kind": "one-shot"}))
         is_told_often = row.speedup_eager is not None and row.split == "train"

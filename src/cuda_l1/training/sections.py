@@ -128,6 +128,9 @@ class SftSection(Frozen):
     """How often each judged variant of a training task is told, each time with other variants beside it and, by
     `other_names`, under other names: beside thousands of unjudged ones, which are shown without scores, what a score
     in a question means is else a rarity that is not learned."""
+    answers: Literal["any", "faster"] = "any"
+    """`faster`: a judged variant answers questions that show slower ones alone, so that a policy learns to write what
+    is faster than all that it is shown. With `any` it learns to write one of the task's variants, whatever is shown."""
     checkpoint_every: int = Field(200, ge=1)
     """Steps from one checkpoint to the next."""
     final: Literal["best", "last"] = "best"
