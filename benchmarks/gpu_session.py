@@ -7,8 +7,8 @@ A step is NAME, or NAME:SECONDS; one without seconds gets what is left. A step t
 does not stop the others. Each continues from what the folder of --work holds, which --from fills: folders, or archives
 that an earlier session left. After every step OUT holds: session.log (what ran, how it ended, when), results.tar.gz
 (tables, reports, logs) and archive.tar.gz (verdicts and runs). `--add suite='--budget 30s'` appends to a command;
-`replay` needs that: `--add replay='--release h100.json'`, and so does `exams`, which reads checkouts:
-`--add exams='--kernelbench KernelBench'`.
+`replay` needs that: `--add replay='--release h100.json'`, and so do `exams` and `kernelbench`, which read checkouts:
+`--add exams='--kernelbench KernelBench'`, `--add kernelbench='kernelbench:KernelBench#level1-3'`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,12 @@ STEPS: Mapping[str, str] = {
     "repeat": "benchmarks/repeatability.py --device cuda --parts repeat --out {work}/repeatability {until}",
     "aa": "benchmarks/repeatability.py --device cuda --parts aa --out {work}/repeatability {until}",
     "replay": "benchmarks/replay_release.py --device cuda --out {work}/replay {until}",
+    "kernelbench": "-m cuda_l1.cli bench --device cuda --archive {work}/kernelbench/archive.sqlite --json",
     "suite": "benchmarks/suite.py --device cuda --dtypes fp32,bf16 --keep-evaluator --out {work}/suite {until}",
 }
 """Name -> arguments of this Python."""
+SHARDED = ("suite", "kernelbench")
+"""Steps that take `--shard I/N`."""
 LEAST_S = 10.0
 """A step is not begun with less than this."""
 SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
@@ -114,7 +117,7 @@ def _options() -> argparse.Namespace:
     made.add_argument("--limit", default="570s", help="for the whole session")
     made.add_argument("--commit", help="where the sources lie without their repository: the commit they are of")
     made.add_argument("--add", action="append", default=[], metavar="STEP=ARGUMENTS")
-    made.add_argument("--gpus", type=int, default=1, help="run the suite on so many GPUs, a share of its tasks on each")
+    made.add_argument("--gpus", type=int, default=1, help="run suites on so many GPUs, a share of the tasks on each")
     return made.parse_args()
 
 
@@ -125,7 +128,7 @@ def _step(text: str, options: argparse.Namespace) -> Step:
     unknown = ({name} | added.keys()) - STEPS.keys()
     if unknown or (seconds and not seconds.isdecimal()):
         raise UsageError(f"step `{text}`, --add {sorted(added)}: known steps are {', '.join(STEPS)}; limits in seconds")
-    shards = options.gpus if name.startswith("suite") else 1
+    shards = options.gpus if name in SHARDED else 1
     return Step(name, float(seconds) if seconds else None, added.get(name, ""), shards)
 
 
