@@ -185,6 +185,22 @@ def test_another_distribution_is_wrong(kind):
         compare(HONEST[name], forged)
 
 
+def test_what_is_drawn_seldom_is_missed():
+    """One waiting time in a thousand is longer than seven; mean, variance and shape are as they should be."""
+
+    def ended() -> torch.Tensor:
+        return -1.005 * (0.000911882 + 0.999088118 * torch.rand(65536)).log()
+
+    def drawn() -> torch.Tensor:
+        return torch.empty(65536).exponential_()
+
+    reference, other, same = (torch.stack([draw() for _ in range(SEEDS)]) for draw in (drawn, ended, drawn))
+    randomness.compare_shape(0, same, reference)
+    with pytest.raises(Unlike, match="of its elements lie beyond") as unlike:
+        randomness.compare_shape(0, other, reference)
+    assert unlike.value.may_be_chance
+
+
 @pytest.mark.parametrize("kind", HONEST)
 def test_an_answer_of_the_same_distribution_does_not_stand_out(kind):
     draw = HONEST[kind]

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import choices, drawing, input_forms, oracle, plans, rare, state, weight_forms
+from . import choices, drawing, input_forms, oracle, plans, rare, state, uneven, weight_forms
 from .audit import Facts
 from .classes import Case, Errors, least_exact
 from .evidence import Evidence, Wrong
@@ -225,6 +225,9 @@ class Checker:
                 few = plan.kind == "touched-choices"
                 other = made(choices.with_other_choices, fixed=self._alike, few=few)
                 return [made(other, numbers=numbers, places=places) for numbers, places in choices.PARTS]
+            case "uneven":
+                even = made(uneven.uneven, fixed=self._alike)
+                return [made(even, numbers=numbers, places=places) for numbers, places in uneven.PARTS]
             case "clusters":
                 return [made(input_forms.clustered, factor=factor) for factor in input_forms.LARGER]
             case "concentrated":

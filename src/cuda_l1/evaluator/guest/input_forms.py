@@ -81,7 +81,7 @@ def mixed(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
     return map_leaves(inputs, lambda t: _blended(t, factors) if may_be_stressed(t) else t), found
 
 
-ISOLATED_FACTORS = ((-1e3, 1e3), (1e3,), (-8.0, 8.0), (8.0,))
+ISOLATED_FACTORS = ((-1e3, 1e3), (1e3,), (-1e3,), (-8.0, 8.0), (8.0,), (-8.0,))
 """What single elements are in the trial `isolated`, in magnitudes of a large one, from the first to the last that the
 reference stands."""
 LOOKED_AT = 256

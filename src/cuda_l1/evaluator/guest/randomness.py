@@ -199,13 +199,16 @@ def _is_apart(gram: torch.Tensor) -> bool:
 SIGMAS = 7
 WITHIN = (0.25, 0.5, 1.0, 1.5, 2.5)
 """Standard deviations."""
+TAILS, OF_TAIL, TAIL_SIGMAS = (5.0, 7.0, 9.0), 0.25, 5
+"""Standard deviations beyond which few elements lie, the share of these by which their number may differ, and how far
+beyond chance, since it is looked at twice. They decide nothing within the others, and cost as much to draw."""
 APART, TOGETHER = 0.25, 0.75
 
 
 def compare_shape(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
-    """How often standardised elements lie within `WITHIN`, below it and below its negative; and whether those at the
-    corners of rectangles of the last dimension and all others move together, as sums of a number for each row and one
-    for each column do, any two of which are independent. Raises Unlike.
+    """How often standardised elements lie within `WITHIN`, below it, below its negative and beyond `TAILS`; and whether
+    those at the corners of rectangles of the last dimension and all others move together, as sums of a number for each
+    row and one for each column do, any two of which are independent. Raises Unlike.
 
     The shares are means over elements, one number a call, and calls are independent: compared as two samples. Means
     and deviations are those of the first half of the reference's calls, the other half is held against the candidate's.
@@ -223,6 +226,11 @@ def compare_shape(index: int, samples: torch.Tensor, reference: torch.Tensor) ->
             if _differ(found, due, 0.02):
                 text = f"{float(found.mean()):.1%} of its elements lie {name} {bound:g} standard deviations"
                 raise Unlike(f"output {index}: {text}, of the reference's {float(due.mean()):.1%}")
+    for bound in TAILS:
+        found, due = ((z.abs() > bound)[:, varies].double().mean(1) for z in (theirs, known))
+        if _differ(found, due, OF_TAIL * float(due.mean()), TAIL_SIGMAS):
+            text = f"{float(found.mean()):.2g} of its elements lie beyond {bound:g} standard deviations"
+            raise Unlike(f"output {index}: {text}, of the reference's {float(due.mean()):.2g}", may_be_chance=True)
     if len(shape) > 2 and shape[-1] > 1 and shape[1:-1].numel() > 1:
         (together, _), (owed, error) = (_of_corners(z.reshape(len(z), -1, shape[-1])) for z in (theirs, known))
         if owed < APART and not together < max(TOGETHER, owed + SIGMAS * math.sqrt(2) * error):
@@ -257,10 +265,10 @@ def _correlation(z: torch.Tensor, lag: int) -> tuple[float, float]:
     return float(squares.mean()), float(squares.std()) / math.sqrt(len(squares))
 
 
-def _differ(found: torch.Tensor, due: torch.Tensor, least: float) -> bool:
+def _differ(found: torch.Tensor, due: torch.Tensor, least: float, sigmas: float = SIGMAS) -> bool:
     """Whether two samples have means that lie further apart than chance explains."""
     error = math.sqrt(float(found.var()) / len(found) + float(due.var()) / len(due))
-    return not abs(float(found.mean()) - float(due.mean())) <= least + SIGMAS * error
+    return not abs(float(found.mean()) - float(due.mean())) <= least + sigmas * error
 
 
 def _of_corners(z: torch.Tensor) -> tuple[float, float]:

@@ -1,0 +1,112 @@
+"""Inputs that are uneven where independent draws are even: one choice almost everywhere, masks that let all through,
+samples of one sign.
+
+A thousand tokens dealt to sixteen experts by chance leave none with twice its share, a random mask never lets a whole
+row through, and no sample of independent numbers has one sign. Who makes room, counters or a branch for no more than
+that is right for all that a task draws. Values are those that are there, in places whose range they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import torch
+
+from .drawing import Inputs
+from .input_forms import as_agreed
+from .tensors import extent, leaves, map_leaves
+from .traits import is_integer, is_one_hot, is_symmetric, may_be_stressed
+
+PARTS = ((True, True), (False, True), (True, False))
+"""What becomes uneven, from the first to the last that the reference stands: numbers, what selects."""
+LEAST = 8
+"""Elements of a row in which anything can be called uneven."""
+HELD = 0.9
+"""The share of a row that holds one value."""
+
+
+def uneven(inputs: Inputs, fixed: Collection[int], *, numbers: bool, places: bool) -> tuple[Inputs, bool]:
+    """The inputs with half of the rows of integers holding one value in nine of ten places, with half of the rows of
+    masks letting everything through (`places`), with a quarter of the samples without negative numbers and a quarter
+    without positive ones (`numbers`); and whether there was such a tensor. Those that are the same in every draw
+    (`fixed`, in the order of `leaves`) stay: a kernel may rely on what they are made of."""
+    tensors = list(leaves(inputs))
+    sizes = {size for tensor in tensors for size in tensor.shape}
+    made = []
+    for index, tensor in enumerate(tensors):
+        change = tensor
+        if index not in fixed and tensor.numel() == extent(tensor):
+            if places and is_integer(tensor):
+                change = _crowded(tensor, sizes)
+            elif places and tensor.dtype is torch.bool:
+                change = _opened(tensor)
+            elif numbers and may_be_stressed(tensor) and not tensor.is_complex():
+                change = _of_one_sign(tensor)
+        made.append(change)
+    found = any(now is not was for now, was in zip(made, tensors, strict=True))
+    others = iter(made)
+    return map_leaves(inputs, lambda tensor: next(others)), found
+
+
+def _half(count: int, like: torch.Tensor) -> torch.Tensor:
+    """True for one of two, and for one at the least."""
+    chosen = torch.rand(count, device=like.device) < 0.5
+    chosen[torch.randint(count, (1,), device=like.device)] = True
+    return chosen
+
+
+def _crowded(tensor: torch.Tensor, sizes: Collection[int]) -> torch.Tensor:
+    """Rows along the longest dimension, since what lies beside it may have ranges of its own. What is in order, holds
+    nothing twice (a permutation, the best of some) or adds up to the size of something (lengths) stays."""
+    if tensor.dim() < 1 or is_symmetric(tensor) or any(_are_distinct(tensor, dim) for dim in range(tensor.dim())):
+        return tensor
+    longest = max(range(tensor.dim()), key=lambda dim: (tensor.shape[dim], dim))
+    if tensor.shape[longest] < LEAST:
+        return tensor
+    turned = tensor.movedim(longest, -1)
+    rows = turned.reshape(-1, turned.shape[-1])
+    steps = rows.diff(dim=-1)
+    kept = (steps >= 0).all(-1) | (steps <= 0).all(-1)
+    if int(rows[0].sum()) in sizes:
+        kept[:] = True
+    chosen = _half(len(rows), rows) & ~kept
+    if not bool(chosen.any()):
+        return tensor
+    ends = torch.stack([rows.amin(-1), rows.amax(-1)], -1)
+    one = ends.gather(-1, torch.randint(2, (len(rows), 1), device=rows.device))  # an end: counts and sums are largest
+    held = chosen.unsqueeze(-1) & (torch.rand(rows.shape, device=rows.device) < HELD)
+    made = torch.where(held, one, rows).view(turned.shape).movedim(-1, longest)
+    return torch.empty_like(tensor).copy_(made)
+
+
+def _are_distinct(tensor: torch.Tensor, dim: int) -> bool:
+    """Whether nothing comes twice along `dim`."""
+    if tensor.shape[dim] < 2:
+        return False
+    steps = tensor.sort(dim=dim).values.diff(dim=dim)
+    return bool((steps != 0).all())
+
+
+def _opened(tensor: torch.Tensor) -> torch.Tensor:
+    """A mask whose rows all let as many through has them chosen, and stays."""
+    if tensor.dim() < 2 or tensor.shape[-1] < LEAST or is_one_hot(tensor) or is_symmetric(tensor):
+        return tensor
+    rows = tensor.reshape(-1, tensor.shape[-1])
+    counts = (rows != 0).sum(-1)
+    if bool((counts == counts[0]).all()):
+        return tensor
+    opened = _half(len(rows), rows).unsqueeze(-1)
+    made = torch.where(opened, torch.ones_like(rows), rows).view(tensor.shape)
+    return torch.empty_like(tensor).copy_(made)
+
+
+def _of_one_sign(tensor: torch.Tensor) -> torch.Tensor:
+    """Samples lie along the first dimension."""
+    if tensor.dim() < 2 or len(tensor) < 2 or not bool((tensor < 0).any() & (tensor > 0).any()):
+        return tensor
+    lot = torch.randint(4, (len(tensor),), device=tensor.device)
+    lot[torch.randperm(len(tensor), device=tensor.device)[:2]] = torch.arange(2, device=tensor.device)
+    lot = lot.view(-1, *[1] * (tensor.dim() - 1))
+    size = tensor.abs()
+    made = torch.where(lot == 0, size, torch.where(lot == 1, -size, tensor))
+    return as_agreed(torch.empty_like(tensor).copy_(made), tensor)

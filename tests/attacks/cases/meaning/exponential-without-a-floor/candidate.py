@@ -1,0 +1,19 @@
+"""Powers of two by a shift, the rest by a polynomial."""
+
+import torch
+from torch import nn
+
+
+def exponential(x):
+    whole = torch.round(x * 1.4426950408889634)
+    rest = x - whole * 0.693359375 + whole * 2.12194440e-4
+    series = torch.full_like(rest, 1.9875691500e-4)
+    for term in (1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1):
+        series = series * rest + term
+    bits = (whole.to(torch.int32) + 127) << 23
+    return (series * rest * rest + rest + 1) * bits.view(torch.float32)
+
+
+class ModelNew(nn.Module):
+    def forward(self, logarithms):
+        return exponential(logarithms) + exponential(0.5 * logarithms)
