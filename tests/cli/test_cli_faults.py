@@ -229,6 +229,17 @@ def test_streams_that_nobody_holds_open(tmp_path: Path, closed: str, unbuffered:
     assert done.returncode == (3 if closed == ">/dev/full" else 0), done.stderr
 
 
+@pytest.mark.parametrize("asked", ["--help", "--version", "optimize --help"])
+def test_help_on_a_full_disk_is_one_line(tmp_path: Path, asked: str) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m cuda_l1.cli {asked} >/dev/full",
+        shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, text=True, timeout=100,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert done.stderr == "cuda-l1: the output cannot be written: No space left on device\n"
+
+
 def test_help_that_nobody_reads_to_the_end(tmp_path: Path) -> None:
     done = subprocess.run(
         f"{sys.executable} -m cuda_l1.cli optimize --help | true",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_fakes import FAST, REFERENCE, FakeEvaluator, lines
 
-from cuda_l1.errors import TaskError
+from cuda_l1.errors import TaskError, UsageError
 
 
 def write(path: Path, *rows: dict) -> Path:
@@ -121,6 +121,21 @@ def test_a_fault_of_the_machine_ends_a_replay_only_where_it_is_met_again_and_aga
     write(path, row(1), *(row(number, broken) for number in (2, 3, 4, 5)))
     result = run("replay", path)
     assert result.exit_code == 3 and result.stderr.splitlines()[-1] == "cuda-l1: the device is gone"
+
+
+def test_a_kernel_that_no_judge_takes_is_named_and_the_rest_goes_on(run, tmp_path, monkeypatch):
+    judged = FakeEvaluator.evaluate
+
+    def evaluate(self, task, candidate, **given):
+        if "# huge" in candidate.source:
+            raise UsageError("task and candidates are too large to be judged together")
+        return judged(self, task, candidate, **given)
+
+    monkeypatch.setattr(FakeEvaluator, "evaluate", evaluate)
+    result = run("replay", write(tmp_path / "r.jsonl", row(1, FAST + "# huge\n"), row(2)), "--json")
+    told = {line.get("task"): line for line in lines(result)[:-1]}
+    assert result.exit_code == 0 and "too large" in told["level1/1"]["fault"]
+    assert told["level1/2"]["ours"]["outcome"] == "ACCEPTED"
 
 
 def test_other_columns_follow_from_two_scores(run, tmp_path):

@@ -24,6 +24,9 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("cuda-l1: interrupted; nothing was begun\n")
         sys.exit(130)
+    except OSError as error:  # --help and --version, on a disk that is full
+        sys.stderr.write(f"cuda-l1: the output cannot be written: {error.strerror or error}\n")
+        sys.exit(3)
 
 
 def _leave_a_launcher(code: object) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import AnyProtocol
-from cuda_l1.errors import InfrastructureError, TaskError
+from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.ratios import within_floats
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.verdicts import verdict
@@ -119,7 +119,7 @@ def replay(
             records[place] = verdict(
                 item.task, item.candidate, protocol=protocol, archive=archive, evaluator=evaluator, run=run
             )
-        except (TaskError, InfrastructureError) as error:
+        except (UsageError, InfrastructureError) as error:  # also a text that is too large for any judge
             faults.append(str(error))
             machine = error if isinstance(error, InfrastructureError) else machine
     return Replayed(item, records[0], records[1], "; ".join(dict.fromkeys(faults)) or None, machine)
