@@ -34,15 +34,15 @@ def uneven(inputs: Inputs, fixed: Collection[int], *, numbers: bool, places: boo
     sizes = {size for tensor in tensors for size in tensor.shape}
     made = []
     for index, tensor in enumerate(tensors):
-        change = tensor
+        other = tensor
         if index not in fixed and tensor.numel() == extent(tensor):
             if places and is_integer(tensor):
-                change = _crowded(tensor, sizes)
+                other = _crowded(tensor, sizes)
             elif places and tensor.dtype is torch.bool:
-                change = _opened(tensor)
+                other = _opened(tensor)
             elif numbers and may_be_stressed(tensor) and not tensor.is_complex():
-                change = _of_one_sign(tensor)
-        made.append(change)
+                other = _of_one_sign(tensor)
+        made.append(other)
     found = any(now is not was for now, was in zip(made, tensors, strict=True))
     others = iter(made)
     return map_leaves(inputs, lambda tensor: next(others)), found
