@@ -367,14 +367,27 @@ def test_a_trial_in_which_rounding_chooses_nearly_everywhere_does_not_count(tmp_
     assert class_of(case, swapped, relaxed=False) is None
 
 
-def test_an_expected_infinity_must_be_matched(tmp_path):
-    case = case_of(
-        tmp_path,
-        "class Model(nn.Module):\n    forward = lambda self, x: torch.log(x.clamp(min=0).round())\n\n"
-        "get_inputs = lambda: [torch.randn(40)]",
-    )
-    assert not case.sound and class_of(case, *case.noise.tensors) == "fp32"
+@pytest.mark.parametrize(("below", "counts"), [(0.05, True), (0.5, False)])
+def test_an_expected_infinity_must_be_matched_and_a_trial_with_many_does_not_count(tmp_path, below, counts):
+    body = f"""
+        class Model(nn.Module):
+            forward = lambda self, x: torch.log(torch.where(x < {below}, 0.0, x))
+
+        get_inputs = lambda: [torch.rand(400)]
+    """
+    case = case_of(tmp_path, body)
+    assert case.sound is counts and class_of(case, *case.noise.tensors) == "fp32"
     assert class_of(case, case.noise.tensors[0].clamp(min=-1e30)) is None
+
+
+def test_a_trial_in_which_the_reference_overflows_on_its_way_does_not_count(tmp_path):
+    body = """
+        class Model(nn.Module):
+            forward = lambda self, x: x.exp().log()
+
+        get_inputs = lambda: [torch.cat([torch.randn(390), torch.full((10,), 100.0)])]
+    """
+    assert not case_of(tmp_path, body).sound
 
 
 def test_a_task_that_cannot_run_under_autocast_keeps_the_floor_of_relaxed(tmp_path):

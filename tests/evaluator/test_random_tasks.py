@@ -29,6 +29,10 @@ def compare(draw, other) -> None:
     randomness.compare_moments(0, *moments(samples), reference)
     randomness.compare_dependence(0, samples, reference)
     randomness.compare_shape(0, samples, reference)
+    for sums, own in zip(
+        *(zip(*map(randomness.sums_along, of), strict=True) for of in (samples, reference)), strict=True
+    ):
+        randomness.compare_sums(0, torch.stack(sums), torch.stack(own))
     randomness.compare_pooled(0, samples, reference)
 
 
@@ -36,6 +40,8 @@ FIXED = torch.randn(4, 100, generator=torch.Generator().manual_seed(1))
 X = torch.linspace(-3, 3, 2000)
 PATTERN = torch.randn(2000, generator=torch.Generator().manual_seed(3))
 LOGITS = torch.randn(128, 64, generator=torch.Generator().manual_seed(4))
+MANY_LOGITS = 3 * torch.randn(256, 1024, generator=torch.Generator().manual_seed(6))
+LIKELY = MANY_LOGITS.masked_fill(MANY_LOGITS.topk(48).values[:, -1:] > MANY_LOGITS, -torch.inf)
 CHANCES = torch.rand(500, 8, generator=torch.Generator().manual_seed(2))
 HONEST = {
     "dropout": lambda: F.dropout(X, 0.5),
@@ -70,6 +76,7 @@ HONEST = {
     "faint-rates": lambda: torch.bernoulli(0.5 + 0.05 * PATTERN.repeat(4).clamp(-3, 3)),
     "faint-scales": lambda: torch.exp(0.15 * PATTERN) * torch.randn(2000),
     "tokens": lambda: torch.distributions.Categorical(logits=LOGITS).sample(),
+    "tokens-of-many": lambda: torch.distributions.Categorical(logits=MANY_LOGITS).sample(),
     "smoothed": lambda: F.avg_pool1d(torch.randn(1, 2100), 16, 1)[0, :2000],
     "differences": lambda: torch.randn(2001).diff(),
 }
@@ -135,6 +142,8 @@ FORGED = {
     "faint-rates-left-out": ("faint-rates", lambda: torch.bernoulli(torch.full((8000,), 0.5))),
     "faint-scales-left-out": ("faint-scales", lambda: torch.randn(2000)),
     "logits-left-out": ("tokens", lambda: torch.randint(64, (128,))),
+    "half-of-each-row": ("halves", lambda: X.view(20, 100) * (torch.rand(20, 100).argsort(1) < 50) * 2),
+    "unlikely-tokens-left-out": ("tokens-of-many", lambda: torch.distributions.Categorical(logits=LIKELY).sample()),
     "half-of-each-eight": ("dropout", lambda: X * HALVES[torch.randint(len(HALVES), (250,))].flatten()),
     "sizes-that-come-again": ("noise", lambda: X + _signed(torch.randn(250).repeat(8))),
     "shifted": ("partly", lambda: torch.cat([X + 1e-3, torch.randn(10)])),

@@ -44,6 +44,8 @@ class FakeBench:
         self.us, self.noise = us, noise
         self.hidden: dict[str, float] = {}
         """What only the judge sees of a call: inside its window, and beside it."""
+        self.between: dict[str, Callable[[], float]] = {}
+        """What a call takes more among several in a row than alone."""
         self.beside: dict[str, float] = {}
         self.fails: dict[tuple[str, str], int] = {}
         """(candidate id, operation): in which call of that operation."""
@@ -124,6 +126,8 @@ class FakeBench:
             return {"compared": 3, "wrong": None, "error": 1e-7, "bound": 1e-6, "reused": self.late_reuse}
         if op == "profile":
             return {"streams": 3, "profile": self.profile}
+        if op == "back_to_back":
+            return {"us": us + self.between.get(identity, lambda: 0.0)()}
         assert op == "block" and self.shared
         us *= self.drift.get(runner.guest.pid, 1.0)
         self.calls[identity, "called"] = self.calls.get((identity, "called"), 0) + fields["calls"]
@@ -360,6 +364,33 @@ def test_work_that_the_runner_does_not_count_is_seen_by_the_judge(hidden_us, sev
     assert timing.speedup == pytest.approx(1000 / counted, rel=0.03)
 
 
+@pytest.mark.parametrize(
+    ("between_us", "eagers_us", "severity"),
+    [(200.0, 0.0, None), (400.0, 0.0, "suspect"), (2000.0, 0.0, "reject"), (400.0, 800.0, None)],
+)
+def test_what_is_done_between_timed_calls_is_part_of_each_in_a_row(between_us, eagers_us, severity):
+    cheat = bench()
+    cheat.between = {CANDIDATE.id: lambda: between_us, EAGER.id: lambda: eagers_us}
+    timer = timed(cheat)
+    assert [(f.check, f.severity) for f in timer.findings()] == ([("outside-work", severity)] if severity else [])
+    (timing,) = timer.timings(())
+    assert timing.speedup == pytest.approx(1000 / (500 + between_us if severity else 500), rel=0.05)
+
+
+def test_a_row_that_others_slowed_down_is_asked_for_again_and_accuses_nobody():
+    busy = bench()
+    slowed = itertools.chain([5000.0], itertools.repeat(0.0))
+    busy.between = {CANDIDATE.id: lambda: next(slowed)}
+    timer = timed(busy)
+    assert timer.findings() == [] and busy.calls[CANDIDATE.id, "back_to_back"] == 2
+
+
+def test_who_is_not_faster_is_not_asked_for_calls_in_a_row():
+    slow = bench(candidate_us=1000.0)
+    timed(slow)
+    assert (CANDIDATE.id, "back_to_back") not in slow.calls
+
+
 def test_a_slow_candidate_is_suspected_and_not_rejected():
     cheat = bench(candidate_us=1500.0)
     cheat.hidden[CANDIDATE.id] = 5000.0
@@ -567,6 +598,14 @@ def test_a_reference_that_others_slow_down_is_no_measure(slowed, found):
     made.drift = {pid: slowed if pid % 2 == 0 else 1.0 for pid in range(20)}
     timer = timed(made)
     assert [f.check for f in timer.findings()] == found and len(timer.pairs) == (3 if found else 1)
+
+
+def test_a_candidate_that_others_slow_down_is_not_judged_slow():
+    def found(candidate: list[float]) -> list[str]:
+        pair = PairResult([side(candidate, [us + 40.0 for us in candidate]), side([900.0] * 6, [940.0] * 6)])
+        return [f.check for f in ClockEvidence([pair], 4096, None).findings("call")]
+
+    assert found([2000.0] * 6) == [] and found([100.0, *[2000.0] * 5]) == ["busy-machine"]
 
 
 def test_one_quick_call_of_the_reference_shows_that_others_slow_the_rest():

@@ -68,6 +68,9 @@ class Tables(nn.Module):
         self.register_buffer("edges", torch.linspace(-1, 1, 9))
         self.register_buffer("table", torch.randn(6, 6))
         self.register_buffer("packed", torch.arange(24).view(4, 6).to(torch.int8))
+        self.register_buffer("order", torch.tensor([3, 0, 4, 1, 2]))
+        self.register_buffer("positions", torch.arange(7))
+        self.register_buffer("step", torch.tensor([0.02]))
         self.register_buffer("causal", torch.ones(40, 40).tril())
         self.register_buffer("count", torch.tensor(3))
         self.register_buffer("spectrum", torch.randn(5, dtype=torch.complex64))
@@ -80,7 +83,7 @@ def test_buffers_of_a_checkpoint_are_others_in_the_trial_of_signs():
     model = Tables()
     other = weight_forms.other_state(model)
     data = {name for name in state.saved_buffers(model) if weight_forms.may_be_data(name, other[name])}
-    assert data == {"edges", "table", "packed", "spectrum"}
+    assert data == {"edges", "table", "packed", "order", "step", "spectrum"}
     made = weight_forms.of_both_signs(model, other, weight_forms.CONSTANT_BUFFERS[0], data)
     assert {name for name in made if not torch.equal(made[name], other[name])} == data
     assert bool((made["edges"].diff() > 0).all()) and torch.equal(made["table"].sign(), other["table"].sign())
@@ -123,16 +126,27 @@ def test_other_weights_keep_ties_and_positive_variances():
     assert (other["norm.running_var"] > 0).all()
 
 
-def test_parameters_are_touched_one_after_the_other_and_buffers_together():
+def test_parameters_and_buffers_are_touched_one_after_the_other_and_statistics_together():
     model = Tied()
-    found = weight_forms.parts(model, {"hidden"}, {"zeros"})
-    *parameters, buffers = found
-    assert set(buffers) == {("norm.running_mean",), ("norm.running_var",), ("hidden",)}
-    alone = {("embedding.weight", "head.weight"), ("ones",), ("norm.weight",), ("norm.bias",)}
-    assert len(parameters) == weight_forms.ALONE and {names for (names,) in parameters} == alone
-    first, second, buffers = weight_forms.parts(model, {"hidden"})
-    assert len(first) - len(second) == 1 and {*first, *second} == {*alone, ("zeros",)}  # one more, in two halves
+    model.register_buffer("order", torch.randperm(9))
+    found = weight_forms.parts(model, {"hidden", "order"}, {"zeros"})
+    *alone, statistics = found
+    assert set(statistics) == {("norm.running_mean",), ("norm.running_var",)}
+    parameters = {("embedding.weight", "head.weight"), ("ones",), ("norm.weight",), ("norm.bias",)}
+    assert len(parameters) == weight_forms.ALONE and {names for (names,) in alone[:-2]} == parameters
+    assert {names for (names,) in alone[-2:]} == {("hidden",), ("order",)}
+    first, second, buffers, _ = weight_forms.parts(model, {"hidden"})
+    assert len(first) - len(second) == 1 and {*first, *second} == {*parameters, ("zeros",)}  # one more, in two halves
+    assert buffers == (("hidden",),)
     assert weight_forms.parts(nn.ReLU()) == [] and weight_forms.parts(nn.PReLU()) == [(("weight",),)]
+
+
+@pytest.mark.parametrize(
+    "value", [torch.randperm(64), torch.randint(-99, 99, (8, 8), dtype=torch.int8), torch.rand(64) > 0.5]
+)
+def test_integers_and_truth_values_that_are_touched_are_the_same_in_other_places(value):
+    made = weight_forms.with_touched({"order": value}, (("order",),), any_sign=True)["order"]
+    assert not torch.equal(made, value) and torch.equal(made.flatten().sort().values, value.flatten().sort().values)
 
 
 @pytest.mark.parametrize("exchanged", [True, False])

@@ -120,6 +120,17 @@ class Blocks:
         side.late = side.late or reply["late"]
         side.opened += reply["opened"]
 
+    def back_to_back_us(self, side: Side) -> float | None:
+        """On a CPU: what a call takes of several in a row, by the judge's clock; None where inputs are too large."""
+        call_us = side.median("call")
+        side.runner.guest.resume()
+        reply = self.bench.ask(
+            side.runner, "back_to_back", 120.0 + 100 * self._call_s(side), quiet=True, call_us=call_us
+        )
+        side.runner.guest.stop()
+        us: float | None = reply["us"]
+        return us
+
     def slope_us(self, side: Side) -> float | None:
         """On a GPU, for a call so short that the judge's clock is coarse: a lower bound of its own from many calls
         behind one gate."""

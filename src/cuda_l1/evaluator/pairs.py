@@ -27,6 +27,8 @@ class Side:
     """Added on the device clock."""
     late: bool = False
     """An output was not yet there when its call had returned."""
+    back_to_back_us: float | None = None
+    """What a call takes of several in a row, by the judge's clock, where that was asked."""
     opened: int = 0
     """Calls on the device clock that the gate had to be opened for, before they returned."""
     ended: bool = False
@@ -80,6 +82,17 @@ class Side:
         return beyond[3 * len(beyond) // 4] - beyond[len(beyond) // 4]
 
 
+@dataclass(frozen=True)
+class InARow:
+    """A candidate's calls back to back, against what one takes alone."""
+
+    excess_us: float
+    """By how much a call takes longer than alone, beyond that by which the opponent's does."""
+    factor: float
+    """By which a call takes longer than alone, beyond the factor by which the opponent's does: so much less is the
+    candidate's speed-up in a row."""
+
+
 @dataclass
 class PairResult:
     """One fresh pair (candidate and every opponent)."""
@@ -94,6 +107,15 @@ class PairResult:
         """The candidate's time by the judge's clock: its own figure plus what is unseen of it, less the opponent's."""
         ours, theirs = self.sides[0], self.sides[opponent]
         return max(ours.median(clock) + ours.unseen_us(clock) - theirs.unseen_us(clock), 1e-3)
+
+    def in_a_row(self) -> InARow | None:
+        """What calls in a row say of the candidate and the first opponent; None where that was not asked."""
+        ours, theirs = self.sides[:2]
+        if ours.back_to_back_us is None or theirs.back_to_back_us is None:
+            return None
+        alone, alone_theirs = (max(side.median("call"), 1e-3) for side in (ours, theirs))
+        factor = ours.back_to_back_us / alone * alone_theirs / max(theirs.back_to_back_us, 1e-3)
+        return InARow(ours.back_to_back_us - alone - max(theirs.back_to_back_us - alone_theirs, 0.0), factor)
 
     def outside_excess_us(self, clock: Clock, opponent: int) -> float:
         """By how much more goes on outside of the candidate's windows than of the opponent's: preparing and copying are

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cuda_l1.evaluator.pairs import PairResult
+from cuda_l1.evaluator.pairs import InARow, PairResult
 from cuda_l1.types import Clock, Finding, Severity
 
 HOST_FACTOR, HOST_US = 2.0, 50.0
@@ -18,8 +18,16 @@ COUNTED_SHARE = 0.25
 """On a CPU, up to this share of a call beyond what its runner tells is counted and not held against anybody: a thread
 that a call starts and joins goes on ending after the join, on the core that the runner replies from."""
 
+BETWEEN_US, BETWEEN_SHARE = 50.0, 0.5
+"""By so much, and this share, may a call on a CPU take longer in a row than alone, beyond what the opponent's does:
+letting go of outputs lies beside a timed call, and among those in a row."""
+BETWEEN_FACTORS = (1.5, 2.5)
+"""(suspect from, reject from): how much of a speed-up is lost in a row."""
+BETWEEN_PAIRS = 2
+"""So many pairs have to show it for an attack."""
+
 BUSY_FACTOR, BUSY_US = 4.0, 200.0
-"""So much longer than in its quickest call does the reference take on a machine that is no use for measuring."""
+"""So much longer than in its quickest call does either side take on a machine that is no use for measuring."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,7 @@ class ClockEvidence:
         return self._contradictions(clock) + self._busy_machine(clock)
 
     def _contradictions(self, clock: Clock) -> list[Finding]:
-        return self._mismatch(clock) + self._outside_work(clock)
+        return self._mismatch(clock) + self._outside_work(clock) + self._between_calls(clock)
 
     def slope(self, slope_us: float | None) -> list[Finding]:
         """A warm call cannot take longer than the cold one that the runner reports."""
@@ -57,7 +65,7 @@ class ClockEvidence:
 
     def distrusted(self, clock: Clock) -> bool:
         """Whether the judge's figures stand in for the runner's."""
-        return self._is_mismatched(clock) or self._is_outside(clock)
+        return self._is_mismatched(clock) or self._is_outside(clock) or self.accuses_between(clock)
 
     def convicts(self, pair: PairResult, clock: Clock) -> bool:
         """Whether one pair alone is an attack's: who cheats in a few of many is believed in none of these."""
@@ -78,6 +86,8 @@ class ClockEvidence:
     def implied_us(self, pair: PairResult, clock: Clock, opponent: int) -> float:
         """The candidate's time by all that the judge saw, where its runner is distrusted."""
         beside = max(pair.outside_excess_us(clock, opponent), 0.0) if self._is_outside(clock) else 0.0
+        if self.accuses_between(clock):
+            return min(row.factor for row in self._rows) * pair.sides[0].median(clock)
         return pair.implied_us(clock, opponent) + beside
 
     def _own(self, clock: Clock) -> float:
@@ -104,18 +114,19 @@ class ClockEvidence:
     # ── the machine ───────────────────────────────────────────────────────────────────────────────
 
     def _busy_machine(self, clock: Clock) -> list[Finding]:
-        """Suspect where eager itself was slowed down by a factor: its threads wait for one another wherever somebody
-        else computes, and a candidate with one thread then looks faster by that factor."""
+        """Suspect where eager, or the candidate, was slowed down by a factor: its threads wait for one another wherever
+        somebody else computes, and whichever of the two has one thread then looks faster by that factor."""
         if not self._on_cpu:
             return []
-        sides = [pair.sides[1] for pair in self.pairs]
-        timed = statistics.median(side.median(clock) for side in sides)
-        prepared = [us for side in sides if (us := float(side.prepared.get("us") or 0.0))]
-        alone = min([*prepared, *(us for side in sides for us in side.samples[clock])])
-        if timed < max(BUSY_FACTOR * alone, alone + BUSY_US):
-            return []
-        text = f"the reference took {timed:.0f} us where {alone:.0f} us were enough at best: others were computing"
-        return [Finding(check="busy-machine", severity="suspect", evidence=text)]
+        for index, name in ((1, "the reference"), (0, "the candidate")):
+            sides = [pair.sides[index] for pair in self.pairs]
+            timed = statistics.median(side.median(clock) for side in sides)
+            prepared = [us for side in sides if (us := float(side.prepared.get("us") or 0.0))]
+            alone = min([*prepared, *(us for side in sides for us in side.samples[clock])])
+            if timed >= max(BUSY_FACTOR * alone, alone + BUSY_US):
+                text = f"{name} took {timed:.0f} us where {alone:.0f} us were enough at best: others were computing"
+                return [Finding(check="busy-machine", severity="suspect", evidence=text)]
+        return []
 
     # ── inside the window ─────────────────────────────────────────────────────────────────────────
 
@@ -179,3 +190,30 @@ class ClockEvidence:
         ours = self._own(clock)
         copy = 2 * self.output_bytes / self.bandwidth if self.bandwidth else 0.0
         return max(20.0, 0.25 * ours) + copy, max(100.0, ours) + copy
+
+    # ── between calls (a CPU's clock) ─────────────────────────────────────────────────────────────
+
+    def _between_calls(self, clock: Clock) -> list[Finding]:
+        """Suspect where calls in a row take longer than one alone: what is done between timed calls is part of each;
+        an attack where several pairs show that this is most of what makes it the faster one."""
+        if not self.accuses_between(clock):
+            return []
+        excess, factor = (min(getattr(row, name) for row in self._rows) for name in ("excess_us", "factor"))
+        sure = len(self._rows) >= BETWEEN_PAIRS and factor > BETWEEN_FACTORS[1]
+        text = (
+            f"in a row each call takes {excess:.0f} us more than the {self._own(clock):.0f} us of one alone, "
+            f"and of the speed-up is left 1/{factor:.1f}"
+        )
+        severity: Severity = "reject" if sure and self._is_faster(clock) else "suspect"
+        return [Finding(check="outside-work", severity=severity, evidence=text)]
+
+    def accuses_between(self, clock: Clock) -> bool:
+        """Whether calls in a row take longer than one alone, in all pairs that were asked: a busy machine only adds."""
+        if clock != "call" or not self._rows:
+            return False
+        limit = max(BETWEEN_US, BETWEEN_SHARE * self._own(clock))
+        return all(row.excess_us > limit and row.factor > BETWEEN_FACTORS[0] for row in self._rows)
+
+    @property
+    def _rows(self) -> list[InARow]:
+        return [row for row in (pair.in_a_row() for pair in self.pairs) if row is not None]

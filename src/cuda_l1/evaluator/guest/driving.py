@@ -77,10 +77,16 @@ class Supply:
         inputs = self._last = self._last if again else self._reference.draw()
         if instead is not None:
             inputs = instead
-        if not session.fits(inputs):  # a number among the arguments is another one
-            inputs = self.first
+        inputs = self._fitting(session, inputs)
         session.refill(inputs)
         return inputs
+
+    def draw(self, session: Session) -> drawing.Inputs:
+        """Inputs for a call that lie elsewhere."""
+        return self._fitting(session, self._reference.draw())
+
+    def _fitting(self, session: Session, inputs: drawing.Inputs) -> drawing.Inputs:
+        return inputs if session.fits(inputs) else self.first  # a number among the arguments is another one
 
 
 @dataclass(frozen=True)
@@ -188,7 +194,7 @@ def block_on_cpu(
             session.receive(patience_s, "putting state back")
             start = {"op": "go"}
         inputs = supply.lay(session, instead=course.inputs(number), again=number < warm)
-        seed = _seed(session)
+        seed = seed_of(session)
         begin = time.perf_counter_ns()
         session.send({**start, "seed": seed})
         reply = session.receive(patience_s, "a timed call")
@@ -205,7 +211,7 @@ def block_on_cpu(
     return Block(samples, judge, [], late)
 
 
-def _seed(session: Session) -> int | None:
+def seed_of(session: Session) -> int | None:
     """A secret one for the next call, known to nobody before; 31 bits, as a word of the control pages holds."""
     return drawing.secret_seed() & 0x7FFFFFFF if session.seeded else None
 
@@ -269,7 +275,7 @@ def block_on_cuda(
         sequence = first + number
         patience = GATE_PATIENCE_S if opened < OPENED else SHORT_PATIENCE_S
         inputs = supply.lay(session, instead=course.inputs(number), again=number < warm)
-        seed = _seed(session)
+        seed = seed_of(session)
         control.put(Control.SEED, seed or 0)
         go = time.perf_counter_ns()
         control.put(Control.GO, sequence)

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from . import compat_check, driving, preparing, vector_math
+from . import back_to_back, compat_check, driving, preparing, vector_math
 from .audit import audit
 from .ceilings import ceilings
 from .channel import Channel, ChannelClosed
@@ -52,6 +52,7 @@ OPERATIONS = (
     "slope",
     "needed",
     "block",
+    "back_to_back",
     "witness",
     "verify_timed",
     "verify_weights",
@@ -252,6 +253,14 @@ class Judge:
         else:
             block = driving.block_on_cpu(session, self._supply, session.request, message["calls"], **options)
         return dataclasses.asdict(block)
+
+    def back_to_back(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """The judge's own figure for a call on a CPU, of several in a row."""
+        session = self._sessions[message["name"]]
+        assert self._supply is not None
+        patience_s = session.deadlines.call_s + driving.HELD_UP_S
+        us = back_to_back.back_to_back_us(session, self._supply, call_us=message["call_us"], patience_s=patience_s)
+        return {"us": us}
 
     # ── compatibility protocols ───────────────────────────────────────────────────────────────────
 

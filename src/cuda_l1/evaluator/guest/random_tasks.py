@@ -125,12 +125,14 @@ def _seeds_trial(task_class: str) -> dict[str, Any]:
 
 @dataclass
 class _Sample:
-    """What is kept of answers to the same inputs: moments of every element, and whole values at `places`."""
+    """What is kept of answers to the same inputs: moments of every element, sums along each dimension, and whole values
+    at `places`."""
 
     places: dict[int, oracle.Places]
     sums: dict[int, torch.Tensor] = field(default_factory=dict)
     squares: dict[int, torch.Tensor] = field(default_factory=dict)
     thin: dict[int, list[torch.Tensor]] = field(default_factory=dict)
+    along: dict[int, list[list[torch.Tensor]]] = field(default_factory=dict)
 
     def add(self, tensors: list[torch.Tensor]) -> None:
         for i, places in self.places.items():
@@ -139,6 +141,7 @@ class _Sample:
             self.sums[i] = self.sums[i] + wide if i in self.sums else wide
             self.squares[i] = self.squares[i] + wide**2 if i in self.squares else wide**2
             self.thin.setdefault(i, []).append(oracle.thinned(value, places))
+            self.along.setdefault(i, []).append(randomness.sums_along(value))
 
     def compare(self, own: Mapping[int, torch.Tensor]) -> None:
         """All that a single element or a share of them shows against answers of the reference. Raises Unlike."""
@@ -147,6 +150,9 @@ class _Sample:
             randomness.compare_moments(i, self.sums[i] / len(thin), self.squares[i] / len(thin), own[i])
             randomness.compare_dependence(i, thin, own_thin)
             randomness.compare_shape(i, thin, own_thin)
+            own_along = zip(*map(randomness.sums_along, own[i]), strict=True)
+            for sums, own_sums in zip(zip(*self.along[i], strict=True), own_along, strict=True):
+                randomness.compare_sums(i, torch.stack(sums), torch.stack(own_sums))
 
     def compare_pooled(self, own: Mapping[int, torch.Tensor]) -> None:
         """What shows in all elements together. Raises Unlike."""

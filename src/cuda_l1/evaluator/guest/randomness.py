@@ -47,20 +47,46 @@ def compare_moments(index: int, mean: torch.Tensor, square: torch.Tensor, refere
     roundoff = unit_roundoff(reference.dtype)
     samples = reference.double()
     own_mean = samples.mean(0)
-    deviations = (samples - own_mean).pow(2)
-    own_variance, variance = deviations.mean(0), (square - mean * mean).clamp(min=0)
+    own_variance, variance = (samples - own_mean).pow(2).mean(0), (square - mean * mean).clamp(min=0)
     size = own_mean.abs() + own_mean.pow(2).mean().sqrt()
     floor = 2 * max(roundoff, 1e-6) * size + 1e-30
     z = (mean - own_mean).abs() / (((variance + own_variance) / SEEDS).sqrt() + floor)
     if not math.isfinite(float(z.max())) or float((z > 6).double().mean()) > 1e-3:
         raise Unlike(f"output {index}: its mean over {SEEDS} seeds differs from the reference's")
-    noise = float(floor.pow(2).sum())
-    totals = deviations.reshape(len(samples), -1).sum(1)
-    ratio = (float(variance.sum()) + noise) / (float(totals.mean()) + noise)
-    relative = max(_spread(totals), _spread(_energies(samples))) / math.sqrt(SEEDS)
-    shift = float((mean - own_mean).pow(2).sum()) / (float(own_variance.sum()) + noise)
-    if abs(math.log(ratio)) > 6 * math.sqrt(2) * relative + shift + 0.05:
+    if ratio := _unlike_variances(mean, variance, samples, floor):
         raise Unlike(f"output {index}: its variance over seeds is {ratio:.2f} times the reference's")
+
+
+def _unlike_variances(
+    mean: torch.Tensor, variance: torch.Tensor, reference: torch.Tensor, floor: torch.Tensor
+) -> float | None:
+    """The ratio of the sums of all variances where it is none of chance's; `reference`: (SEEDS, ...) samples, `floor`:
+    deviations that are rounding."""
+    own_mean = reference.mean(0)
+    deviations = (reference - own_mean).pow(2)
+    noise = float(floor.pow(2).sum())
+    totals = deviations.reshape(len(reference), -1).sum(1)
+    ratio = (float(variance.sum()) + noise) / (float(totals.mean()) + noise)
+    relative = max(_spread(totals), _spread(_energies(reference))) / math.sqrt(SEEDS)
+    shift = float((mean - own_mean).pow(2).sum()) / (float(deviations.mean(0).sum()) + noise)
+    return ratio if abs(math.log(max(ratio, 1e-300))) > 6 * math.sqrt(2) * relative + shift + 0.05 else None
+
+
+def sums_along(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """Sums of an answer and of its magnitudes along each dimension, float64, where there are several sums of several
+    elements: signs of the inputs hide from the first how many are zero."""
+    dims = [d for d, size in enumerate(tensor.shape) if 1 < size < tensor.numel()]
+    return [of.sum(dim, dtype=torch.float64) for of in (tensor, tensor.abs()) for dim in dims]
+
+
+def compare_sums(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
+    """Whether sums of elements vary as the reference's do, (SEEDS, ...) each, of `sums_along`: those of a mask that
+    drops as many of each row vary less, though no two elements tell. Raises Unlike."""
+    mean, own_mean = samples.mean(0), reference.mean(0)
+    floor = 2e-6 * (own_mean.abs() + own_mean.pow(2).mean().sqrt()) + 1e-30
+    if ratio := _unlike_variances(mean, (samples - mean).pow(2).mean(0), reference, floor):
+        text = f"its sums of elements vary over seeds by {ratio:.2f} times what the reference's do"
+        raise Unlike(f"output {index}: {text}", may_be_chance=True)
 
 
 def _energies(samples: torch.Tensor) -> torch.Tensor:
@@ -140,7 +166,7 @@ one in 200,000 of a single one."""
 
 def compare_pooled(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
     """Whether differences that are lost in the noise of each element show in all of them together: of means, of mean
-    distances from the mean, and for whole numbers of how often they come again. Raises Unlike.
+    distances from the mean, and for whole numbers of how often they come again and how many come once. Raises Unlike.
 
     Calls of one distribution may change places, so that the distance between the two halves of all calls, whose labels
     are dealt anew, is what chance gives, whatever depends on what: a permutation test of the maximum mean discrepancy
@@ -162,8 +188,11 @@ def compare_pooled(index: int, samples: torch.Tensor, reference: torch.Tensor) -
         raise Unlike(f"output {index}: {text}")
     if _is_apart(_products(deviations.abs(), 0.1)):
         raise Unlike(f"output {index}: its elements vary from seed to seed by other amounts than the reference's")
-    if bool((rows == rows.round()).all()) and _is_apart(_coincidences(rows)):
-        raise Unlike(f"output {index}: its whole numbers are drawn with other chances than the reference's")
+    if bool((rows == rows.round()).all()):
+        if _is_apart(_coincidences(rows)):
+            raise Unlike(f"output {index}: its whole numbers are drawn with other chances than the reference's")
+        some = _some_of(rows)
+        _compare_rare(index, some[:calls], some[calls:])
 
 
 def _products(rows: torch.Tensor, least: float = 0.0) -> torch.Tensor:
@@ -175,12 +204,38 @@ def _products(rows: torch.Tensor, least: float = 0.0) -> torch.Tensor:
 
 
 COINCIDENCES = 1 << 14
+RARE = 0.005
+"""By this share may what is drawn seldom differ beyond what chance explains."""
 
 
 def _coincidences(rows: torch.Tensor) -> torch.Tensor:
     """In which share of (at most so many) elements each two calls agree: (calls, calls)."""
-    some = rows[:, :: math.ceil(rows.shape[1] / COINCIDENCES)]
+    some = _some_of(rows)
     return torch.stack([(some == row).double().mean(1) for row in some])
+
+
+def _some_of(rows: torch.Tensor) -> torch.Tensor:
+    return rows[:, :: math.ceil(rows.shape[1] / COINCIDENCES)]
+
+
+def _compare_rare(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
+    """Whether whole numbers that are drawn seldom are among the candidate's as often: what share of the reference's
+    each of its calls gives at an element where no other does, and none of the candidate's; by I. J. Good, The
+    Population Frequencies of Species, Biometrika 40, 1953, about the probability of all that was not seen."""
+    unseen = torch.stack(
+        [(row != _without(reference, call)).all(0).double().mean() for call, row in enumerate(reference)]
+    )
+    for one, others, what in ((reference, samples, "the reference's"), (samples, reference, "its")):
+        found = torch.stack([(row != _without(others, call)).all(0).double().mean() for call, row in enumerate(one)])
+        if _differ(found, unseen, RARE):
+            text = f"{float(found.mean()):.1%} of {what} whole numbers come in no call of the other"
+            raise Unlike(
+                f"output {index}: {text}, of the reference among itself {float(unseen.mean()):.1%}", may_be_chance=True
+            )
+
+
+def _without(rows: torch.Tensor, place: int) -> torch.Tensor:
+    return torch.cat([rows[:place], rows[place + 1 :]])
 
 
 def _is_apart(gram: torch.Tensor) -> bool:

@@ -360,6 +360,41 @@ class Runner:
             self._reinstate(before, message)
         return {"form": self.timed_form}
 
+    def back_to_back(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """On a CPU: calls in a row, each with inputs of its own, timed by the judge alone; one of each run is
+        delivered."""
+        patience_s, shown = message["patience_s"], self._args
+        sets = unpack(message["value"], buffers.attach(fds[0], message["bytes"], None))
+        self._channel.send({})
+        for _ in range(message["runs"]):
+            self._channel.receive(timeout=patience_s)
+            before = self._restored(message) if message["stateful"] else {}
+            self._channel.send({})
+            go, _ = self._channel.receive(timeout=patience_s)
+            kept = self._in_a_row(sets, go, clone=message["clone"])
+            self._channel.send({})
+            self._channel.receive(timeout=patience_s)
+            self._args = sets[go["chosen"]]
+            self._deliver(kept, message)
+            kept = None
+            self._reinstate(before, message)
+            self._channel.send({})
+        self._args = shown
+        return {}
+
+    def _in_a_row(self, sets: list[Any], go: dict[str, Any], *, clone: bool) -> Any:
+        """What the chosen call of a run gives."""
+        kept = None
+        for index, (self._args, seed) in enumerate(zip(sets, go["seeds"], strict=True)):
+            self.seed(seed)
+            result = self._forward()
+            if clone:
+                result = map_leaves(result, _clone)
+            if index == go["chosen"]:
+                kept = result
+            result = None
+        return kept
+
     def slope(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Several calls behind one gate, timed by the judge alone."""
         return dict(self._cuda.slope(self, message))
@@ -427,7 +462,20 @@ def describe_error(error: BaseException) -> dict[str, Any]:
 
 
 OPERATIONS = (
-    *("warm", "buffers", "load", "match", "weights", "inputs", "call", "held", "release", "block", "slope"),
+    *(
+        "warm",
+        "buffers",
+        "load",
+        "match",
+        "weights",
+        "inputs",
+        "call",
+        "held",
+        "release",
+        "block",
+        "back_to_back",
+        "slope",
+    ),
     *("profile", "observe", "empty", "set_mode"),
 )
 

@@ -95,6 +95,8 @@ class Session:
         self.quickest: list[tuple[float, Any]] = []
         """Those of the quickest timed calls, with what these took; some may be among `kept` too."""
         self.kept_seen = 0
+        self.back_to_back: list[Any] = []
+        """One of the calls in a row."""
         self.strange: dict[Any, Any] = {}
         """The same of driven calls that are no samples, by the form of their inputs (`plans.Plan`), as many as fit."""
         self.factors: tuple[float, ...] = ()
@@ -191,7 +193,7 @@ class Session:
         if self.memory >= 0:
             os.close(self.memory)
             self.memory = -1
-        self.kept, self.quickest, self.strange = [], [], {}
+        self.kept, self.quickest, self.back_to_back, self.strange = [], [], [], {}
         if self.control is not None:
             self.control.close()
             self.control = None

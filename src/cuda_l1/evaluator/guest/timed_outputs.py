@@ -32,8 +32,8 @@ def kept_calls(session: Session) -> list[Kept]:
 
 def verify_timed(reference: Reference, facts: Facts, session: Session, precision_class: str) -> dict[str, Any]:
     """Compare what the session kept with truth, under the class that the trials gave; nothing is kept afterwards."""
-    kept = kept_calls(session)
-    session.kept, session.quickest, session.kept_seen = [], [], 0
+    kept, in_a_row = kept_calls(session), session.back_to_back
+    session.kept, session.quickest, session.kept_seen, session.back_to_back = [], [], 0, []
     strange, session.strange = session.strange, {}
     changed, session.changed_input = session.changed_input, None
     if changed is not None:
@@ -41,7 +41,7 @@ def verify_timed(reference: Reference, facts: Facts, session: Session, precision
         return {"compared": 0, "wrong": text, "error": None}
     if wrong := _wrong_form(reference, session.timed_form):
         return {"compared": 0, "wrong": wrong, "error": None}
-    found = _compared(reference, facts, session, kept, strange, precision_class)
+    found = _compared(reference, facts, session, [*in_a_row, *kept], strange, precision_class)
     reused = "reused" in session.timed_form and not session.reused
     return {**found, "reused": reused, "relaid": "relaid" in session.timed_form}
 
@@ -68,7 +68,8 @@ def _compared(
     if facts.random:
         wrong = wrong_at_random(reference, session, kept, VERIFY_S)
         return {"compared": len(kept), "wrong": wrong, "error": 0.0, "bound": 0.0}
-    # In no order of time: with slow calls a few are compared, and these must not be the earliest. The quickest one is.
+    # In no order of time: with slow calls a few are compared, and these must not be the earliest. The first one, which
+    # is of a run of calls or the quickest, always is.
     others = _random.sample(kept[1:], len(kept[1:]))
     ordinary = [(_ORDINARY, each) for each in (*kept[:1], *others)]
     in_range = precision_class not in OUT_OF_RANGE

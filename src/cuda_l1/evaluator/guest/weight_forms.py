@@ -56,22 +56,24 @@ LOOKED_AT = 1 << 22
 
 def parts(model: torch.nn.Module, data: Collection[str] = (), changed: Collection[str] = ()) -> list[Part]:
     """The state in parts that are touched one after the other, while the rest is not written to: what is folded may be
-    kept under a look at a few tensors. Parameters in random order; statistics and what is named in `data` together;
-    what a call changes, in `changed`, is written before each call and in no part."""
+    kept under a look at a few tensors. Parameters in random order; what is named in `data`, integers and truth values
+    too; statistics together; what a call changes, in `changed`, is written before each call and in no part."""
     kinds, tied = state.kinds(model), dict[tuple[int, tuple[int, ...]], tuple[str, ...]]()
     for name, tensor in state.collect(model).items():
         told = kinds[name] == "parameter" or _is_statistic(name) or name in data
-        if told and name not in changed and _holds_numbers(tensor) and tensor.numel():
+        if told and name not in changed and (_holds_numbers(tensor) or name in data) and tensor.numel():
             key = tensor.data_ptr(), tuple(tensor.shape)
             tied[key] = (*tied.get(key, ()), name)
     parameters = [names for names in tied.values() if kinds[names[0]] == "parameter"]
-    others = tuple(names for names in tied.values() if kinds[names[0]] != "parameter")
-    _random.shuffle(parameters)
-    if len(parameters) <= ALONE:
-        split: list[Part] = [(names,) for names in parameters]
-    else:
-        split = [tuple(parameters[::2]), tuple(parameters[1::2])]
-    return [*split, others] if others else split
+    statistics = tuple(names for names in tied.values() if _is_statistic(names[0]))
+    buffers = [names for names in tied.values() if names not in (*parameters, *statistics)]
+    return [*_split(parameters), *_split(buffers), *([statistics] if statistics else [])]
+
+
+def _split(tied: list[tuple[str, ...]]) -> list[Part]:
+    """In random order: each alone, or two halves of many."""
+    mixed = _random.sample(tied, len(tied))
+    return [(names,) for names in mixed] if len(mixed) <= ALONE else [tuple(mixed[::2]), tuple(mixed[1::2])]
 
 
 def with_touched(
@@ -82,7 +84,7 @@ def with_touched(
     values = dict(weights)
     for names in part:
         touched = _with_exchanged(weights[names[0]]) if exchanged else weights[names[0]]
-        if torch.equal(touched, weights[names[0]]):
+        if torch.equal(touched, weights[names[0]]) and _holds_numbers(touched):
             touched = _with_moved(touched, any_sign and not _is_statistic(names[0]))
         values.update(dict.fromkeys(names, touched))
     return values
@@ -116,16 +118,21 @@ def _with_exchanged(value: torch.Tensor) -> torch.Tensor:
     best, most = flat, -1
     for _ in range(max(TRIES, min(MOST_TRIES, LOOKED_AT // flat.numel()))):
         places = torch.tensor(_random.sample(inner, min(LOOKED_OVER, len(inner))), device=flat.device)
-        places, count = places[flat[places].real.argsort()], min(MOVED, len(inner)) // 2
+        places, count = places[flat[places].real.double().argsort()], min(MOVED, len(inner)) // 2
         ends = torch.cat([places[:count], places[-count:]])
         made = flat.clone()
         made[ends] = flat[ends.flip(0)]
-        kept = 2 * torch.equal(made.sum(), flat.sum()) + torch.equal(made.norm(), flat.norm())
+        kept = 2 * torch.equal(made.sum(), flat.sum()) + torch.equal(_norm(made), _norm(flat))
         if kept > most:
             best, most = made, kept
         if most == 3:
             break
     return as_agreed(best.view(value.shape), value)
+
+
+def _norm(flat: torch.Tensor) -> torch.Tensor:
+    size: torch.Tensor = (flat if _holds_numbers(flat) else flat.double()).norm()
+    return size
 
 
 SIGNED_SHARE = 0.25
@@ -173,6 +180,8 @@ def of_both_signs(
         if value.numel() < 2:
             if single != 1.0 and kinds.get(name) == "parameter" and value.numel() and _holds_numbers(value):
                 changed[id(value)] = value * single
+            elif constants and name in data:
+                changed[id(value)] = _other_numbers(value)
             continue
         floating = value.is_floating_point() and value.dtype.itemsize >= 2
         if kinds.get(name) == "parameter" and floating:
@@ -200,17 +209,19 @@ def _other_numbers(value: torch.Tensor) -> torch.Tensor:
 
 
 def may_be_data(name: str, value: torch.Tensor) -> bool:
-    """Whether a buffer is no mask of numbers and no statistic, so that another checkpoint may have other values: a
-    codebook, scales, quantised weights, what is pruned."""
-    if value.numel() < 2 or _is_statistic(name):
+    """Whether a buffer is no mask of numbers, no statistic, no row of integers in order (positions, offsets) and no
+    counter, so that another checkpoint may have other values: a codebook, scales, a step, quantised weights, an order
+    of channels, what is pruned."""
+    if value.numel() == 0 or _is_statistic(name):
         return False
     if is_integer(value):
-        return value.dim() > 1 and not bool((value == value.flatten()[0]).all())
+        in_order = value.dim() == 1 and bool((value.diff() >= 0).all())
+        return not in_order and not bool((value == value.flatten()[0]).all())
     if value.is_complex():
         return True
     if value.dtype is torch.bool:
         return bool(value.any()) and not bool(value.all())
-    return not is_mask(value) and len(torch.unique(sampled(value))) > 2
+    return value.numel() == 1 or (not is_mask(value) and len(torch.unique(sampled(value))) > 2)
 
 
 def is_varied(name: str, value: torch.Tensor) -> bool:
