@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import choices, drawing, input_forms, oracle, plans, rare, state, uneven, weight_forms
+from . import arranged, choices, dirty_memory, drawing, input_forms, oracle, plans, rare, state, uneven, weight_forms
 from .audit import Facts
 from .classes import Case, Errors, least_exact
 from .evidence import Evidence, Wrong
@@ -119,7 +119,8 @@ class Checker:
         """The candidate's answer, right in form. Raises Wrong."""
         slots = self.session.slots(case.noise.tensors)
         seed = case.seed if self.facts.random else None
-        reply = self.session.call(self.form.request(slots, seed, compare_state=True))
+        dirt = dirty_memory.dirt() if self._is_repeat(case) else None
+        reply = self.session.call(self.form.request(slots, seed, compare_state=True, dirt=dirt))
         self.form.compare(reply, case.noise)
         self.session.unpartnered = reply.unpartnered & self.form.places_of_state(case.noise)
         if self.session.unpartnered:
@@ -228,6 +229,8 @@ class Checker:
             case "uneven":
                 even = made(uneven.uneven, fixed=self._alike)
                 return [made(even, numbers=numbers, places=places) for numbers, places in uneven.PARTS]
+            case "arranged":
+                return [made(arranged.arranged, fixed=self._alike)]
             case "clusters":
                 return [made(input_forms.clustered, factor=factor) for factor in input_forms.LARGER]
             case "concentrated":
@@ -302,7 +305,8 @@ class Checker:
         if self._is_repeat(case) and math.inf in errors.worst:
             return Wrong("WRONG_VALUES", "a second call gives back the output of the first, which was written to since")
         if self._is_repeat(case):
-            return Wrong("NONDETERMINISTIC", "the first run on these inputs passed, the second did not: " + text)
+            first = "the first run on these inputs passed, the second, whose memory held no zeros, did not"
+            return Wrong("NONDETERMINISTIC", f"{first}: {text}")
         if not self._repeats(answer, case):
             return Wrong(
                 "NONDETERMINISTIC", "a second run on the same inputs gave another answer; in the first " + text

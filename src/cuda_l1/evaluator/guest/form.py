@@ -20,15 +20,22 @@ class Form:
     reference: Reference
 
     def request(
-        self, slots: Sequence[dict[str, Any]], seed: int | None = None, *, compare_state: bool = False
+        self,
+        slots: Sequence[dict[str, Any]],
+        seed: int | None = None,
+        *,
+        compare_state: bool = False,
+        dirt: int | None = None,
     ) -> dict[str, Any]:
-        """What a call must deliver. `compare_state`: and whether it left the weights alone."""
+        """What a call must deliver. `compare_state`: and whether it left the weights alone. `dirt`: a byte that its
+        memory holds at first."""
         return {
             "slots": list(slots),
             "changed_args": self.reference.changed_args,
             "changed_state": self.reference.changed_state,
             "seed": seed,
             "compare_state": compare_state,
+            "dirt": dirt,
         }
 
     def places_of_state(self, expected: Answer) -> set[int]:

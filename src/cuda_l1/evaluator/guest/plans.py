@@ -82,6 +82,7 @@ UNDRAWN_PLANS = (
     Plan("choices", in_forms=True),
     Plan("touched-choices", in_place=True, in_forms=True),
     Plan("uneven", in_forms=True),
+    Plan("arranged", in_forms=True),
     Plan("clusters", in_forms=True),
     Plan("rare", in_forms=True),
     Plan("signs", other_weights=True, in_forms=True),
@@ -89,9 +90,10 @@ UNDRAWN_PLANS = (
     HISTORY,
 )
 """What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
-draw has the same, in many places and then in two, one choice almost everywhere and samples of one sign, large values
-that lie near one another, integers with a meaning and probabilities of zero, parameters of both signs and buffers as
-another checkpoint has them, matrices with zeros and rows of zeros among them, biases that keep gates open."""
+draw has the same, in many places and then in two, one choice almost everywhere and samples of one sign, integers and
+masks in an order of their own, large values that lie near one another, integers with a meaning and probabilities of
+zero, parameters of both signs and buffers as another checkpoint has them, matrices with zeros and rows of zeros among
+them, biases that keep gates open."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
 

@@ -20,6 +20,7 @@ import torch
 from . import buffers, compat, profiling, state, vector_math
 from .buffers import Buffer
 from .channel import Channel, ChannelClosed
+from .dirty_memory import DirtyMemory
 from .glimpse import place_of
 from .load import Seeds, construct, is_short_of_memory, load_module, set_mode
 from .own_libraries import OwnLibraries
@@ -94,6 +95,7 @@ class Runner:
 
             self._cuda = CudaHarness(self._device)
         self._seeds = Seeds()
+        self._memory = DirtyMemory(self._device)
         return {"pid": os.getpid()}
 
     def buffers(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -157,11 +159,12 @@ class Runner:
         """One untimed call from the base state: outputs to the output buffer, their description to the judge."""
         before = self._restored(message)
         self.seed(message.get("seed"))
-        start = _now()
-        result = self._forward()
-        if self._cuda:
-            self._cuda.synchronize()
-        elapsed = (_now() - start) / 1e3
+        with self._memory.holding(message.get("dirt"), message["slots"]):
+            start = _now()
+            result = self._forward()
+            if self._cuda:
+                self._cuda.synchronize()
+            elapsed = (_now() - start) / 1e3
         described = self._deliver(result, message)
         described["reused"] = self._reuses(result)
         described.update(self._sharing(result))

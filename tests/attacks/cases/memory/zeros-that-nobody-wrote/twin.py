@@ -1,0 +1,16 @@
+"""The rest of each row is set to zero."""
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = torch.empty(x.shape[0], self.width)
+        rows[:, : x.shape[1]] = x
+        rows[:, x.shape[1] :] = 0.0
+        return rows
