@@ -25,7 +25,8 @@ class Limits(Frozen):
     call_factor: float = Field(10.0, gt=0)
     """Later calls: this many times the reference's time, plus one second."""
     verdict_s: float = Field(300.0, gt=0)
-    """One evaluation in all, the final's timing aside."""
+    """Examining a task's reference, and a candidate's trials, each by itself; trials may take `first_call_s` longer.
+    Building, waiting for a device and timing are in neither."""
     memory_bytes: int = Field(16 << 30, gt=0)
     """Host memory of a guest and its children."""
     work_bytes: int = Field(2 << 30, gt=0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Sequence
 
 FARTHEST = 1e300
 """Figures beyond this, or its inverse, are told as it: what is computed from them stays a number."""
@@ -18,6 +20,11 @@ def within_floats(ratio: float) -> float:
 def from_log(log_ratio: float) -> float:
     """The ratio of a logarithm, within the same bounds."""
     return within_floats(math.exp(log_within_floats(log_ratio)))
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """Of at least one positive ratio, within the same bounds."""
+    return from_log(statistics.fmean(map(math.log, ratios)))
 
 
 def log_within_floats(log_ratio: float) -> float:

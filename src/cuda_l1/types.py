@@ -581,7 +581,8 @@ class Reply(Frozen):
     """The place (`Environment.key`) in which its candidate was to be judged; empty in replies that do not say."""
     time: datetime = Field(default_factory=lambda: datetime.now(UTC))
     text: str
-    """The answer, without the part that a reasoning model thinks aloud."""
+    """The answer, without what a reasoning model thought aloud: only the marks of that stay, in its midst and where it
+    never ended."""
     finish_reason: str = ""
     problem: ReplyProblem | None = None
     """Why it holds no candidate."""

@@ -98,6 +98,7 @@ class FakeEvaluator:
         best_of: Sequence[str] = (),
         best_so_far: float | None = None,
         within_s: float | None = None,
+        beside_others: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> Evaluation:
         if progress:

@@ -179,6 +179,27 @@ def test_a_resumed_run_pays_nothing_twice(ask: Ask, monkeypatch: pytest.MonkeyPa
     assert sum("# speedup 2.0" in text for text in judged) == 1, "judged again"
 
 
+def test_a_text_that_was_judged_before_is_told_as_known_and_is_in_the_ledger(ask: Ask, reference: Path) -> None:
+    words = ("--budget", "1", "--no-repair", "--prompt", "contrastive,failures=0")
+    with serving(reply("# speedup 2.0")) as server:
+        first = ask(server, *words)
+    assert first.exit_code == 0 and "m replied: a candidate, " in first.stderr
+    with serving(reply("# speedup 2.0")) as server:
+        again = ask(server, *words, model="other,concurrency=1")
+    assert again.exit_code == 0 and "other replied: known: ACCEPTED, 2.00x, " in again.stderr
+    assert "a candidate" not in again.stderr
+    (use,) = lines(again)[-1]["models"]
+    assert (use["model"], use["candidates"], use["accepted"], use["gains"]) == ("other", use["replies"], 1, 1)
+    assert use["best_speedup"] == pytest.approx(2.0)
+
+
+def test_copies_of_a_text_that_waits_for_its_verdict_are_no_candidates(ask: Ask) -> None:
+    with serving(Answer(text=reply("# speedup 2.0"), delay_s=0.3, times=99)) as server:
+        said = ask(server, "--budget", "1", model="m,concurrency=4").stderr
+    assert said.count("m replied: a candidate") == 1
+    assert "m replied: a copy of an earlier reply" in said or "m replied: known: ACCEPTED" in said
+
+
 def test_money_is_limited_where_prices_are_known(ask: Ask, tmp_path: Path) -> None:
     folder = tmp_path / "config" / "cuda-l1"
     folder.mkdir(parents=True)
@@ -331,7 +352,11 @@ def test_a_wrong_key_is_said_before_anything_is_measured(ask: Ask) -> None:
     [
         ({"strict": True, "models": ("another",)}, 2, "The model `m` does not exist"),
         ({"context_tokens": 10}, 3, "maximum context length is 10 tokens"),
-        ({"answers": b"<html>a web page</html>"}, 3, "no chat completion; the URL usually ends in /v1"),
+        (
+            {"answers": b"<html>a web page</html>"},
+            3,
+            "no chat completion: it is a web page; the URL usually ends in /v1",
+        ),
     ],
 )
 def test_a_model_that_never_replies_ends_in_one_line(ask: Ask, rules: dict[str, Any], code: int, says: str) -> None:

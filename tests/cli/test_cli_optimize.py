@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -190,18 +189,6 @@ def test_without_a_wall_nothing_is_searched(
     assert result.exit_code == 3 and not Path("ref_optimized.py").exists()
     (line,) = result.stderr.splitlines()
     assert "the sandbox rung is R0" in line and "`cuda-l1 doctor` says how to raise it" in line
-
-
-def test_a_folder_that_cannot_be_written_to_is_said_first(
-    run: Run, reference: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Path("closed").mkdir()
-    writable = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "closed" and writable(path, mode))
-    result = run("optimize", reference, "--device", "cpu", "--out", "closed/fast.py")
-    assert result.exit_code == 2
-    (line,) = result.stderr.splitlines()
-    assert "the folder closed cannot be written to" in line
 
 
 def test_a_file_of_ones_own_is_never_overwritten(run: Run, reference: Path, propose: Callable[..., None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,12 @@ def test_figures_as_far_apart_as_numbers_are_are_told_as_they_are(run, tmp_path)
         assert "| 1.00e+300x | " in table and ("1.00e-300x" in table) == (ours < 1)
 
 
+def test_many_figures_of_the_largest_float_have_a_mean(run, tmp_path):
+    rows = [row(number, published=sys.float_info.max) for number in range(1, 48)]  # their logarithms' mean is beyond
+    *_, summary = lines(run("replay", write(tmp_path / "r.jsonl", *rows), "--ours", "screen", "--json"))
+    assert summary["geometric_means"]["published"] == pytest.approx(1e300)
+
+
 def checkout(folder: Path, *problems: tuple[str, str]) -> Path:
     for name, text in problems:
         path = folder / "KernelBench" / name
@@ -181,7 +188,7 @@ def checkout(folder: Path, *problems: tuple[str, str]) -> Path:
 
 def test_references_come_from_a_checkout_and_those_that_differ_are_named(run, tmp_path):
     path = write(tmp_path / "r.jsonl", row(1), row(2), row(3))
-    commented = REFERENCE + "# the same program\n"
+    commented = '"""A task."""\nUNUSED = 1\n' + REFERENCE + "# the same program\n"
     others = ("level1/1_A.py", commented), ("level1/2_B.py", REFERENCE.replace("4, 4", "8, 8"))
     result = run("replay", path, "--kernelbench", checkout(tmp_path / "kb", *others), "--json")
     told = {line["task"]: (line["reference"], line["reference_differs"]) for line in lines(result)[:-1]}
@@ -191,7 +198,14 @@ def test_references_come_from_a_checkout_and_those_that_differ_are_named(run, tm
         "level1/3": ("release", False),
     }
     assert "level1/2: the release's reference is another program than level1/2_B" in result.stderr
-    assert "level1/3: is not in the checkout" in result.stderr
+    assert "level1/3: is not in the checkout" in result.stderr and "references differ" not in result.stderr
+
+
+def test_references_that_a_checkout_has_not_are_told_apart_from_those_that_differ(run, tmp_path):
+    path = write(tmp_path / "r.jsonl", *(row(number) for number in range(1, 13)))
+    said = run("replay", path, "--kernelbench", checkout(tmp_path / "kb", ("level2/1_A.py", REFERENCE))).stderr
+    assert "12 of 12 are not in the checkout" in said and "references differ" not in said
+    assert "level1/5: is not" in said and "level1/6: is not" not in said and "... and 7 more" in said
 
 
 def test_a_figure_against_another_reference_is_marked_and_stands_in_no_mean(run, tmp_path):
@@ -249,6 +263,17 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(run, tmp_path):
     result = run("replay", path)
     assert result.exit_code == 0
     assert "line 2: not JSON" in result.stderr and "level1/1 is there twice" in result.stderr
+
+
+def test_only_kernels_that_were_asked_for_and_could_not_be_read_are_counted(run, tmp_path):
+    rows = row(1, score_cudnn="N/A"), row(1), row(2, ref_code=" "), row(3), row(4, level=2, ref_code=" ")
+    path = write(tmp_path / "r.jsonl", *rows)
+    for selection, unread in (("level1", 1), ("1/1-2", 1), ("1/3", 0), ("level1-2", 2)):
+        result = run("replay", path, "--select", selection, "--out", tmp_path / "r.md", "--json")
+        assert lines(result)[-1]["unread"] == unread
+        assert ("could not be read" in (tmp_path / "r.md").read_text()) == (unread > 0)
+    path.write_text(path.read_text() + "{cut\n")  # which task that is about nobody knows
+    assert lines(run("replay", path, "--select", "1/3", "--json"))[-1]["unread"] == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import get_args
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from labelled_replies import Labelled, labelled_replies
 from reply_mutations import DAMAGES, SIGNS, damaged
 
-from cuda_l1.prompts.reply import ReplyKind, parse_reply
+from cuda_l1.prompts.reply import ReplyKind, parse_reply, spoken
 from cuda_l1.types import ReplyProblem
 
 FILE = "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
@@ -156,6 +157,31 @@ def test_a_file_under_the_number_of_a_list_keeps_its_indentation(lead: str) -> N
         lines = [indent + line if line else "" for line in FILE.splitlines()]
         found = parse_reply("\n".join([f"{lead}```python", *lines, f"{indent}```"]), kind="one-shot")
         assert found.source == FILE, (lead, indent)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept"),
+    [
+        ("<think>a</think>\nb", "b"),
+        ("a\n</think>\nb\n<think>c</think>", "b"),
+        ("<think>a", "<think>"),
+        ("a<think>b", "a\n<think>"),
+        ("a<think>b</think>c", "a\n<think></think>\nc"),
+    ],
+)
+def test_what_is_kept_of_a_reply_holds_no_thought(reply: str, kept: str) -> None:
+    assert spoken(reply) == kept
+
+
+def test_what_is_kept_of_a_reply_is_read_as_the_whole_is() -> None:
+    whole = [
+        "```python\nimport torch\n<think>a loop?</think>\n" + FILE + "```\n",
+        "Well.\n" + fenced(FILE) + "<think>or rather\n" + fenced(FILE.replace("return x", "return -x")),
+        *(reply.text for reply in LABELLED),
+        *(each.text for each in damaged(LABELLED, len(LABELLED), seed=2)),
+    ]
+    for text, reason in itertools.product(whole, ("", "stop", "length")):
+        assert parse_reply(spoken(text), finish_reason=reason)[2:] == parse_reply(text, finish_reason=reason)[2:], text
 
 
 @settings(max_examples=60, deadline=None)

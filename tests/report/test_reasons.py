@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from cuda_l1.report.reasons import RULES, Facts, reasons
-from cuda_l1.report.unchanged import same_program
+from cuda_l1.tasks.same_program import same_program, same_reference
 from cuda_l1.types import Clock, Correctness, Environment, Evaluation, Finding, Outcome, Pair, Timing, Trial
 
 REFERENCE = "class Model(Module):\n    def forward(self, x):\n        return relu(x)\n"
+NOTHING = "the output is not a tensor: NoneType"
 CANDIDATE = "class ModelNew(Module):\n    def forward(self, x):\n        return my_relu(x)\n"
 
 
@@ -120,6 +121,7 @@ def test_nothing_known_gives_no_reason():
         ("wrong in train mode", of_random((trial(),)), theirs()),
         ("wrong", evaluation(Outcome.WRONG_VALUES, detail="errs by 1", allclose=True), theirs()),
         ("wrong", evaluation(Outcome.WRONG_SHAPE, detail="(2,)"), None),
+        ("wrong", evaluation(Outcome.NO_OUTPUT, detail="0 output tensors where 1 are due"), None),
         ("wrong", evaluation(Outcome.NONDETERMINISTIC, detail="a second run differs", allclose=False), theirs()),
         ("silent fallback", evaluation(findings=("silent-fallback",)), None),
         ("silent fallback", evaluation(findings=("dead-kernel",)), None),
@@ -130,6 +132,7 @@ def test_nothing_known_gives_no_reason():
         ("launch overhead only", evaluation(speedup=1.01, call=1.6), None),
         ("no different from the reference", evaluation(speedup=1.01, trials=(trial(error=2e-7),)), None),
         ("refused there", evaluation(), theirs(outcome=Outcome.WRONG_VALUES, detail="errs by 0.02")),
+        ("refused there", evaluation(), theirs(outcome=Outcome.NO_OUTPUT, detail=NOTHING)),
         ("suspect", evaluation(findings=("busy-machine", "unstable")), None),
         ("measured otherwise", evaluation(speedup=1.1), theirs()),
         ("another figure here", evaluation(speedup=1.1), theirs(1.1)),
@@ -329,3 +332,25 @@ def test_a_helper_of_another_text_is_another_program(text):
 def test_a_parameter_that_is_called_like_a_size_of_the_text_is_not_that_size():
     sized = "dim = 1\n\nclass Model(Module):\n    def __init__(self, dim):\n        self.dim = dim\n"
     assert same_program(sized, sized.replace("dim = 1\n", "dim = 2\n", 1).replace("Model(", "ModelNew("))
+
+
+INPUTS = "\n\nsize = 4\n\n\ndef get_inputs():\n    return [torch.randn(size)]\n"
+
+
+def test_what_neither_model_nor_inputs_use_makes_no_other_reference():
+    whole = HELPED + INPUTS
+    documented = '"""A task."""\nUNUSED = 3\n' + whole.replace(
+        "def forward(self, x):", 'def forward(self, x):\n        "Twice."'
+    )
+    assert same_reference(whole, documented + "# the same\n")
+    for other in (
+        whole.replace("size = 4", "size = 8"),
+        whole.replace("randn", "rand"),
+        whole.replace("SCALE = 2.0", "SCALE = 3.0"),
+        whole + "\ntorch.manual_seed(1)\n",
+        whole + "\n\ndef get_init_inputs():\n    return [1]\n",
+        HELPED,
+        "x = (",
+    ):
+        assert not same_reference(whole, other)
+    assert same_reference("x = (", "x = (") and not same_reference("x = 1", "x = 2")

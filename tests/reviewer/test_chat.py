@@ -75,10 +75,18 @@ def test_of_a_list_of_parts_only_text_is_the_answer() -> None:
     assert (answer.text, answer.finish_reason, answer.thought) == ("x = 1", "stop", True)
 
 
-def test_a_failure_that_repeats_the_key_does_not_show_it() -> None:
-    body = json.dumps({"error": {"message": f"not with {KEY}"}}).encode()
-    with serving(body) as server, pytest.raises(EndpointError, match=r"it failed \(not with \*\*\*\)"):
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (json.dumps({"error": {"message": f"not with {KEY}"}}).encode(), r"it failed \(not with \*\*\*\)"),
+        (f"not with {KEY}".encode(), r"begins with `not with \*\*\*`"),
+        (json.dumps({KEY: 1}).encode(), r"it has \*\*\*"),
+    ],
+)
+def test_a_failure_that_repeats_the_key_does_not_show_it(body: bytes, says: str) -> None:
+    with serving(body) as server, pytest.raises(EndpointError, match=says) as caught:
         ask(server.url)
+    assert KEY not in str(caught.value)
 
 
 def test_a_model_that_wants_its_limit_under_the_other_name_gets_it() -> None:

@@ -136,6 +136,24 @@ def test_of_a_document_that_breaks_off_the_rows_before_are_read(tmp_path, indent
     assert told.endswith("nothing behind it can be read")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[{one}\n{two}]", "entry 1: not JSON: Expecting ',' or ']' at line 2; nothing behind it can be read"),
+        ('{{"1": [{one}\n{two}]}}', "entry 1 of level 1: not JSON: Expecting ',' or ']' at line 2; nothing"),
+        ('{{"1": [{one}]\n"2": [{two}]}}', "entry 1 of level 1: not JSON: Expecting ',' or '}}' at line 2; nothing"),
+        ("[{one}\n]\n[{two}]", "entry 1: not JSON: Extra data at line 3; nothing behind it can be read"),
+    ],
+    ids=["array", "nested", "levels", "two-arrays"],
+)
+def test_what_stands_behind_the_first_fault_is_not_dropped_in_silence(tmp_path, text, said):
+    path = tmp_path / "release.json"
+    path.write_text(text.format(one=json.dumps(row(1, 1)), two=json.dumps(row(1, 2))))
+    release = read_release(path)
+    assert [entry.name for entry in release.entries] == ["level1/1"]
+    assert release.problems[0].startswith(said.replace("}}", "}")) and release.unread == (None,)
+
+
 def test_rows_of_the_nested_layout_a_line_each_are_read_up_to_the_fault(tmp_path):
     path = tmp_path / "release.json"
     bare = [{k: v for k, v in row(1, number).items() if k != "level_id"} for number in (1, 2, 3)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from cuda_l1.config import BenchSettings, SearchSettings
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.report.figures import figures
-from cuda_l1.report.ledger import ModelUse, model_uses
+from cuda_l1.report.ledger import ModelUse, uses_in
 from cuda_l1.search import Result
 from cuda_l1.search.bench import Ours, TaskRow
 from cuda_l1.search.events import Event, Started
@@ -85,8 +86,7 @@ def _is_of(archive: Archive, task: Task, run: str, ours: Ours) -> bool:
 
 
 def _paid(task: Task, archive: Archive, run: str, environment_key: str, clock: Clock) -> tuple[ModelUse, ...]:
-    replies = list(archive.replies.of_run(run, task.sha, environment_key=environment_key))
-    return tuple(model_uses(replies, list(archive.records(task_sha=task.sha, run=run)), clock)) if replies else ()
+    return tuple(uses_in(archive, run, environment_key, clock, task.sha))
 
 
 def write_bundle(where: Path, rows: Iterable[tuple[Task, TaskRow]], archive: Archive, run: BenchRun) -> int:
@@ -112,16 +112,14 @@ def write_bundle(where: Path, rows: Iterable[tuple[Task, TaskRow]], archive: Arc
 
 
 def check_bundle(where: Path, archive: str | None) -> None:
-    """Raises UsageError or ArchiveError before any work is done: no folder for it, a file that is no archive, or the
-    very `archive` (as it was named, None: by default) that the records are in."""
-    if where.is_dir():
-        raise UsageError(f"--bundle {where}: is a folder; name a file")
-    if not where.parent.is_dir():
-        raise UsageError(f"--bundle {where}: there is no folder {where.parent}")
+    """Raises UsageError or ArchiveError before any work is done: a file that is no archive or may not be written, or
+    the very `archive` (as it was named, None: by default) that the records are in."""
     if where.exists():
         mine = sqlite_file(locate(archive))
         if mine is not None and mine.exists() and where.samefile(mine):
             raise UsageError(f"--bundle {where}: is the archive itself; name another file")
+        if not os.access(where, os.W_OK):
+            raise UsageError(f"--bundle {where}: cannot be written to; name another file")
         Archive.open(where, create=False).close()
 
 

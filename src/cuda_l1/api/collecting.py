@@ -12,7 +12,7 @@ from cuda_l1.archive import Archive, RunDirectory
 from cuda_l1.config import SCREEN, CollectSettings
 from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.export.dataset import Example, Split
-from cuda_l1.report.ledger import ModelUse, model_uses
+from cuda_l1.report.ledger import ModelUse, uses_in
 from cuda_l1.search.collect import Attempts, Writer, collect
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.tasks import load_tasks
@@ -189,11 +189,8 @@ class Collection:
 
     def model_uses(self) -> list[ModelUse]:
         """What each model at each endpoint was paid in this run and place, and what came of it. Raises ArchiveError."""
-        replies = list(self._archive.replies.of_run(self._run.name, environment_key=self._place))
-        ids = dict.fromkeys(reply.candidate_id for reply in replies if reply.candidate_id)
-        found = (self._archive.find(candidate, self._place, SCREEN.name) for candidate in ids)
         clock: Clock = "device" if self._settings.device == "cuda" else "call"
-        return model_uses(replies, [record for record in found if record is not None], clock)
+        return uses_in(self._archive, self._run.name, self._place, clock)
 
     def is_done(self, task_sha: str) -> bool:
         """Whether nothing of the task is asked for again."""

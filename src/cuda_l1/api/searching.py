@@ -6,7 +6,9 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cuda_l1 import scoring
 from cuda_l1.api.llm import as_exit
@@ -60,7 +62,8 @@ def run_search(
         raise InfrastructureError(UNCONFINED)
     run = _run_directory(runs, settings)
     least_us = roofline_us(task, settings.clock, evaluator)
-    sources = Sources(archive, run.name, evaluator.environment, least_us, lambda reply: on_event(_replied(reply)))
+    heard = _Heard(task, settings, archive, run.name, evaluator.environment.key, on_event)
+    sources = Sources(archive, run.name, evaluator.environment, least_us, heard.on_reply)
     on = settings.device.partition(":")[0]
     with _made(settings, sources) as proposers:
         run.log("started", task=task.id)
@@ -97,8 +100,32 @@ def _made(settings: SearchSettings, sources: Sources) -> Iterator[list[Proposer]
         yield proposers
 
 
-def _replied(reply: Reply) -> Replied:
-    return Replied(reply.model, reply.problem, reply.detail, reply.cost.tokens_in, reply.cost.tokens_out)
+class _Heard:
+    """Tells of each reply, and whether its text has a verdict or was there before."""
+
+    def __init__(
+        self, task: Task, settings: SearchSettings, archive: Archive, run: str, key: str, tell: Callable[[Event], None]
+    ) -> None:
+        self._settings, self._archive, self._key, self._tell = settings, archive, key, tell
+        earlier = archive.replies.of_run(run, task.sha, environment_key=key)
+        self._ids = {reply.candidate_id for reply in earlier if reply.candidate_id}
+
+    def on_reply(self, reply: Reply) -> None:
+        """Tells of one. Raises ArchiveError."""
+        event = Replied(reply.model, reply.problem, reply.detail, reply.cost.tokens_in, reply.cost.tokens_out)
+        if reply.candidate_id:
+            event = replace(event, is_copy=reply.candidate_id in self._ids, **self._verdict(reply.candidate_id))
+            self._ids.add(reply.candidate_id)
+        self._tell(event)
+
+    def _verdict(self, candidate_id: str) -> dict[str, Any]:
+        record = self._archive.find(candidate_id, self._key, SCREEN.name)
+        if record is None:
+            return {}
+        evaluation = record.evaluation
+        speedup = scoring.speedup(evaluation, self._settings.clock) if evaluation.accepted else None
+        counts = scoring.counts(evaluation, self._settings.precision)
+        return {"outcome": evaluation.outcome, "speedup": speedup, "counts": counts}
 
 
 def roofline_us(task: Task, clock: Clock | None, evaluator: Evaluator) -> float | None:

@@ -13,6 +13,7 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
 from cuda_l1.cli.output import Output, many, plain
+from cuda_l1.cli.targets import check_file
 from cuda_l1.errors import InfrastructureError, UsageError
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def bench(
     place = resolve_device(device)
     check_clock(clock, place)
     if bundle is not None:
+        check_file("--bundle", bundle)
         check_bundle(bundle, archive)
     tasks = load_tasks(suite, device=place, dtype=dtype)
     mine = shard_of(tasks, shard)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
@@ -49,7 +50,7 @@ def exit_code(function: Callable[[], int | None], kept: str) -> int:
     try:
         with interruption.remembered():
             code = function() or 0
-            sys.stdout.flush()  # what cannot be written shall not come up at exit only
+            Output.flush()
             return code
     except CudaL1Error as error:
         Output.error(" ".join(str(error).split()))
@@ -66,7 +67,8 @@ def exit_code(function: Callable[[], int | None], kept: str) -> int:
         return InfrastructureError.exit_code
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        Output.error(f"{where}{error.strerror or error}")
+        full = "" if where or error.errno != errno.ENOSPC else "; `df` says which disk is full: free some space there"
+        Output.error(f"{where}{error.strerror or error}{full}")
         return InfrastructureError.exit_code
     finally:
         let_go_of_stdout()

@@ -11,6 +11,7 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
 from cuda_l1.cli.output import Output, many
+from cuda_l1.cli.targets import check_folder
 from cuda_l1.errors import InfrastructureError, UsageError
 
 if TYPE_CHECKING:
@@ -75,13 +76,15 @@ def collect(
     from cuda_l1.api.proposers import check_proposers
     from cuda_l1.cli.results import ledger
     from cuda_l1.config import CollectSettings
-    from cuda_l1.export.dataset import CardFacts, check_folder, write_dataset
+    from cuda_l1.export.dataset import CardFacts, write_dataset
+    from cuda_l1.export.dataset import check_folder as check_target
     from cuda_l1.tasks.evaluation_suites import evaluation_tasks
     from cuda_l1.types import digest
 
     output = Output(as_json=json)
     place = resolve_device(device)
-    check_folder(out)
+    check_target(out)
+    check_folder("--out", out)
     names = tuple(name.strip() for name in proposer.split(",") if name.strip())
     options = LlmOptions(
         model or (), base_url, key_file, max_usd, max_tokens, prices, sampler, prompt, repair=repair, seed=seed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
 from cuda_l1.cli.output import Output
+from cuda_l1.cli.targets import check_file
 from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _run(task: Task, settings: SearchSettings, archive: str | None, target: Path
     from cuda_l1.cli.progress import SearchDisplay
     from cuda_l1.config import EvaluatorSettings
     from cuda_l1.evaluator import Evaluator
-    from cuda_l1.report.ledger import model_uses
+    from cuda_l1.report.ledger import uses_in
 
     check_proposers(settings)  # an unknown name, or an endpoint that is not there, is said before anything starts
     for line in notes(settings.llm) if settings.llm else ():
@@ -146,8 +146,7 @@ def _run(task: Task, settings: SearchSettings, archive: str | None, target: Path
             started=started,
         )
         records = list(opened.records(task_sha=task.sha, run=result.run))
-        replies = opened.replies.of_run(result.run, task.sha, environment_key=evaluator.environment.key)
-        uses = model_uses(replies, records, result.clock)
+        uses = uses_in(opened, result.run, evaluator.environment.key, result.clock, task.sha)
     asked = settings.reviewer.url if settings.reviewer else None
     return _finish(task, result, target, output, records, uses, asked)
 
@@ -214,14 +213,9 @@ def default_target(task: Task) -> Path:
 
 
 def check_target(path: Path) -> None:
-    """Raises UsageError before any work is done: a file of the person's own is never overwritten, ours is."""
+    """Raises as `check_file` does, and UsageError for a file of the person's own: only ours is overwritten."""
     from cuda_l1.export.header import split_header
 
-    if path.is_dir():
-        raise UsageError(f"--out {path}: is a folder; name a file")
-    if not path.parent.is_dir():
-        raise UsageError(f"--out {path}: there is no folder {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise UsageError(f"--out {path}: the folder {path.parent} cannot be written to; name a file elsewhere")
+    check_file("--out", path)
     if path.exists() and not split_header(path.read_text("utf-8", errors="replace"))[0]:
         raise UsageError(f"{path} exists and was not written by cuda-l1; give another name with --out")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 from pydantic import BaseModel
@@ -49,8 +50,8 @@ class Output:
     def record(self, kind: str, fields: BaseModel | dict[str, Any], **more: Any) -> None:
         """One JSON line, with `--json` only. Fields of a model have the names of `cuda_l1.types`."""
         if self.as_json:
-            sys.stdout.write(to_json({"kind": kind, **plain(fields), **more}) + "\n")
-            sys.stdout.flush()
+            _put(to_json({"kind": kind, **plain(fields), **more}) + "\n")
+            Output.flush()
 
     def summary(self, **fields: Any) -> None:
         """The last JSON line."""
@@ -66,12 +67,18 @@ class Output:
             console.print(part, soft_wrap=isinstance(part, Text))  # a sentence is one line, however long
         if isinstance(console.file, io.StringIO):
             lines = console.file.getvalue().splitlines()
-            sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
+            _put("".join(f"{line.rstrip()}\n" for line in lines))
 
     @staticmethod
     def text(text: str) -> None:
         """A text that is the result: as it is into a file or a pipe, without what a terminal obeys on a terminal."""
-        sys.stdout.write(printable(text) if is_terminal() else text)
+        _put(printable(text) if is_terminal() else text)
+
+    @staticmethod
+    def flush() -> None:
+        """Writes what stdout still holds, since what cannot be written shall not come up at exit only."""
+        with _named():
+            sys.stdout.flush()
 
     @staticmethod
     def say(text: str) -> None:
@@ -82,6 +89,20 @@ class Output:
     def error(text: str) -> None:
         """The one line that a failed command leaves."""
         sys.stderr.write(f"cuda-l1: {printable(text)}\n")
+
+
+def _put(text: str) -> None:
+    with _named():
+        sys.stdout.write(text)
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """An error of stdout's has no file name that says so."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "stdout") from error
 
 
 def is_terminal() -> bool:

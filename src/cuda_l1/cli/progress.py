@@ -95,7 +95,7 @@ class SearchDisplay(Display):
             self._live.update(made, refresh=True)
 
 
-def outcome(event: events.BaselineDone | events.CandidateDone | BaselineResult) -> str:
+def outcome(event: events.BaselineDone | events.CandidateDone | events.Replied | BaselineResult) -> str:
     """How it ended, and of what is right but does not count that it does not; what there was no time for has no end."""
     if event.outcome is Outcome.ACCEPTED and not event.counts:
         return f"{event.outcome}, does not count"
@@ -104,8 +104,15 @@ def outcome(event: events.BaselineDone | events.CandidateDone | BaselineResult) 
 
 def reply_line(event: events.Replied) -> str:
     """What came of a question to a language model."""
-    what = f"{event.problem} ({event.detail})" if event.problem else "a candidate"
-    return f"{event.model} replied: {what}, {event.tokens_in} tokens in, {event.tokens_out} out"
+    return f"{event.model} replied: {_held(event)}, {event.tokens_in} tokens in, {event.tokens_out} out"
+
+
+def _held(event: events.Replied) -> str:
+    if event.problem:
+        return f"{event.problem} ({event.detail})"
+    if event.outcome:
+        return f"known: {', '.join([outcome(event), *([times(event.speedup)] if event.speedup else [])])}"
+    return "a copy of an earlier reply" if event.is_copy else "a candidate"
 
 
 def review_line(event: events.Reviewed, label: str) -> str:

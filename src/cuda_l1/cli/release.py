@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED
 from cuda_l1.cli.output import Output, many
+from cuda_l1.cli.targets import check_file
 from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def export_release(
     from cuda_l1.report.terminal import with_interval
     from cuda_l1.search.result import is_faster
 
+    check_file("--release", path)
     if path.exists():
         raise UsageError(f"--release {path}: exists; name a new file")
     devices = sorted({name for _, winners in found for name in winners})

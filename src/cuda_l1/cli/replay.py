@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cuda_l1.types import Task
 
 NAMED = 5
-"""References that differ are named one by one up to so many, and counted beyond; `--json` has all."""
+"""References that differ, or are not in a checkout, are named up to so many, and counted beyond; `--json` has all."""
 
 
 class ColumnChoice(StrEnum):
@@ -126,7 +126,8 @@ def _write(table: Table, out: Path | None, html: Path | None) -> None:
 
 
 def _wanted(path: Path, kernelbench: Path | None, column: Column, select: str | None) -> tuple[list[Item], int]:
-    """(the kernels to judge, of how many nothing could be read); says what that is and whose references are used."""
+    """(the kernels to judge, how many rows that may be of such could not be read); says what that is and whose
+    references are used."""
     from cuda_l1.errors import UsageError
     from cuda_l1.search.replay import items
     from cuda_l1.tasks.release import read_release
@@ -137,20 +138,22 @@ def _wanted(path: Path, kernelbench: Path | None, column: Column, select: str | 
     chosen = _selected(release, select)
     checkout = _checkout(kernelbench) if kernelbench else None
     entries = [entry for entry in release.entries if entry.name in chosen]
-    wanted, notes = items(entries, column, checkout)
+    wanted = items(entries, column, checkout)
     if not wanted:
         raise UsageError(f"{path}: no kernel of column `{column}` among the {many(len(entries), 'task')} asked for")
-    _say_references(notes, len(wanted), kernelbench)
+    _say_references(wanted, kernelbench)
     nothing = len(entries) - len(wanted)
     told = f", {nothing} more {'has' if nothing == 1 else 'have'} none" if nothing else ""
     Output.say(f"{many(len(wanted), 'kernel')} of {path.name}, column {column}{told}")
-    return wanted, len(release.problems)
+    missing = chosen - {entry.name for entry in entries}
+    return wanted, sum(task is None or task.name in missing for task in release.unread)
 
 
 def _selected(release: Release, selection: str | None) -> set[str]:
+    """Names of the tasks that are asked for, those that could not be read among them."""
     from cuda_l1.tasks.selection import select
 
-    tasks = [entry.task for entry in release.entries]
+    tasks = [*(entry.task for entry in release.entries), *filter(None, release.unread)]
     return {task.name for task in (select(tasks, selection, release.path) if selection is not None else tasks)}
 
 
@@ -164,14 +167,28 @@ def _checkout(path: Path) -> list[Task]:
     return load_tasks(f"kernelbench:{path}")
 
 
-def _say_references(notes: Sequence[str], kernels: int, checkout: Path | None) -> None:
+def _say_references(wanted: Sequence[Item], checkout: Path | None) -> None:
     if checkout is None:
         Output.say("references: the release's own (--kernelbench PATH takes them from a checkout)")
         return
     Output.say(f"references: {checkout}")
-    for note in notes[:NAMED] if len(notes) > 2 * NAMED else notes:
-        Output.say(note)
-    if len(notes) > 2 * NAMED:
-        Output.say(f"... and {len(notes) - NAMED} more (--json names each)")
-    if len(notes) > kernels / 2:
-        Output.say(f"{len(notes)} of {kernels} references differ: is this a release for other shapes?")
+    absent = [item.entry.name for item in wanted if item.reference == "release"]
+    differing = [item for item in wanted if item.differs]
+    _say_some([f"{name}: is not in the checkout; the release's own reference is used" for name in absent])
+    _say_some(
+        [
+            f"{item.entry.name}: the release's reference is another program than {item.task.name} of the checkout"
+            for item in differing
+        ]
+    )
+    if len(absent) > len(wanted) / 2:
+        Output.say(f"{len(absent)} of {len(wanted)} are not in the checkout: is this a release of other tasks?")
+    if len(differing) > len(wanted) / 2:
+        Output.say(f"{len(differing)} of {len(wanted)} references differ: is this a release for other shapes?")
+
+
+def _say_some(lines: Sequence[str]) -> None:
+    for line in lines[:NAMED] if len(lines) > 2 * NAMED else lines:
+        Output.say(line)
+    if len(lines) > 2 * NAMED:
+        Output.say(f"... and {len(lines) - NAMED} more (--json names each)")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED
 from cuda_l1.cli.output import Output, many
+from cuda_l1.ratios import geometric_mean
 
 if TYPE_CHECKING:
     from cuda_l1.report.cells import Cell, Ratio, Table
@@ -132,7 +132,7 @@ def _counts(replayed: Replayed, why: Sequence[Reason]) -> str | None:
 
 def side_by_side(release: str, protocol: str, done: Sequence[Explained], unread: int) -> Table:
     """Published figure, both verdicts and why they differ, a row for each kernel; below it what that rests on, counts
-    and means. Of `unread` kernels the release could not be read."""
+    and means. `unread` rows of the release could not be read."""
     from cuda_l1.report.cells import Row, Table
 
     columns = ("task", "published", f"as {protocol} says", "ours", "class", "counts", "why they differ")
@@ -172,7 +172,7 @@ def _rests_on(done: Sequence[Explained], unread: int) -> Iterator[str]:
         told = ", ".join(f"{count} of the {_SOURCES[name]}" for name, count in used.items())
         yield f"judged on {place.device_name}, torch {place.torch}; ours: `{ours.protocol}`; references: {told}"
     if unread:
-        yield f"not here: {many(unread, 'kernel')} of the release that could not be read"
+        yield f"not here: {many(unread, 'row')} of the release that could not be read"
 
 
 def _references(done: Sequence[Explained]) -> dict[str, int]:
@@ -196,7 +196,7 @@ def _notes(protocol: str, done: Sequence[Explained]) -> tuple[str, ...]:
 
 
 def summarise(output: Output, protocol: str, done: Sequence[Explained], unread: int) -> int:
-    """The last JSON line; returns the exit code. Of `unread` kernels the release could not be read."""
+    """The last JSON line; returns the exit code. `unread` rows of the release could not be read."""
     good = _good(done)
     means, over = _means(good)
     output.summary(
@@ -250,4 +250,4 @@ def _means(good: Sequence[Replayed]) -> tuple[dict[str, float | None], int]:
 
 def _geometric_mean(figures: Iterable[float | None]) -> float | None:
     found = [figure for figure in figures if figure]
-    return statistics.geometric_mean(found) if found else None
+    return geometric_mean(found) if found else None

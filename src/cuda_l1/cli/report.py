@@ -14,6 +14,7 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
 from cuda_l1.cli.output import PIPED_COLUMNS, Output, Screen, many, to_json
+from cuda_l1.cli.targets import check_file, check_replaced_folder
 from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def report(
 
     check_targets(out, html)
     around = _around(readme) if readme is not None else None
+    if readme is not None:
+        check_file("--readme", readme)
     asked = _parts(archive, runs or [])
     selection = _select(archive, asked if runs else [])
     judged = {entry.task.sha for entry in selection.entries}
@@ -116,15 +119,15 @@ def report(
 
 
 def check_targets(out: Path | None, html: Path | None, *, pages: bool = True) -> None:
-    """Before anything is read; without `pages` a table alone is to be written. Raises UsageError."""
+    """Before anything is read; without `pages` a table alone is to be written. Raises UsageError, InfrastructureError
+    for a full disk."""
     if html is not None:
         from cuda_l1.report.site.write import check_folder
 
         check_folder(html, pages=pages)
-    if out is not None and out.is_dir():
-        raise UsageError(f"--out {out}: is a folder; name a file")
-    if out is not None and not out.parent.is_dir():
-        raise UsageError(f"--out {out}: there is no folder {out.parent}")
+        check_replaced_folder("--html", html)
+    if out is not None:
+        check_file("--out", out)
 
 
 def _around(readme: Path) -> tuple[str, str]:

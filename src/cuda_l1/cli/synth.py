@@ -13,6 +13,7 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
 from cuda_l1.cli.output import Output, many
+from cuda_l1.cli.targets import check_folder
 from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def synth(
         raise UsageError(f"--device-memory {device_memory:g}: give the GiB of a GPU, from 1 to 1024")
     settings = Settings(seed=seed, device=place.partition(":")[0], device_memory_gib=device_memory)
     folder = out or Path(f"synth-{seed}")
+    check_folder("--out", folder)
     with _Progress(count) as progress:
         kept = synthesise(
             folder,

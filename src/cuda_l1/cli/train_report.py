@@ -10,6 +10,7 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
 from cuda_l1.cli.output import Output
+from cuda_l1.cli.targets import check_folder
 from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def train_report(
     from cuda_l1.training.run_directory import RunDirectory
 
     found = RunDirectory.open(run)
+    folder = html or run / "report"
+    check_folder("--html", folder)
     stages = stage_panels(found)
     if not stages:
         raise UsageError(f"{run}: no stage has logged anything yet; `cuda-l1 train all RECIPE.toml` trains")
@@ -57,7 +60,7 @@ def train_report(
     held_out = read_result(found)
     if held_out:
         output.show(*_held_out_lines(held_out))
-    page = write_page(run.name, stages, html or run / "report")
+    page = write_page(run.name, stages, folder)
     output.show(f"written: {page}")
     output.summary(path=str(page), stages=list(stages), held_out=held_out, step_time=splits)
 

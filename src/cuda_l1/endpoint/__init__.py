@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from cuda_l1.endpoint.asking import Endpoint
 from cuda_l1.endpoint.background import Background
-from cuda_l1.endpoint.chat import Answer, Chat, place_of
+from cuda_l1.endpoint.chat import Chat, place_of
+from cuda_l1.endpoint.completion import Answer
 from cuda_l1.endpoint.faults import one_line
 from cuda_l1.endpoint.keys import KEY_VARIABLE, key_for, read_key
 

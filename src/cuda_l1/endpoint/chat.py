@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cuda_l1.endpoint.bounded import bounded_client
-from cuda_l1.endpoint.faults import explained, one_line, reported
-from cuda_l1.endpoint.keys import without_key
+from cuda_l1.endpoint.completion import Answer, answer_of
+from cuda_l1.endpoint.faults import explained, one_line
 from cuda_l1.errors import EndpointError
 
 if TYPE_CHECKING:
@@ -21,25 +20,6 @@ MOST_BYTES = 16 << 20
 CONNECT_S = 10.0
 CUT_ATTEMPTS = 3
 """How often a question is asked whose answer breaks off on the way."""
-_NO_COMPLETION = "its answer is no chat completion; the URL usually ends in /v1"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came back."""
-
-    text: str
-    """Without `reasoning_content`, where a server puts what a model thinks aloud."""
-    finish_reason: str = ""
-    """`stop`, `length` (cut off), `content_filter`, ...; as the server says it."""
-    refusal: str = ""
-    """The model's words where it refuses through the field that the protocol has for that."""
-    tokens_in: int | None = None
-    """As the server counts; None where it does not say."""
-    tokens_out: int | None = None
-    """The same, with what it thought aloud."""
-    thought: bool = False
-    """Whether it thought aloud in `reasoning_content`, or in a part of its content that is no text."""
 
 
 class Chat:
@@ -76,7 +56,7 @@ class Chat:
         if form is not None:
             schema = {"type": "json_schema", "json_schema": {"name": "answer", "schema": form}}
             arguments["response_format"] = schema
-        return _answer_of(await self._bounded(self._posted(arguments, max_tokens)), self._key)
+        return answer_of(await self._bounded(self._posted(arguments, max_tokens)), self._key)
 
     async def models(self) -> list[str]:
         """Names of the models that are served there. Raises EndpointError, also where it does not list them."""
@@ -159,51 +139,6 @@ async def _whole(response: Any) -> bytes:
         if len(body) > MOST_BYTES:
             raise EndpointError(f"its answer is longer than {MOST_BYTES >> 20} MiB", lasting=True)
     return bytes(body)
-
-
-def _answer_of(body: bytes, key: str) -> Answer:
-    """What a body says; a key that it repeats is blotted out, since answers are kept."""
-    try:
-        parsed = json.loads(body)
-        if isinstance(parsed, dict) and parsed.get("error") and not parsed.get("choices"):
-            raise reported(parsed["error"], key)
-        choice = parsed["choices"][0]
-        message = choice["message"]
-        said = {name: message.get(name) for name in ("content", "refusal", "reasoning_content", "reasoning")}
-        usage = parsed.get("usage") or {}
-        counts = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise EndpointError(_NO_COMPLETION) from None
-    spoken, thought = _spoken(said["content"])
-    return Answer(
-        text=without_key(_text(spoken), key),
-        finish_reason=without_key(_text(choice.get("finish_reason")), key),
-        refusal=without_key(_text(said["refusal"]), key),
-        tokens_in=counts[0],
-        tokens_out=counts[1],
-        thought=bool(said["reasoning_content"] or said["reasoning"] or thought),
-    )
-
-
-def _spoken(content: object) -> tuple[object, bool]:
-    """A message's content without the parts of another kind than text, as some services hand over thoughts in a list of
-    parts, and whether there were any."""
-    if not isinstance(content, list):
-        return content, False
-    parts = [part if isinstance(part, dict) else {} for part in content]
-    texts = [part["text"] for part in parts if part.get("type") == "text" and isinstance(part.get("text"), str)]
-    return "".join(texts), len(texts) < len(parts)
-
-
-def _text(value: object) -> str:
-    """Text that can be hashed and stored: half a surrogate pair has no UTF-8, a zero byte no place in a database."""
-    text = value if isinstance(value, str) else ""
-    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
-def _count(value: object) -> int | None:
-    """A number of tokens that an answer can have; a database has no place for any integer."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31 else None
 
 
 def _only(names: list[str]) -> str:

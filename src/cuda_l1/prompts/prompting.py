@@ -88,7 +88,7 @@ class Prompting:
         )
 
     def spoken(self, text: str) -> str:
-        """A reply without what the model thought aloud."""
+        """A reply without what the model thought aloud, which `parse` reads as it does the whole."""
         return spoken(text)
 
     def _best(self, history: Sequence[Record]) -> Record | None:

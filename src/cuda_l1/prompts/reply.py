@@ -8,6 +8,7 @@ defines `ModelNew`.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -16,7 +17,7 @@ from cuda_l1.prompts.continuation import whole_file
 from cuda_l1.prompts.fences import Block, blocks_of
 from cuda_l1.prompts.python_text import defines_model_new, syntax_problem
 from cuda_l1.prompts.sections import ANALYSIS, CODE, DESIGN, NAMES, Section, sections_of
-from cuda_l1.prompts.thinking import GAP, without_thinking
+from cuda_l1.prompts.thinking import GAP, THINKS, THOUGHT, without_thinking
 from cuda_l1.types import ReplyProblem
 
 ReplyKind = Literal["contrastive", "one-shot", "compact", "repair"]
@@ -81,8 +82,11 @@ def parse_reply(
 
 
 def spoken(text: str) -> str:
-    """A reply without what the model thought aloud."""
-    return without_thinking(_normal(text))[0].replace(f"\n{GAP}\n", "\n").strip()
+    """A reply without what the model thought aloud. Where it did so in the midst of it, or never stopped, the marks
+    stay, without what they held: what remains is read as the whole reply is."""
+    visible, thinking = without_thinking(_normal(text))
+    said = visible.strip(f"{GAP}{string.whitespace}").replace(GAP, THOUGHT)
+    return f"{said}\n{THINKS}".strip() if thinking else said
 
 
 Found = tuple[str | None, ReplyProblem | None, str]

@@ -6,6 +6,8 @@ import re
 
 GAP = "\0"
 """Stands alone on a line where something was taken out, so that a text with a hole is never taken for a whole one."""
+THINKS, THOUGHT = "<think>", "<think></think>"
+"""The marks of a thought that was never closed, and of one that was."""
 
 _NAMES = "think|thinking|thought|thoughts|reasoning|reasoning_content"
 _TAG = re.compile(

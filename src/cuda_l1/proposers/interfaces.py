@@ -71,7 +71,7 @@ class Prompts(Protocol):
         ...
 
     def spoken(self, text: str) -> str:
-        """A reply without what the model thought aloud."""
+        """A reply without what the model thought aloud, which `parse` reads as it does the whole."""
         ...
 
     def parse(self, text: str, finish_reason: str, *, reference: str) -> Parsed:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from cuda_l1 import scoring
+from cuda_l1.archive import Archive
+from cuda_l1.config import SCREEN
 from cuda_l1.types import Clock, Frozen, Record, Reply
 
 
@@ -37,6 +39,22 @@ class ModelUse(Frozen):
     """The fastest of its candidates that a `final` found faster than eager by more than the interval, by that final."""
     wall_s: float
     """Spent waiting for the replies, summed over those that were under way together."""
+
+
+def uses_in(
+    archive: Archive, run: str, environment_key: str, clock: Clock, task_sha: str | None = None
+) -> list[ModelUse]:
+    """What each model was paid in a run in one place (about one task), and what came of it; a text that was judged
+    before has its verdict from there. Raises ArchiveError."""
+    replies = list(archive.replies.of_run(run, task_sha, environment_key=environment_key))
+    ids = dict.fromkeys(reply.candidate_id for reply in replies if reply.candidate_id)
+    screens = (
+        archive.find(candidate, environment_key, SCREEN.name, run=run)
+        or archive.find(candidate, environment_key, SCREEN.name)
+        for candidate in ids
+    )
+    finals = archive.records(task_sha=task_sha, run=run, protocol="final")
+    return model_uses(replies, [*filter(None, screens), *finals], clock)
 
 
 def model_uses(replies: Iterable[Reply], records: Sequence[Record], clock: Clock) -> list[ModelUse]:

@@ -13,7 +13,7 @@ from cuda_l1 import scoring
 from cuda_l1.config import COMPAT
 from cuda_l1.ratios import from_log, within_floats
 from cuda_l1.report.terminal import times
-from cuda_l1.report.unchanged import same_program
+from cuda_l1.tasks.same_program import same_program
 from cuda_l1.tasks.sizes import own_sizes
 from cuda_l1.types import Clock, Evaluation, Finding, Frozen, Outcome, Task, Timing, Trial
 
@@ -52,6 +52,8 @@ HIDDEN = ("clock-mismatch", "outside-work", "drawn-ahead", "patched")
 
 _GUESSED = "was laid in"
 """Of a verdict's detail: the weights may have been laid in the wrong places, which is no fault of the kernel's."""
+_NOTHING = ("0 output tensors", "the output is not a tensor: NoneType")
+"""How the details of NO_OUTPUT begin, by our protocol and by a harness, where nothing is there to be computed later."""
 WRONG = {Outcome.WRONG_VALUES, Outcome.WRONG_SHAPE, Outcome.WRONG_DTYPE, Outcome.NONDETERMINISTIC}
 
 
@@ -180,9 +182,13 @@ def _lazy(facts: Facts) -> str | None:
     if late:
         return late.evidence
     for evaluation in (facts.ours, facts.theirs):
-        if evaluation and evaluation.outcome is Outcome.NO_OUTPUT:
+        if evaluation and evaluation.outcome is Outcome.NO_OUTPUT and not _returns_nothing(evaluation):
             return evaluation.detail
     return None
+
+
+def _returns_nothing(evaluation: Evaluation) -> bool:
+    return evaluation.outcome is Outcome.NO_OUTPUT and evaluation.detail.startswith(_NOTHING)
 
 
 def _cached(facts: Facts) -> str | None:
@@ -215,7 +221,7 @@ def _wrong(facts: Facts) -> str | None:
     """Wrong by our bounds, for another reason than those that have a name."""
     if _cached(facts) or _other_weights(facts) or _wrong_in_train_mode(facts) or facts.ours is None:
         return None
-    return facts.ours.detail if facts.ours.outcome in WRONG else None
+    return facts.ours.detail if facts.ours.outcome in WRONG or _returns_nothing(facts.ours) else None
 
 
 def _first_failed(evaluation: Evaluation | None) -> Trial | None:
@@ -263,7 +269,7 @@ def _refused_there(facts: Facts) -> str | None:
     theirs, ours = facts.theirs, facts.ours
     if theirs is None or ours is None or not ours.accepted:
         return None
-    refused = theirs.outcome in WRONG or theirs.outcome is Outcome.REJECTED
+    refused = theirs.outcome in WRONG or theirs.outcome is Outcome.REJECTED or _returns_nothing(theirs)
     return theirs.detail or str(theirs.outcome) if refused else None
 
 

@@ -3,13 +3,13 @@ compares. Verdicts come from `search.verdicts`; this turns records into rows and
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 
 from cuda_l1 import scoring
 from cuda_l1.archive import Archive
 from cuda_l1.config import Precision, Protocol
 from cuda_l1.errors import CudaL1Error, InfrastructureError, UsageError
+from cuda_l1.ratios import geometric_mean
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.verdicts import verdict
 from cuda_l1.types import UNSOUND_FLAGS, Candidate, Clock, Frozen, Outcome, PrecisionClass, Record, Task
@@ -174,7 +174,7 @@ def overview(rows: Sequence[TaskRow], names: Sequence[str]) -> list[Overview]:
             name=name,
             counted=len(speedups),
             tasks=len(sound),
-            geometric_mean=statistics.geometric_mean(speedups) if speedups else None,
+            geometric_mean=geometric_mean(speedups) if speedups else None,
         )
         for name, speedups in found.items()
     ]

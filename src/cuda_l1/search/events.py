@@ -80,6 +80,13 @@ class Replied(Event):
     detail: str
     tokens_in: int
     tokens_out: int
+    outcome: Outcome | None = None
+    """Of a text that was judged before."""
+    speedup: float | None = None
+    """Of the same."""
+    counts: bool = False
+    is_copy: bool = False
+    """Whether an earlier reply of the run held the same text."""
 
 
 @dataclass(frozen=True)

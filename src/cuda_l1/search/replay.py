@@ -5,7 +5,6 @@ release -> items (reference and candidate of each entry) -> two verdicts an item
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -17,6 +16,7 @@ from cuda_l1.ratios import within_floats
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.verdicts import verdict
 from cuda_l1.tasks.release import Column, ReleaseEntry
+from cuda_l1.tasks.same_program import same_reference
 from cuda_l1.tasks.selection import problem_number
 from cuda_l1.types import Candidate, Origin, Record, Task, detect_language
 
@@ -57,32 +57,23 @@ class Replayed:
     """The latter: another attempt may give one."""
 
 
-def items(
-    entries: Sequence[ReleaseEntry], column: Column, checkout: Sequence[Task] | None = None
-) -> tuple[list[Item], list[str]]:
-    """(the kernels of a column, what is to be said of their references), in the order of the entries.
+def items(entries: Sequence[ReleaseEntry], column: Column, checkout: Sequence[Task] | None = None) -> list[Item]:
+    """The kernels of a column, in the order of the entries.
 
     The reference comes from `checkout` (tasks of a KernelBench checkout), where it has the problem; else from the
     release. Entries without a kernel in that column are passed over.
     """
     known = {(task.level, problem_number(task)): task for task in checkout or ()}
-    made, notes = [], []
-    for entry in entries:
-        source = entry.source(column)
-        if source is None:
-            continue
-        own = known.get((entry.level_id, entry.task_id))
-        if checkout is not None and own is None:
-            notes.append(f"{entry.name}: is not in the checkout; the release's own reference is used")
-        differs = own is not None and not same_program(own.source, entry.task.source)
-        if own is not None and differs:
-            notes.append(f"{entry.name}: the release's reference is another program than {own.name} of the checkout")
-        made.append(_item(entry, column, source, own, differs=differs))
-    return made, notes
+    return [
+        _item(entry, column, source, known.get((entry.level_id, entry.task_id)))
+        for entry in entries
+        if (source := entry.source(column)) is not None
+    ]
 
 
-def _item(entry: ReleaseEntry, column: Column, source: str, own: Task | None, *, differs: bool) -> Item:
+def _item(entry: ReleaseEntry, column: Column, source: str, own: Task | None) -> Item:
     task = own or entry.task
+    differs = not same_reference(task.source, entry.task.source)
     candidate = Candidate(
         task_sha=task.sha,
         task_id=task.id,
@@ -91,16 +82,6 @@ def _item(entry: ReleaseEntry, column: Column, source: str, own: Task | None, *,
         origins=(Origin(proposer="release", techniques=(column,)),),
     )
     return Item(entry, column, task, candidate, "kernelbench" if own else "release", differs)
-
-
-def same_program(one: str, other: str) -> bool:
-    """Whether two texts are one program: equal, or equal but for comments and formatting."""
-    if one == other:
-        return True
-    try:
-        return ast.dump(ast.parse(one)) == ast.dump(ast.parse(other))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
 
 
 def replay(

@@ -87,6 +87,8 @@ class Release(Frozen):
     problems: tuple[str, ...] = ()
     """One line each, with the place in the file: lines that are not JSON, rows that lack a field, ids that repeat,
     scores that are no number, which their kernels do without."""
+    unread: tuple[Task | None, ...] = ()
+    """For each row of which nothing could be read its task, without a text; None where it does not say which."""
 
 
 _Text = Annotated[str, Field(pattern="")]
@@ -104,12 +106,20 @@ _Number = Annotated[int, Field(ge=0), BeforeValidator(_no_boolean)]
 _SCORE = TypeAdapter(Annotated[FiniteFloat, BeforeValidator(_no_boolean)])
 
 
-class _Row(BaseModel):
-    """One row of either layout, as it stands in the file."""
+class _Place(BaseModel):
+    """Which task a row is about."""
 
     model_config = ConfigDict(extra="ignore")
     level_id: _Number
     task_id: _Number
+
+    def task(self, source: str) -> Task:
+        return Task(suite="release", name=f"level{self.level_id}/{self.task_id}", level=self.level_id, source=source)
+
+
+class _Row(_Place):
+    """One row of either layout, as it stands in the file."""
+
     ref_code: str = Field(pattern=r"\S")
     custom_code: _Text | None = None
     cuda_graph_code: _Text | None = None
@@ -139,11 +149,14 @@ def read_release(path: Path) -> Release:
     text = _text(path)
     problems: list[str] = []
     entries: dict[tuple[int, int], ReleaseEntry] = {}
-    for place, row in _rows(path, text, problems):
+    rows = list(_rows(path, text, problems))
+    unread: list[Task | None] = [None] * len(problems)
+    for place, row in rows:
         try:
             entry = _entry(_Row.model_validate(row), place, problems)
         except ValidationError as error:
             problems.append(f"{place}: {_first(error)}")
+            unread.append(_task(row))
             continue
         key = (entry.level_id, entry.task_id)
         if key in entries:
@@ -152,7 +165,8 @@ def read_release(path: Path) -> Release:
     if not entries:
         why = f" ({problems[0]})" if problems else ""
         raise TaskError(f"{path}: holds no published kernel{why}; a release has one JSON object a line with `ref_code`")
-    return Release(path=str(path), entries=tuple(entries[key] for key in sorted(entries)), problems=tuple(problems))
+    found = tuple(entries[key] for key in sorted(entries))
+    return Release(path=str(path), entries=found, problems=tuple(problems), unread=tuple(unread))
 
 
 def release_tasks(path: Path, *, dtype: str | None = None) -> list[Task]:
@@ -207,6 +221,7 @@ def _before_the_fault(text: str, problems: list[str]) -> Iterator[_Found]:
     try:
         if reading.takes("["):
             yield from reading.rows()
+            reading.must_end()
             return
         reading.must_take("{")
         while not reading.takes("}"):
@@ -215,7 +230,10 @@ def _before_the_fault(text: str, problems: list[str]) -> Iterator[_Found]:
             reading.must_take("[")
             for place, row in reading.rows(f" of level {level}"):
                 yield _Found(place, {"level_id": level} | row if isinstance(row, dict) else row)
-            reading.takes(",")
+            if not reading.takes(","):
+                reading.must_take("}")
+                break
+        reading.must_end()
     except (ValueError, RecursionError) as error:
         what = (
             f"{error.msg.removesuffix(' at')} at line {error.lineno}"
@@ -243,7 +261,13 @@ class _Reading:
 
     def must_take(self, sign: str) -> None:
         if not self.takes(sign):
-            raise json.JSONDecodeError(f"Expecting '{sign}'", self._text, self._at)
+            comma = "',' or " if sign in "]}" else ""
+            raise json.JSONDecodeError(f"Expecting {comma}'{sign}'", self._text, self._at)
+
+    def must_end(self) -> None:
+        self.takes("")  # the space behind it
+        if self._at < len(self._text):
+            raise json.JSONDecodeError("Extra data", self._text, self._at)
 
     def value(self) -> Any:
         self.takes("")  # the space before it
@@ -257,7 +281,9 @@ class _Reading:
             number += 1
             self.place = f"entry {number}{of}"
             yield _Found(self.place, self.value())
-            self.takes(",")
+            if not self.takes(","):
+                self.must_take("]")
+                return
 
 
 def _lines(path: Path, text: str, problems: list[str], whole: Exception) -> Iterator[_Found]:
@@ -287,13 +313,21 @@ def _nested(document: dict[str, Any], problems: list[str]) -> Iterator[_Found]:
             yield _Found(f"entry {number} of level {level}", with_level)
 
 
+def _task(row: Any) -> Task | None:
+    """That of a row that cannot be used, without a text; None where it does not say which."""
+    try:
+        return _Place.model_validate(row).task("")
+    except ValidationError:
+        return None
+
+
 def _entry(row: _Row, place: str, problems: list[str]) -> ReleaseEntry:
     codes: dict[Column, str] = {}
     for column in COLUMNS:
         code = getattr(row, f"{column}_code")
         if code and code.strip():
             codes[column] = code
-    task = Task(suite="release", name=f"level{row.level_id}/{row.task_id}", level=row.level_id, source=row.ref_code)
+    task = row.task(row.ref_code)
     scores = {}
     for against, given in row.scores.items():
         try:

@@ -114,11 +114,12 @@ class ClockEvidence:
     # ── the machine ───────────────────────────────────────────────────────────────────────────────
 
     def _busy_machine(self, clock: Clock) -> list[Finding]:
-        """Suspect where eager, or the candidate, was slowed down by a factor: its threads wait for one another wherever
-        somebody else computes, and whichever of the two has one thread then looks faster by that factor."""
+        """Suspect where eager was slowed down by a factor, or the candidate so that it looks slower than eager: threads
+        wait for one another wherever somebody else computes, and who has one thread looks faster by that factor."""
         if not self._on_cpu:
             return []
-        for index, name in ((1, "the reference"), (0, "the candidate")):
+        slowed = ((1, "the reference"), *([] if self._is_faster(clock) else [(0, "the candidate")]))
+        for index, name in slowed:
             sides = [pair.sides[index] for pair in self.pairs]
             timed = statistics.median(side.median(clock) for side in sides)
             prepared = [us for side in sides if (us := float(side.prepared.get("us") or 0.0))]

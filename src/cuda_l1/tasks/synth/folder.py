@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cuda_l1.errors import TaskError
+from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.tasks.synth.generate import VERSION, SyntheticTask
 from cuda_l1.tasks.synth.splits import Split
 from cuda_l1.types import Frozen, Task
@@ -52,7 +54,8 @@ class SynthFolder:
     """A folder that one writer appends to. A task's file is written before its line, so a line never lies."""
 
     def __init__(self, path: Path, settings: Settings) -> None:
-        """Opens a folder, or begins one. Raises TaskError for one that holds something else."""
+        """Opens a folder, or begins one. Raises TaskError for one that holds something else, InfrastructureError where
+        nothing can be written."""
         self.path = path
         self.entries: dict[int, Entry] = {}
         """By number; of tasks that are sound and of tasks that are not."""
@@ -65,8 +68,9 @@ class SynthFolder:
         elif path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise TaskError(f"{path}: is there already and holds no {MANIFEST}; choose another folder with --out")
         else:
-            path.mkdir(parents=True, exist_ok=True)
-            manifest.write_text(settings.model_dump_json() + "\n")
+            with _faults(path):
+                path.mkdir(parents=True, exist_ok=True)
+                manifest.write_text(settings.model_dump_json() + "\n")
 
     @property
     def sound(self) -> list[Entry]:
@@ -74,14 +78,27 @@ class SynthFolder:
         return sorted((entry for entry in self.entries.values() if entry.sound), key=lambda entry: entry.number)
 
     def add(self, made: SyntheticTask, entry: Entry) -> None:
-        """Record one audited task, and write its file where it is sound."""
-        if entry.sound:
-            file = self.path / f"{entry.name}.py"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(made.task.source)
-        with (self.path / MANIFEST).open("a") as manifest:
-            manifest.write(entry.model_dump_json() + "\n")
+        """Record one audited task, and write its file where it is sound. Raises InfrastructureError."""
+        with _faults(self.path):
+            if entry.sound:
+                file = self.path / f"{entry.name}.py"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(made.task.source)
+            with (self.path / MANIFEST).open("a") as manifest:
+                manifest.write(entry.model_dump_json() + "\n")
         self.entries[entry.number] = entry
+
+
+@contextmanager
+def _faults(folder: Path) -> Iterator[None]:
+    """A full disk names no file."""
+    try:
+        yield
+    except OSError as error:
+        raise InfrastructureError(
+            f"{error.filename or folder}: {error.strerror or error}; the tasks before are kept, and the same command "
+            "goes on from there"
+        ) from error
 
 
 def read_folder(path: Path) -> list[Task]:

@@ -1,27 +1,43 @@
-"""Whether a candidate is the reference under another name: its class, and whatever of the text that class uses."""
+"""Whether two texts are one program: a class or a reference, and whatever of the text that uses."""
 
 from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 Bindings = Mapping[str, tuple[str, ...]]
-"""What each name that a class uses stands for, one text for each time that it is bound or changed."""
+"""What each name that is used stands for, one text for each time that it is bound or changed."""
+
+
+REFERENCE = ("Model", "get_inputs", "get_init_inputs")
+"""What a reference is used for."""
 
 
 def same_program(reference: str, candidate: str) -> bool:
     """Whether `ModelNew` is the reference's `Model`, and each function, class, value and import that it uses is the
     reference's too; docstrings, comments and formatting aside."""
-    one, other = _used(reference, "Model"), _used(candidate, "ModelNew")
+    one, other = _class_of(reference, "Model"), _class_of(candidate, "ModelNew")
     return one is not None and one == other
+
+
+def same_reference(one: str, other: str) -> bool:
+    """Whether two references have the same model and inputs, and whatever of the text these use is the same too;
+    docstrings, comments and formatting aside."""
+    if one == other:
+        return True
+    first, second = (_reached(text, REFERENCE) if (text := _parsed(source)) else {} for source in (one, other))
+    return "Model" in first and first == second
 
 
 @dataclass
 class _Text:
     """A text's statements by the names that they bind or change."""
 
+    classes: set[str]
+    aliases: dict[str, str]
+    """Names that a statement gives to others."""
     told: dict[str, list[str]] = field(default_factory=dict)
     needs: dict[str, set[str]] = field(default_factory=dict)
     """Names of the text's that whatever a name stands for uses."""
@@ -33,34 +49,45 @@ class _Text:
         self.needs.setdefault(name, set()).update(needs)
 
 
-def _used(source: str, name: str) -> dict[str, tuple[str, ...]] | None:
+def _class_of(source: str, name: str) -> Bindings | None:
     """The class `name`, called `Model`, and what it uses; None where there is none, or the text is no Python. It may be
     another name of a class of the text: `ModelNew = Model`."""
-    try:
-        tree = ast.parse(source)
-        text = _read(tree)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    text = _parsed(source)
+    if text is None:
         return None
-    classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    if name not in classes and len(text.told.get(name, ())) == 1:
-        name = next(filter(None, (_aliased(node, name) for node in tree.body)), name)
-    if name not in classes:
+    if name not in text.classes and len(text.told.get(name, ())) == 1:
+        name = text.aliases.get(name, name)
+    if name not in text.classes:
         return None
-    reached, waiting = set[str](), {name}
+    found = _reached(text, (name,))
+    return {_renamed(one, name): tuple(_renamed(told, name) for told in texts) for one, texts in found.items()}
+
+
+def _reached(text: _Text, names: Iterable[str]) -> Bindings:
+    """What these names of a text stand for, and whatever that uses."""
+    reached, waiting = set[str](), set(names)
     while waiting:
         one = waiting.pop()
         reached.add(one)
         waiting |= text.needs.get(one, set()) - reached
-    found = {_renamed(one, name): tuple(text.told[one]) for one in reached if one in text.told}
-    return {one: tuple(_renamed(told, name) for told in texts) for one, texts in found.items()}
+    return {one: tuple(text.told[one]) for one in reached if one in text.told}
 
 
-def _aliased(node: ast.stmt, name: str) -> str | None:
-    """The other name in a statement `name = other`."""
-    if not (isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Name)):
+def _parsed(source: str) -> _Text | None:
+    """None for a text that is no Python."""
+    try:
+        return _read(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    target = node.targets[0]
-    return node.value.id if isinstance(target, ast.Name) and target.id == name else None
+
+
+def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """(name, other) of each statement `name = other`."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Name):
+            target = node.targets[0]
+            if isinstance(target, ast.Name):
+                yield target.id, node.value.id
 
 
 def _renamed(text: str, name: str) -> str:
@@ -68,7 +95,7 @@ def _renamed(text: str, name: str) -> str:
 
 
 def _read(tree: ast.Module) -> _Text:
-    text = _Text()
+    text = _Text({node.name for node in tree.body if isinstance(node, ast.ClassDef)}, dict(_aliases(tree)))
     for statement in tree.body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             for name, path in _imported(statement):

@@ -1,0 +1,106 @@
+"""What cannot be written is said before anything is judged, by one line and one exit code whatever the command."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli_fakes import FAST, REFERENCE, FakeEvaluator
+from cli_synth_fakes import FakePool
+from typer.testing import Result
+
+from cuda_l1.api import synthesis
+from cuda_l1.cli import boundary
+from cuda_l1.errors import InfrastructureError
+
+Run = Callable[..., Result]
+NOWHERE = Path("/proc/cuda-l1-target")
+"""Where nobody can make anything, root included."""
+ROW = {"level_id": 1, "task_id": 1, "ref_code": REFERENCE, "custom_code": FAST}
+COMMANDS = [
+    ("optimize", "ref.py", "--device", "cpu", "--out"),
+    ("bench", "file:ref.py", "--device", "cpu", "--bundle"),
+    ("replay", "r.jsonl", "--device", "cpu", "--out"),
+    ("replay", "r.jsonl", "--device", "cpu", "--html"),
+    ("collect", "ref.py", "--device", "cpu", "--out"),
+    ("tasks", "synth", "--n", "1", "--device", "cpu", "--out"),
+    ("report", "--out"),
+    ("report", "--html"),
+]
+
+
+@pytest.fixture
+def idle(reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever judges anything fails."""
+    (tmp_path / "r.jsonl").write_text(json.dumps(ROW))
+    monkeypatch.setattr(FakeEvaluator, "evaluate", lambda *_, **__: pytest.fail("judged"))
+    monkeypatch.setattr(synthesis, "EvaluatorPool", lambda *_: pytest.fail("audited"))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join((words[0], words[-1])))
+def test_a_place_that_cannot_be_written_to_is_one_line_and_exit_code_2(run: Run, idle: None, words: list[str]) -> None:
+    if words[0] == "collect":
+        pytest.importorskip("pyarrow")
+    result = run(*words, NOWHERE)
+    assert result.exit_code == 2, result.output
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("cuda-l1: ")]
+    assert str(NOWHERE) in line and result.stderr.endswith(f"{line}\n") and not result.stdout
+
+
+@pytest.mark.parametrize("words", COMMANDS[:4], ids=lambda words: " ".join((words[0], words[-1])))
+def test_a_full_disk_is_said_first_with_its_place(
+    run: Run, idle: None, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**more: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    result = run(*words, "target")
+    assert result.exit_code == 3
+    assert result.stderr == f"cuda-l1: {words[-1]} target: No space left on device; free some space there\n"
+
+
+def test_a_device_is_a_target(run: Run, reference: Path, tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_text(json.dumps(ROW))
+    assert run("replay", "r.jsonl", "--device", "cpu", "--out", "/dev/null").exit_code == 0
+
+
+def test_a_disk_that_fills_up_while_tasks_are_audited_is_named(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(synthesis, "EvaluatorPool", FakePool)
+    FakePool.audited, FakePool.dies_after = [], None
+    write = Path.write_text
+
+    def full(path: Path, text: str, *rest: object) -> int:
+        if path.suffix == ".py":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # `write` names no file
+        return write(path, text)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    result = run("tasks", "synth", "--n", "3", "--device", "cpu", "--out", tmp_path / "made")
+    assert result.exit_code == InfrastructureError.exit_code
+    assert f"cuda-l1: {tmp_path / 'made'}: No space left on device; the tasks before are kept" in result.stderr
+
+
+def test_a_full_disk_that_nothing_names_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    def full() -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    assert boundary.exit_code(full, kept="") == 3
+    assert "No space left on device; `df` says which disk is full" in capsys.readouterr().err
+
+
+def test_a_full_stdout_is_named(tmp_path: Path) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m cuda_l1.cli tasks show pooling_chain >/dev/full",
+        shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (3, "cuda-l1: stdout: No space left on device\n")
