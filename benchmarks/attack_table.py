@@ -12,6 +12,7 @@ stopped. Exits with 1 when anything is not as it should be, or missing.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import threading
 from collections import Counter
@@ -24,7 +25,7 @@ from csv_table import Row, Table
 from cuda_l1.api.places import resolve_device
 from cuda_l1.api.pool import EvaluatorPool, Job
 from cuda_l1.config import EvaluatorSettings, Limits, Protocol
-from cuda_l1.errors import InfrastructureError
+from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.types import Candidate, Environment, Evaluation, Task
@@ -99,7 +100,7 @@ def main() -> int:
     options = _options()
     deadline, device = Deadline(options.deadline), resolve_device(options.device)
     table = Table(options.out / "attacks.csv", COLUMNS, keys=2)
-    wanted = [item for item in items("cuda" if device.startswith("cuda") else "cpu") if options.only in item.case]
+    wanted = share_of([item for item in _all(device) if options.only in item.case], options.shard)
     held = {table.key(row) for row in table.rows()}
     missing = [item for item in wanted if (item.kind, item.case) not in held]
     for limits, group in groupby(missing, key=lambda item: item.limits):
@@ -113,9 +114,26 @@ def main() -> int:
     return 0 if done and not any(row["wrong"] for row in rows) else 1
 
 
+def _all(device: str) -> list[Item]:
+    return items("cuda" if device.startswith("cuda") else "cpu")
+
+
+def share_of(found: Sequence[Item], text: str) -> list[Item]:
+    """The `I`th of `N` shares, an attack with its twin. Raises UsageError."""
+    shard = re.fullmatch(r"(\d+)/(\d+)", text)
+    index, count = map(int, shard.groups()) if shard else (0, 0)
+    if not 1 <= index <= count:
+        raise UsageError(f"--shard {text}: give I/N with I from 1 to N")
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(item.case for item in found))}
+    return [item for item in found if numbers[item.case] % count == index - 1]
+
+
 def _options() -> argparse.Namespace:
     made = parser(__doc__)
     made.add_argument("--only", default="", metavar="TEXT", help="those with this in their names, e.g. memory/")
+    made.add_argument(
+        "--shard", default="1/1", metavar="I/N", help="one of N shares, as for another GPU beside this one"
+    )
     made.add_argument(
         "--at-once", type=int, default=1, metavar="N", help="evaluators side by side; one at a time measures"
     )

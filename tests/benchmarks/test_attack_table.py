@@ -12,6 +12,7 @@ from benchmark_fakes import GPU
 import attack_table
 from attack_table import ATTACK, KERNEL, TWIN
 from csv_table import Row, Table, read_rows
+from cuda_l1.errors import UsageError
 from provenance import columns_of
 
 
@@ -59,6 +60,16 @@ def test_every_case_and_kernel_of_a_device_is_an_item_once(device: str) -> None:
 
 
 @pytest.mark.e2e
+def test_shares_hold_every_item_once_and_an_attack_with_its_twin() -> None:
+    found = attack_table.items("cpu")
+    shares = [attack_table.share_of(found, f"{number}/3") for number in (1, 2, 3)]
+    assert sum(map(len, shares)) == len(found)
+    assert not {item.case for item in shares[0]} & {item.case for item in (*shares[1], *shares[2])}
+    for text in ("0/3", "4/3", "3", "a/b"):
+        with pytest.raises(UsageError, match="give I/N"):
+            attack_table.share_of(found, text)
+
+
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     command = [sys.executable, attack_table.__file__, "--device", "cpu", "--out", str(tmp_path)]
     only = ["--only", "meaning/half-that-says-float"]
