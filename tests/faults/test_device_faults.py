@@ -180,6 +180,20 @@ def test_a_verdict_that_need_not_be_had_beside_others_does_not_make_them_wait(pa
     assert judged(parent, beside_others=True).accepted
 
 
+def test_a_judge_that_finds_no_room_beside_other_evaluators_is_no_crash(parent, monkeypatch):
+    answered = Judge.ask
+
+    def ask(self: Judge, message: dict, *more: object, **fields: object) -> dict:
+        reply = answered(self, message, *more, **fields)
+        return {"memory": "CUDA out of memory"} if message["op"] == "warm" else reply
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Judge, "ask", ask)
+        with pytest.raises(NoRoomError, match=r"not beside other evaluators: .* out of device memory"):
+            judged(parent, beside_others=True)
+    assert judged(parent, beside_others=True).accepted
+
+
 def test_a_device_whose_memory_another_program_holds_is_not_in_quarantine(parent, cache, monkeypatch):
     with monkeypatch.context() as patch:
         Broken(patch, DeviceMemoryShort("the judge ran out of device memory"), "check", "warm")

@@ -9,7 +9,7 @@ from typing import Any, Self
 from cuda_l1.config import Limits
 from cuda_l1.errors import CudaL1Error, InfrastructureError, NoRoomError, TaskError
 from cuda_l1.evaluator.deaths import end_of
-from cuda_l1.evaluator.failures import Late, TaskFault, bad_task
+from cuda_l1.evaluator.failures import DeviceMemoryShort, Late, TaskFault, bad_task
 from cuda_l1.evaluator.guest.channel import ChannelClosed, ProtocolError
 from cuda_l1.evaluator.guest_files import put_file
 from cuda_l1.evaluator.place import Place
@@ -40,13 +40,17 @@ class Judge:
         gate: str | None = None,
         give_way: Callable[[], float] = lambda: 0.0,
     ) -> Self:
-        """A fresh judge, ready to examine `task`; `gate`: the image that an earlier one made, knowing no task yet."""
+        """A fresh judge, ready to examine `task`; `gate`: the image that an earlier one made, knowing no task yet.
+        Raises DeviceMemoryShort where there is no room for it beside others, and what `ask` does."""
         reads = [task.weights.path] if task.weights else []
         generous = limits.model_copy(update={"memory_bytes": 4 * limits.memory_bytes})
         judge = cls(template.spawn("judge", {}, read_paths=reads, limits=generous), template.rung, give_way)
         try:
             warm = {"op": "warm", "device": place.device, "threads": len(place.lane), "gate": gate}
-            judge.gate = judge.ask(warm, _WARM_S)["gate"]
+            reply = judge.ask(warm, _WARM_S)
+            if "memory" in reply:
+                raise DeviceMemoryShort(f"the judge ran out of device memory: {reply['memory']}")
+            judge.gate = reply["gate"]
         except BaseException:
             judge.close()
             raise
