@@ -270,3 +270,21 @@ def test_buffers_that_follow_from_the_arguments_alone_are_no_data_and_need_no_pa
     reference.learn_changes(reference.draw())
     assert reference.data == {"codebook", "packed"}
     assert reference.formulas == {"angles", "slopes"}  # who writes them down needs no tensor
+
+
+def test_a_running_mean_that_a_batch_of_zeros_leaves_alone_is_changed_state_all_the_same(tmp_path):
+    body = """
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm = nn.BatchNorm1d(4)
+                self.still = nn.BatchNorm1d(4, track_running_stats=False)
+
+            def forward(self, x):
+                return self.norm(x.clamp(max=0.0)) + self.still(x)
+
+        get_inputs = lambda: [torch.rand(8, 4)]
+    """
+    reference = reference_of(tmp_path, body)
+    reference.learn_changes(reference.draw())
+    assert set(reference.changed_state) == {"norm.running_mean", "norm.running_var", "norm.num_batches_tracked"}

@@ -378,7 +378,9 @@ class Reference:
         self.exposes = any(touch(t, o) for t in leaves(result) for o in own)
         pairs = zip(leaves(inputs), leaves(args), strict=True)
         self.changed_args = [i for i, (old, new) in enumerate(pairs) if not state.same(old, new)]
-        self.changed_state = weight_forms.changed(self.public, state.snapshot(self.model))
+        changed = weight_forms.changed(self.public, state.snapshot(self.model))
+        still = (n for n in self.public if n not in changed and weight_forms.is_tracked(n, changed))
+        self.changed_state = [*changed, *still]
         state.reinstate(self.model, before, self.changed_state)
         state.restore(self.model, self.public)
 

@@ -311,6 +311,13 @@ def _is_statistic(name: str) -> bool:
     return name.endswith(("running_mean", "running_var"))
 
 
+def is_tracked(name: str, changed: Collection[str]) -> bool:
+    """Whether it is a statistic of a normalisation that counts its batches among what a call has `changed`: where all of
+    a batch are zero, the mean is what it was."""
+    module, _, statistic = name.rpartition(".")
+    return _is_statistic(statistic) and ".".join(filter(None, (module, "num_batches_tracked"))) in changed
+
+
 def varied(tensor: torch.Tensor) -> torch.Tensor:
     """Its floating numbers times others for each, between 0.8 and 1.25; what is no number of that kind, as it is."""
     if not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
