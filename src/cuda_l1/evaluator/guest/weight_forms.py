@@ -312,8 +312,8 @@ def _is_statistic(name: str) -> bool:
 
 
 def is_tracked(name: str, changed: Collection[str]) -> bool:
-    """Whether it is a statistic of a normalisation that counts its batches among what a call has `changed`: where all of
-    a batch are zero, the mean is what it was."""
+    """Whether it is a statistic of a normalisation that counts its batches among what a call has `changed`: where all
+    of a batch are zero, the mean is what it was."""
     module, _, statistic = name.rpartition(".")
     return _is_statistic(statistic) and ".".join(filter(None, (module, "num_batches_tracked"))) in changed
 
