@@ -125,7 +125,7 @@ class Blocks:
         call_us = side.median("call")
         side.runner.guest.resume()
         reply = self.bench.ask(
-            side.runner, "back_to_back", 120.0 + 100 * self._call_s(side), quiet=True, call_us=call_us
+            side.runner, "back_to_back", 300.0 + 100 * self._call_s(side), quiet=True, call_us=call_us
         )
         side.runner.guest.stop()
         us: float | None = reply["us"]

@@ -1,7 +1,7 @@
 """Calls back to back on a CPU: for what a candidate does between timed calls there is no time then.
 
 Outputs are let go of at once, as they are between timed calls: were all of them held, memory that a call takes would be
-another's each time, and cost what it costs nobody else. One of each run, which the judge chooses, is compared.
+another's each time, and cost what it costs nobody else. One of each row, which the judge chooses, is compared.
 """
 
 from __future__ import annotations
@@ -15,48 +15,65 @@ from .driving import Kept, Supply, seed_of
 from .session import Session, total_bytes
 from .tensors import nbytes_needed, pack, rewrite, view
 
-CALLS, LEAST_CALLS, RUNS, LEAST_RUNS = 8, 3, 5, 2
-TOTAL_S, BYTES = 1.0, 1 << 30
-"""What all runs may take, drawing inputs included, and what the inputs of one may."""
+SETS, LEAST_SETS, BYTES = 8, 3, 1 << 30
+"""Inputs with which a stretch of calls is made, and what they may take together."""
+STRETCHES, ROWS, LEAST_ROWS = 8, 5, 2
+"""Of a row, in the second half of which a stock of what was made before is used up; and rows."""
+TOTAL_S = 1.0
+"""What all calls of a side may take, about."""
 _random = SystemRandom()
 
 
 def back_to_back_us(session: Session, supply: Supply, *, call_us: float, patience_s: float) -> float | None:
-    """What a call takes of several in a row, each with inputs of its own that lay there before: by the judge's clock,
-    microseconds, of the quickest run. `call_us`: about what one takes. None where the inputs are too large for that."""
-    each_us = supply.us + call_us
-    calls = min(CALLS, BYTES // max(1, total_bytes(supply.first)), int(1e6 * TOTAL_S / LEAST_RUNS / each_us))
-    calls = max(calls, LEAST_CALLS)
-    if calls * total_bytes(supply.first) > BYTES:
+    """What a call takes of many in a row, with inputs that lay there before: by the judge's clock, microseconds, of the
+    quickest stretch, since other work on the machine only adds. `call_us`: about what one takes. None where the inputs
+    are too large for that."""
+    count = min(SETS, BYTES // max(1, total_bytes(supply.first)), max(LEAST_SETS, int(1e6 * TOTAL_S / call_us)))
+    if count < LEAST_SETS:
         return None
-    runs = max(LEAST_RUNS, min(RUNS, int(1e6 * TOTAL_S / (calls * each_us))))
-    sets = [supply.draw(session) for _ in range(calls)]
-    buffer = buffers.create(nbytes_needed(sets), None)
-    places = pack(sets, buffer)
-    fields = {"value": places, "bytes": buffer.nbytes, "runs": runs, "patience_s": patience_s, **session.request}
-    session.ask("back_to_back", 60.0, "calls in a row", [buffer.fileno()], **fields)
-    quickest = min(_run(session, supply, sets, places, buffer, patience_s) for _ in range(runs))
+    stretches = max(1, min(STRETCHES, int(1e6 * TOTAL_S / LEAST_ROWS / (count * call_us))))
+    rows = max(LEAST_ROWS, min(ROWS, int(1e6 * TOTAL_S / (count * (stretches * call_us + supply.us)))))
+    made = _Rows(session, supply, count, patience_s)
+    session.ask("back_to_back", 60.0, "calls in a row", [made.buffer.fileno()], rows=rows, **made.described)
+    quickest = min(made.run(stretches) for _ in range(rows))
     session.receive(patience_s, "calls in a row")
-    return quickest / calls
+    return quickest / count
 
 
-def _run(
-    session: Session, supply: Supply, sets: list[Any], places: Any, buffer: buffers.Buffer, patience_s: float
-) -> float:
-    """One run; microseconds."""
-    sets[:] = [supply.draw(session) for _ in sets]
-    rewrite(sets, places, buffer)
-    session.poison()
-    session.send({"op": "ready"})
-    session.receive(patience_s, "putting state back")
-    seeds, chosen = [seed_of(session) for _ in sets], _random.randrange(len(sets))
-    begin = time.perf_counter_ns()
-    session.send({"op": "go", "seeds": seeds, "chosen": chosen})
-    session.receive(len(sets) * patience_s, "calls in a row")
-    us = (time.perf_counter_ns() - begin) / 1e3
-    session.send({"op": "deliver"})
-    session.receive(patience_s, "calls in a row")
-    if not session.request["stateful"]:  # there each call begins with what the one before has left
-        outputs = [view(slot, session.outputs).clone() for slot in session.request["slots"]]
-        session.back_to_back = [Kept(sets[chosen], outputs, {}, seeds[chosen])]
-    return us
+class _Rows:
+    """Calls of a session with `count` inputs, again and again."""
+
+    def __init__(self, session: Session, supply: Supply, count: int, patience_s: float) -> None:
+        self._session, self._supply, self._patience_s = session, supply, patience_s
+        self._sets = [supply.draw(session) for _ in range(count)]
+        self.buffer = buffers.create(nbytes_needed(self._sets), None)
+        self._places = pack(self._sets, self.buffer)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What the runner has to know."""
+        own = {"value": self._places, "bytes": self.buffer.nbytes, "patience_s": self._patience_s}
+        return {**own, **self._session.request}
+
+    def run(self, stretches: int) -> float:
+        """One row with new inputs: the quickest stretch of its second half, microseconds. An output of the last one is
+        kept where nothing hangs on the call before."""
+        session = self._session
+        self._sets = [self._supply.draw(session) for _ in self._sets]
+        rewrite(self._sets, self._places, self.buffer)
+        session.poison()
+        session.send({"op": "ready"})
+        session.receive(self._patience_s, "putting state back")
+        took = []
+        for _ in range(stretches):
+            seeds, chosen = [seed_of(session) for _ in self._sets], _random.randrange(len(self._sets))
+            begin = time.perf_counter_ns()
+            session.send({"op": "go", "seeds": seeds, "chosen": chosen})
+            session.receive(len(seeds) * self._patience_s, "calls in a row")
+            took.append((time.perf_counter_ns() - begin) / 1e3)
+        session.send({"op": "deliver"})
+        session.receive(self._patience_s, "calls in a row")
+        if not session.request["stateful"]:
+            outputs = [view(slot, session.outputs).clone() for slot in session.request["slots"]]
+            session.back_to_back = [Kept(self._sets[chosen], outputs, {}, seeds[chosen])]
+        return min(took[stretches // 2 :])

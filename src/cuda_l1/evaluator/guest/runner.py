@@ -364,20 +364,21 @@ class Runner:
         return {"form": self.timed_form}
 
     def back_to_back(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """On a CPU: calls in a row, each with inputs of its own, timed by the judge alone; one of each run is
-        delivered."""
+        """On a CPU: rows of calls, stretch after stretch with the same inputs, timed by the judge alone; one call of
+        each row is delivered."""
         patience_s, shown = message["patience_s"], self._args
         sets = unpack(message["value"], buffers.attach(fds[0], message["bytes"], None))
         self._channel.send({})
-        for _ in range(message["runs"]):
+        for _ in range(message["rows"]):
             self._channel.receive(timeout=patience_s)
             before = self._restored(message) if message["stateful"] else {}
             self._channel.send({})
             go, _ = self._channel.receive(timeout=patience_s)
-            kept = self._in_a_row(sets, go, clone=message["clone"])
-            self._channel.send({})
-            self._channel.receive(timeout=patience_s)
-            self._args = sets[go["chosen"]]
+            while go["op"] == "go":
+                kept = self._stretch(sets, go, clone=message["clone"])
+                self._args = sets[go["chosen"]]
+                self._channel.send({})
+                go, _ = self._channel.receive(timeout=patience_s)
             self._deliver(kept, message)
             kept = None
             self._reinstate(before, message)
@@ -385,8 +386,8 @@ class Runner:
         self._args = shown
         return {}
 
-    def _in_a_row(self, sets: list[Any], go: dict[str, Any], *, clone: bool) -> Any:
-        """What the chosen call of a run gives."""
+    def _stretch(self, sets: list[Any], go: dict[str, Any], *, clone: bool) -> Any:
+        """A call with each of the inputs; what the chosen one gives."""
         kept = None
         for index, (self._args, seed) in enumerate(zip(sets, go["seeds"], strict=True)):
             self.seed(seed)
