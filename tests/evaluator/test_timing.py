@@ -377,6 +377,15 @@ def test_what_is_done_between_timed_calls_is_part_of_each_in_a_row(between_us, e
     assert timing.speedup == pytest.approx(1000 / (500 + between_us if severity else 500), rel=0.05)
 
 
+def test_a_clock_that_stands_still_leaves_a_figure():
+    frozen = bench(candidate_us=0.0)
+    frozen.between = {CANDIDATE.id: lambda: 900.0}
+    timer = timed(frozen)
+    (timing,) = timer.timings(())
+    assert ("outside-work", "reject") in [(f.check, f.severity) for f in timer.findings()]
+    assert timing.speedup == pytest.approx(1000 / 900, rel=0.05)
+
+
 def test_a_row_that_others_slowed_down_is_asked_for_again_and_accuses_nobody():
     busy = bench()
     slowed = itertools.chain([5000.0], itertools.repeat(0.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -122,7 +123,7 @@ class Blocks:
 
     def back_to_back_us(self, side: Side) -> float | None:
         """On a CPU: what a call takes of several in a row, by the judge's clock; None where inputs are too large."""
-        call_us = side.median("call")
+        call_us = max(1.0, statistics.median(side.judge["call"]))
         side.runner.guest.resume()
         reply = self.bench.ask(
             side.runner, "back_to_back", 300.0 + 100 * self._call_s(side), quiet=True, call_us=call_us

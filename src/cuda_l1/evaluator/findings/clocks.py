@@ -87,7 +87,7 @@ class ClockEvidence:
         """The candidate's time by all that the judge saw, where its runner is distrusted."""
         beside = max(pair.outside_excess_us(clock, opponent), 0.0) if self._is_outside(clock) else 0.0
         if self.accuses_between(clock):
-            return min(row.factor for row in self._rows) * pair.sides[0].median(clock)
+            return min(row.factor for row in self._rows) * max(pair.sides[0].median(clock), 1e-3)
         return pair.implied_us(clock, opponent) + beside
 
     def _own(self, clock: Clock) -> float:

@@ -245,6 +245,8 @@ class Case:
     """What the reference answers, where it answers."""
     _plain: list[torch.Tensor] = field(init=False)
     """The same where truth is."""
+    _overflows: bool = field(init=False)
+    """Whether truth is beyond the range of an answer's dtype somewhere."""
     jumps: list[oracle.Jumps | None] = field(init=False)
     unjudged: list[torch.Tensor | None] = field(init=False)
     _places: list[oracle.Places] = field(init=False)
@@ -276,6 +278,10 @@ class Case:
         del noise
         self._plain = oracle.hosted(self.noise.tensors)
         in_range = [_within_range(t, a.dtype) for t, a in zip(self.truth.tensors, self._plain, strict=True)]
+        pairs = zip(in_range, self.truth.tensors, strict=True)
+        self._overflows = any(
+            made is not t and bool((torch.isinf(made) & torch.isfinite(t)).any()) for made, t in pairs
+        )
         self.truth = Answer(self.truth.structure, in_range)
         pairs = list(zip(self._plain, self.truth.tensors, strict=True))
         self.jumps = [oracle.find_jumps(a, t) if self.jumpy or _rounds_to_other(a, t) else None for a, t in pairs]
@@ -336,10 +342,10 @@ class Case:
 
     @property
     def sound(self) -> bool:
-        """Whether this trial counts: truth is finite, or the reference infinite where it is, in few places; the
-        reference itself passes, and no tie decides."""
-        pairs = zip(self.truth.tensors, self._plain, strict=True)
-        finite = all(oracle.all_finite(t) or _is_infinite_alike(n, t) for t, n in pairs if t.is_floating_point())
+        """Whether this trial counts: truth is finite, or the reference infinite where it is, in few places and not for
+        want of range; the reference itself passes, and no tie decides."""
+        pairs = [pair for pair in zip(self.truth.tensors, self._plain, strict=True) if pair[0].is_floating_point()]
+        finite = all(oracle.all_finite(t) or (not self._overflows and _is_infinite_alike(n, t)) for t, n in pairs)
         judged = all(mask is None for mask in self.unjudged) and all(map(self._tells_jumps, range(len(self.jumps))))
         return finite and judged and self.reference_error <= 1e-2 and self._is_determined()
 
