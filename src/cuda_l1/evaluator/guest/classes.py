@@ -99,6 +99,11 @@ def _within_range(truth: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return torch.where(truth.abs() > largest, truth.sign() * math.inf, truth)
 
 
+def _lies_beyond(in_range: torch.Tensor, truth: torch.Tensor) -> bool:
+    """Whether truth is finite somewhere and infinite where it is held by the answer's dtype."""
+    return bool((torch.isinf(in_range) & torch.isfinite(truth)).any())
+
+
 def _unjudged(answer: torch.Tensor, truth: torch.Tensor) -> torch.Tensor | None:
     """The few elements in which the reference itself overflows on its way to a finite truth: its error there would
     allow everything everywhere. None where there are none, or too many to leave out."""
@@ -278,10 +283,8 @@ class Case:
         del noise
         self._plain = oracle.hosted(self.noise.tensors)
         in_range = [_within_range(t, a.dtype) for t, a in zip(self.truth.tensors, self._plain, strict=True)]
-        pairs = zip(in_range, self.truth.tensors, strict=True)
-        self._overflows = any(
-            made is not t and bool((torch.isinf(made) & torch.isfinite(t)).any()) for made, t in pairs
-        )
+        cut = zip(in_range, self.truth.tensors, strict=True)
+        self._overflows = any(made is not t and _lies_beyond(made, t) for made, t in cut)
         self.truth = Answer(self.truth.structure, in_range)
         pairs = list(zip(self._plain, self.truth.tensors, strict=True))
         self.jumps = [oracle.find_jumps(a, t) if self.jumpy or _rounds_to_other(a, t) else None for a, t in pairs]
