@@ -91,13 +91,17 @@ def leave_when_gone(channel: Channel) -> None:
         client.register(channel.fileno(), 0)  # hanging up is always told
         if number == signal.SIGTERM or client.poll(0):
             for each in (signal.SIGIO, signal.SIGTERM):
-                signal.signal(each, signal.SIG_IGN)
+                signal.signal(each, _ignore)  # Python complains where one that has come is SIG_IGN by then
             raise Gone
 
     for each in (signal.SIGIO, signal.SIGTERM):
         signal.signal(each, leave)
     fcntl.fcntl(channel.fileno(), fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(channel.fileno(), fcntl.F_SETFL, fcntl.fcntl(channel.fileno(), fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    pass
 
 
 def _allow_files(count: int) -> None:
