@@ -35,7 +35,7 @@ class Frame:
 
     def axes(self, x_label: str, y_label: str, x_ticks: Sequence[float], y_ticks: Sequence[float], unit: str) -> Markup:
         """Lines across, ticks and labels."""
-        along = [label(self.x(tick), HEIGHT - BOTTOM + 16, f"{tick:g}", "middle") for tick in x_ticks]
+        along = [_below(self.x(tick), f"{tick:g}") for tick in x_ticks]
         up = [label(LEFT - 6, self.y(tick) + 4, f"{tick:g}{unit}", "end") for tick in y_ticks]
         lines = [line(LEFT, self.y(tick), WIDTH - RIGHT, self.y(tick), "grid") for tick in y_ticks]
         turned = Markup('<text class="label" transform="translate(12 {}) rotate(-90)" text-anchor="middle">{}</text>')
@@ -48,6 +48,16 @@ class Frame:
     def one(self) -> Markup:
         """The line of a speed-up of 1."""
         return line(LEFT, self.y(1.0), WIDTH - RIGHT, self.y(1.0), "one")
+
+
+LETTER = 6.5
+"""Pixels that a letter of a label takes, about."""
+
+
+def _below(x: float, text: str) -> Markup:
+    """A tick's label below its place, and left of it where half of it would leave the plot."""
+    anchor = "end" if x + len(text) * LETTER / 2 > WIDTH else "middle"
+    return label(WIDTH if anchor == "end" else x, HEIGHT - BOTTOM + 16, text, anchor)
 
 
 def _wide(low: float, high: float, margin: float = 0.0) -> tuple[float, float]:

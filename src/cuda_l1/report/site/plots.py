@@ -100,6 +100,10 @@ def fast_p_curves(speedups: Mapping[str, Sequence[float | None]], title: str) ->
     return figure(title, frame.axes("p", "share of tasks", (0, 1, 1.5, 2, 3), (0, 0.5, 1), ""), marks, keys=keys)
 
 
+LINE = 12
+"""Pixels from one line of labels to the next."""
+
+
 def under_roofs(
     points: Mapping[str, Sequence[Place]], gb_per_s: float, gflops_per_s: Mapping[str, float], title: str
 ) -> Markup:
@@ -113,16 +117,28 @@ def under_roofs(
     y_low = min(x_low * gb_per_s, *(place.gflops_per_s for place in places))
     y_high = max(*gflops_per_s.values(), *(place.gflops_per_s for place in places))
     frame, marks = Frame((x_low, x_high), (y_low, y_high), log_x=True, log_y=True), []
-    for (name, most), edge in zip(gflops_per_s.items(), edges, strict=True):
+    for most, edge in zip(gflops_per_s.values(), edges, strict=True):
         bends = [(x_low, x_low * gb_per_s), (edge, most), (x_high, most)]
         path = " ".join(f"{frame.x(x)},{frame.y(y)}" for x, y in bends)
         marks.append(Markup('<polyline class="roof" points="{}"/>').format(path))
-        marks.append(label(frame.x(x_high) - 4, frame.y(most) - 4, name, "end"))
+    marks += [label(frame.x(x_high) - 4, y, names, "end") for names, y in _roof_labels(frame, gflops_per_s)]
     for number, found in enumerate(points.values()):
         marks += [_place(frame, place, number) for place in found if place in places]
     keys = [key(number, name) for number, name in enumerate(points)]
     axes = frame.axes("operations for each byte", "Gflop/s", decades(x_low, x_high), decades(y_low, y_high), "")
     return figure(title, axes, marks, keys=keys)
+
+
+def _roof_labels(frame: Frame, gflops_per_s: Mapping[str, float]) -> list[tuple[str, float]]:
+    """(names, pixels from the top): below a roof, which is seldom reached, and in one where they would overlap."""
+    found: list[tuple[str, float]] = []
+    for name, most in sorted(gflops_per_s.items(), key=lambda peak: -peak[1]):
+        y = frame.y(most) + LINE
+        if found and y - found[-1][1] < LINE:
+            found[-1] = f"{found[-1][0]}, {name}", y
+        else:
+            found.append((name, y))
+    return found
 
 
 def _place(frame: Frame, place: Place, number: int) -> Markup:

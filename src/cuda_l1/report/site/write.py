@@ -168,7 +168,17 @@ def _templates() -> Environment:
     )
     made.filters["text"] = text
     made.filters["sortkey"] = overview.sort_key
+    made.filters["with_code"] = with_code
     return made
+
+
+def with_code(told: str) -> Markup:
+    """A text with what stands between backticks as code; all of it escaped."""
+    parts = told.split("`")
+    if len(parts) % 2 == 0:
+        return Markup("{}").format(told)
+    shapes = (Markup("<code>{}</code>") if index % 2 else Markup("{}") for index in range(len(parts)))
+    return Markup("").join(shape.format(part) for shape, part in zip(shapes, parts, strict=True))
 
 
 @cache
