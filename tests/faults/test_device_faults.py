@@ -181,6 +181,7 @@ def test_a_verdict_that_need_not_be_had_beside_others_does_not_make_them_wait(pa
 
 
 def test_a_judge_that_finds_no_room_beside_other_evaluators_is_no_crash(parent, monkeypatch):
+    parent.bench.close()  # the judge of an earlier test has the task open
     answered = Judge.ask
 
     def ask(self: Judge, message: dict, *more: object, **fields: object) -> dict:
