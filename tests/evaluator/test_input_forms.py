@@ -352,3 +352,13 @@ def test_what_makes_inputs_imports_nothing() -> None:
     """Each judge would do so anew: parts of torch import SymPy when they are first called."""
     done = subprocess.run([sys.executable, "-c", MAKING], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_lines_along_every_dimension_and_whole_samples_are_emptied():
+    drawn = torch.randn(16, 6, 5, 7)
+    (made,), found = input_forms.emptied([drawn], numbers=True, masks=True, all_ways=True)
+    assert found and all(bool((made == 0).all(dim).any()) for dim in range(4))
+    assert bool((made == 0).flatten(1).all(1).any()) and float((made == 0).float().mean()) < 0.3
+    mask = (torch.rand(32, 64, 1) < 0.7).float()
+    (shut,), _ = input_forms.emptied([mask], numbers=True, masks=True, all_ways=True)
+    assert bool((shut == 0).all(1).any())

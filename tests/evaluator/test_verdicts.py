@@ -581,3 +581,44 @@ def test_timed_calls_start_neither_from_initial_weights_nor_twice_from_one_state
     """A shortcut that holds for these alone is never taken: here it would be wrong."""
     result = judged(evaluator, SHORTCUTS.replace("CONDITION", condition), task_of(GATED))
     assert result.outcome is Outcome.ACCEPTED, result.detail
+
+
+MOVING = """
+class Model(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("scale", torch.ones(width))
+        self.proj = nn.Linear(width, width)
+    def forward(self, x):
+        out = self.proj(x / self.scale)
+        self.scale.mul_(0.5).add_(x.abs().mean(0), alpha=0.5)
+        return out
+
+def get_inputs():
+    return [torch.randn(16, 32)]
+
+def get_init_inputs():
+    return [32]
+"""
+FOLDED = """
+class ModelNew(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("scale", torch.ones(width))
+        self.proj = nn.Linear(width, width)
+        self.key, self.folded = None, None
+    def forward(self, x):
+        key = (self.scale.data_ptr(), self.scale._version, self.proj.weight._version)
+        if key != self.key:
+            self.key, self.folded = key, (self.proj.weight / self.scale).t().contiguous()
+        out = torch.addmm(self.proj.bias, x, self.folded)
+        MOVED.mul_(0.5).add_(x.abs().mean(0), alpha=0.5)
+        return out
+"""
+
+
+@pytest.mark.parametrize(("moved", "outcome"), [("self.scale", "ACCEPTED"), ("self.scale.data", "WRONG_VALUES")])
+def test_a_call_that_follows_another_finds_what_that_has_left(evaluator, moved, outcome):
+    """What is folded under a version that the call itself does not move is right whenever the harness writes state."""
+    result = judged(evaluator, FOLDED.replace("MOVED", moved), task_of(MOVING))
+    assert result.outcome == outcome and (outcome == "ACCEPTED" or "trial `succession`" in result.detail), result.detail

@@ -26,9 +26,11 @@ class Form:
         *,
         compare_state: bool = False,
         dirt: int | None = None,
+        stays: bool = False,
+        goes_on: bool = False,
     ) -> dict[str, Any]:
         """What a call must deliver. `compare_state`: and whether it left the weights alone. `dirt`: a byte that its
-        memory holds at first."""
+        memory holds at first. `stays`: the state that it leaves is there for the next call, which `goes_on`."""
         return {
             "slots": list(slots),
             "changed_args": self.reference.changed_args,
@@ -36,6 +38,8 @@ class Form:
             "seed": seed,
             "compare_state": compare_state,
             "dirt": dirt,
+            "stays": stays,
+            "goes_on": goes_on,
         }
 
     def places_of_state(self, expected: Answer) -> set[int]:

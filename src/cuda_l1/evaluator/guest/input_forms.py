@@ -224,9 +224,10 @@ ROW_PARTS = ((True, True), (True, False), (False, True))
 """Of which rows are emptied: of numbers, of masks."""
 
 
-def emptied(inputs: Inputs, numbers: bool, masks: bool) -> tuple[Inputs, bool]:
+def emptied(inputs: Inputs, numbers: bool, masks: bool, *, all_ways: bool = False) -> tuple[Inputs, bool]:
     """The inputs with one row in eight, along the last dimension, of zeros in tensors of numbers and of what shuts
-    everything out in masks, and whether there was such a tensor. Rows that pad a batch are like that, and what divides
+    everything out in masks, and whether there was such a tensor; `all_ways`: as many in all along every dimension, and
+    whole samples. What pads a batch is like that, a blank image, a feature that is always the same; and what divides
     by the size of a row, or by how much of it is let through, meets nothing."""
 
     def is_emptied(tensor: torch.Tensor) -> bool:
@@ -235,17 +236,30 @@ def emptied(inputs: Inputs, numbers: bool, masks: bool) -> tuple[Inputs, bool]:
         return masks if is_mask(tensor) else numbers and may_be_stressed(tensor) and not is_positive_definite(tensor)
 
     found = any(is_emptied(t) for t in leaves(inputs))
-    return map_leaves(inputs, lambda t: _without_rows(t) if is_emptied(t) else t), found
+    return map_leaves(inputs, lambda t: _without_lines(t, all_ways=all_ways) if is_emptied(t) else t), found
 
 
-def _without_rows(tensor: torch.Tensor) -> torch.Tensor:
-    rows = torch.randint(MIXED_SHARE, tensor.shape[:-1], device=tensor.device, dtype=torch.uint8) == 0
-    rows.view(-1)[torch.randint(rows.numel(), (1,))] = True
+def _without_lines(tensor: torch.Tensor, *, all_ways: bool) -> torch.Tensor:
     nothing = tensor.min() if tensor.is_floating_point() and is_mask(tensor) else 0
-    shut = rows.unsqueeze(-1)
+    last = tensor.dim() - 1
     if is_symmetric(tensor) and not is_mask(tensor):
+        shut = _lines(tensor, (last,), MIXED_SHARE)
         shut = shut | shut.mT
+    else:
+        ways: list[tuple[int, ...]] = [(dim,) for dim in range(tensor.dim())] if all_ways else [(last,)]
+        ways += [tuple(range(1, tensor.dim()))] if all_ways and tensor.dim() > 2 else []
+        shut = _lines(tensor, ways[0], len(ways) * MIXED_SHARE)
+        for way in ways[1:]:
+            shut = shut | _lines(tensor, way, len(ways) * MIXED_SHARE)
     return tensor.clone(memory_format=torch.preserve_format).masked_fill_(shut, nothing)
+
+
+def _lines(tensor: torch.Tensor, along: Sequence[int], share: int) -> torch.Tensor:
+    """Truth values that are the same all `along` these dimensions: true in one of `share` places, one at the least."""
+    shape = [1 if dim in along else size for dim, size in enumerate(tensor.shape)]
+    chosen = torch.randint(share, shape, device=tensor.device) == 0
+    chosen.view(-1)[torch.randint(chosen.numel(), (1,))] = True
+    return chosen
 
 
 def with_other_constants(inputs: Inputs, count: int, factor: float) -> tuple[Inputs, bool]:

@@ -46,6 +46,11 @@ class Plan:
         return self.factor == 1.0 and not (self.few or self.other_weights or self.in_forms)
 
 
+SUCCESSION = Plan("succession", other_weights=True)
+"""A second call, from the state that the first has left."""
+OTHER_WEIGHTS = Plan("weights", other_weights=True)
+
+
 def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tuple[Plan, ...]:
     """The trials of every verdict, in order: later ones change what the first forward could have cached. `parts`: of
     the weights, one of them changes and the others stay, and then all do. `aligned`: the one with an offset leaves
@@ -58,7 +63,7 @@ def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tupl
         Plan("refill", in_place=True),
         Plan("touched", in_place=True, few=True),
         Plan("outliers", in_place=True, few=True, factor=64.0),
-        Plan("weights", other_weights=True),
+        OTHER_WEIGHTS,
         *(Plan("touched-weights", other_weights=True, in_place=True, touches=part) for part in parts),
         *[Plan("touched-weights", other_weights=True, in_place=True, touches=every, exchanged=False)] * bool(every),
         Plan("negated", other_weights=True, factor=-1.0),

@@ -83,6 +83,8 @@ class Runner:
         self._timed_form: set[str] = set()
         self._strides: list[Any] = []
         self._last: list[torch.Tensor] = []
+        self._stayed: dict[str, Any] = {}
+        """What plain attributes held before the last call from the base state."""
 
     def warm(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Threads and, on a GPU, the context and the harness's own driver handle. Before any candidate exists."""
@@ -156,8 +158,9 @@ class Runner:
         return self._outputs
 
     def call(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """One untimed call from the base state: outputs to the output buffer, their description to the judge."""
-        before = self._restored(message)
+        """One untimed call from the base state, or from what the call before has left: outputs to the output buffer,
+        their description to the judge."""
+        before = self._stayed if message.get("goes_on") else self._restored(message)
         self.seed(message.get("seed"))
         with self._memory.holding(message.get("dirt"), message["slots"]):
             start = _now()
@@ -170,7 +173,9 @@ class Runner:
         described.update(self._sharing(result))
         described["us"] = elapsed
         described["overwritten"] = self._overwritten(message["changed_state"]) if message.get("compare_state") else []
-        self._reinstate(before, message)
+        self._stayed = before
+        if not message.get("stays"):
+            self._reinstate(before, message)
         return described
 
     def _overwritten(self, changed: list[str]) -> list[str]:
@@ -245,18 +250,21 @@ class Runner:
         return {"structure": structure_of(result), "outputs": described}
 
     def _note_form(self, outputs: list[torch.Tensor], described: list[dict[str, Any]]) -> None:
-        """Whose memory timed answers are: that of an input, of each other, or that of an earlier one which is held; and
-        whether they are laid out as untimed ones."""
+        """Whose memory timed answers are: that of an input, of the module itself, of each other, or that of an earlier
+        one which is held; and whether they are laid out as untimed ones."""
         self._timed_form |= {name for name in ("alias", "overlaps") if any(entry.get(name) for entry in described)}
         if [entry.get("stride") for entry in described] != self._strides:
             self._timed_form.add("relaid")
         plain = [t for t in outputs if not plain_tensor_problem(t)]
+        places = self._places_of_state()
+        if any(t.untyped_storage().data_ptr() in places for t in plain):
+            self._timed_form.add("exposed")
         if start_together(plain):
             self._timed_form.add("shared")
-        elif start_together([*self._last, *plain]) and "alias" not in self._timed_form:
-            places = self._places_of_state()
-            if start_together([t for t in [*self._last, *plain] if t.untyped_storage().data_ptr() not in places]):
-                self._timed_form.add("reused")
+        elif "alias" not in self._timed_form and start_together(
+            [t for t in [*self._last, *plain] if t.untyped_storage().data_ptr() not in places]
+        ):
+            self._timed_form.add("reused")
         self._last = []
 
     @property

@@ -52,6 +52,8 @@ def _wrong_form(reference: Reference, form: Collection[str]) -> str | None:
         return "an output of a timed call is a view of an input; the reference's is not"
     if "overlaps" in form and not reference.overlaps:
         return "an output of a timed call is expanded: elements share memory; the reference's does not"
+    if "exposed" in form and not reference.exposes:
+        return "an output of a timed call is a parameter or buffer of the module; the reference's is not"
     if "shared" in form and not reference.shares:
         return "two outputs of a timed call are one tensor; the reference's are not"
     return None

@@ -23,11 +23,13 @@ LEAST = 8
 """Elements of a row in which anything can be called uneven."""
 HELD = 0.9
 """The share of a row that holds one value."""
+WHOLE = 0.75
+"""The share of such rows that hold nothing else, so that all other values are absent."""
 
 
 def uneven(inputs: Inputs, fixed: Collection[int], *, numbers: bool, places: bool) -> tuple[Inputs, bool]:
-    """The inputs with half of the rows of integers holding one value in nine of ten places, with half of the rows of
-    masks letting everything through (`places`), with a quarter of the samples without negative numbers and a quarter
+    """The inputs with half of the rows of integers holding one value in nine of ten places or in all, half of the rows
+    of masks letting everything through (`places`), with a quarter of the samples without negative numbers and a quarter
     without positive ones (`numbers`); and whether there was such a tensor. Those that are the same in every draw
     (`fixed`, in the order of `leaves`) stay: a kernel may rely on what they are made of."""
     tensors = list(leaves(inputs))
@@ -74,7 +76,8 @@ def _crowded(tensor: torch.Tensor, sizes: Collection[int]) -> torch.Tensor:
         return tensor
     ends = torch.stack([rows.amin(-1), rows.amax(-1)], -1)
     one = ends.gather(-1, torch.randint(2, (len(rows), 1), device=rows.device))  # an end: counts and sums are largest
-    held = chosen.unsqueeze(-1) & (torch.rand(rows.shape, device=rows.device) < HELD)
+    whole = torch.rand(len(rows), 1, device=rows.device) < WHOLE
+    held = chosen.unsqueeze(-1) & (whole | (torch.rand(rows.shape, device=rows.device) < HELD))
     made = torch.where(held, one, rows).view(turned.shape).movedim(-1, longest)
     return torch.empty_like(tensor).copy_(made)
 
