@@ -23,8 +23,8 @@ LEAST = 8
 """Elements of a row in which anything can be called uneven."""
 HELD = 0.9
 """The share of a row that holds one value."""
-WHOLE = 0.75
-"""The share of such rows that hold nothing else, so that all other values are absent."""
+WHOLE = 0.5
+"""The share of such rows that hold nothing else, so that all other values are absent; the first of them always does."""
 
 
 def uneven(inputs: Inputs, fixed: Collection[int], *, numbers: bool, places: bool) -> tuple[Inputs, bool]:
@@ -77,6 +77,7 @@ def _crowded(tensor: torch.Tensor, sizes: Collection[int]) -> torch.Tensor:
     ends = torch.stack([rows.amin(-1), rows.amax(-1)], -1)
     one = ends.gather(-1, torch.randint(2, (len(rows), 1), device=rows.device))  # an end: counts and sums are largest
     whole = torch.rand(len(rows), 1, device=rows.device) < WHOLE
+    whole[int(chosen.nonzero()[0])] = True
     held = chosen.unsqueeze(-1) & (whole | (torch.rand(rows.shape, device=rows.device) < HELD))
     made = torch.where(held, one, rows).view(turned.shape).movedim(-1, longest)
     return torch.empty_like(tensor).copy_(made)
