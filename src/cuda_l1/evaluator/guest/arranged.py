@@ -14,7 +14,7 @@ from random import SystemRandom
 import torch
 
 from .drawing import Inputs
-from .tensors import extent, leaves, map_leaves
+from .input_forms import with_each
 from .traits import is_integer, is_one_hot, is_symmetric
 
 LEAST = 8
@@ -26,19 +26,13 @@ def arranged(inputs: Inputs, fixed: Collection[int]) -> tuple[Inputs, bool]:
     """The inputs with masks, integers in order, edges of a graph and strings beside strings arranged otherwise, by
     chance in one way or another; and whether there was such a tensor. Those that are the same in every draw (`fixed`,
     in the order of `leaves`) stay."""
-    tensors = list(leaves(inputs))
-    made = []
-    for index, tensor in enumerate(tensors):
-        other = tensor
-        if index not in fixed and tensor.numel() == extent(tensor):
-            if tensor.dtype is torch.bool:
-                other = _mask(tensor)
-            elif is_integer(tensor):
-                other = _integers(tensor, tensors[:index])
-        made.append(other)
-    found = any(now is not was for now, was in zip(made, tensors, strict=True))
-    others = iter(made)
-    return map_leaves(inputs, lambda tensor: next(others)), found
+
+    def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
+        if tensor.dtype is torch.bool:
+            return _mask(tensor)
+        return _integers(tensor, before) if is_integer(tensor) else tensor
+
+    return with_each(inputs, fixed, make)
 
 
 # ── masks ─────────────────────────────────────────────────────────────────────────────────────────

@@ -5,7 +5,7 @@ What a kernel may rely on (order, symmetry, shares of one) stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import torch
 
@@ -269,6 +269,21 @@ def with_other_constants(inputs: Inputs, count: int, factor: float) -> tuple[Inp
     they may be places, and there may be no other."""
     found = any(is_constant(t) for t in leaves(inputs))
     return map_leaves(inputs, lambda t: with_others(t, count, factor) if is_constant(t) else t), found
+
+
+def with_each(
+    inputs: Inputs, fixed: Collection[int], make: Callable[[torch.Tensor, list[torch.Tensor]], torch.Tensor]
+) -> tuple[Inputs, bool]:
+    """The inputs with what `make` gives for each dense tensor and those before it; and whether that is another one
+    anywhere. Those in `fixed`, in the order of `leaves`, stay."""
+    tensors = leaves(inputs)
+    made = [
+        tensor if index in fixed or tensor.numel() != extent(tensor) else make(tensor, tensors[:index])
+        for index, tensor in enumerate(tensors)
+    ]
+    others = iter(made)
+    found = any(now is not was for now, was in zip(made, tensors, strict=True))
+    return map_leaves(inputs, lambda tensor: next(others)), found
 
 
 def with_others(tensor: torch.Tensor, count: int, factor: float = 0.5) -> torch.Tensor:

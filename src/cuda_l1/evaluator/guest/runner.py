@@ -83,6 +83,8 @@ class Runner:
         self._timed_form: set[str] = set()
         self._strides: list[Any] = []
         self._last: list[torch.Tensor] = []
+        self._begins = False
+        """Whether the next call is the first of a block."""
         self._stayed: dict[str, Any] = {}
         """What plain attributes held before the last call from the base state."""
 
@@ -256,15 +258,17 @@ class Runner:
         if [entry.get("stride") for entry in described] != self._strides:
             self._timed_form.add("relaid")
         plain = [t for t in outputs if not plain_tensor_problem(t)]
-        places = self._places_of_state()
-        if any(t.untyped_storage().data_ptr() in places for t in plain):
-            self._timed_form.add("exposed")
         if start_together(plain):
             self._timed_form.add("shared")
-        elif "alias" not in self._timed_form and start_together(
-            [t for t in [*self._last, *plain] if t.untyped_storage().data_ptr() not in places]
-        ):
-            self._timed_form.add("reused")
+        if self._begins:  # a block; going through the state of a large module in each call takes its time
+            places = self._places_of_state()
+            own = [t for t in plain if t.untyped_storage().data_ptr() not in places]
+            held = {t.data_ptr() for t in self._last if t.numel()}
+            if len(own) < len(plain):
+                self._timed_form.add("exposed")
+            if "alias" not in self._timed_form and any(t.numel() and t.data_ptr() in held for t in own):
+                self._timed_form.add("reused")
+        self._begins = False
         self._last = []
 
     @property
@@ -342,6 +346,7 @@ class Runner:
     def block(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """A block of driven calls. On a CPU each tells what it took and where its outputs lie, and delivers them when
         the judge has looked there; on a GPU the samples go back with the last reply."""
+        self._begins = True
         if self._cuda:
             return dict(self._cuda.block(self, message))
         go = message

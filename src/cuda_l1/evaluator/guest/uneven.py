@@ -13,8 +13,8 @@ from collections.abc import Collection
 import torch
 
 from .drawing import Inputs
-from .input_forms import as_agreed
-from .tensors import extent, leaves, map_leaves
+from .input_forms import as_agreed, with_each
+from .tensors import leaves
 from .traits import is_integer, is_one_hot, is_symmetric, may_be_stressed
 
 PARTS = ((True, True), (False, True), (True, False))
@@ -32,22 +32,18 @@ def uneven(inputs: Inputs, fixed: Collection[int], *, numbers: bool, places: boo
     of masks letting everything through (`places`), with a quarter of the samples without negative numbers and a quarter
     without positive ones (`numbers`); and whether there was such a tensor. Those that are the same in every draw
     (`fixed`, in the order of `leaves`) stay: a kernel may rely on what they are made of."""
-    tensors = list(leaves(inputs))
-    sizes = {size for tensor in tensors for size in tensor.shape}
-    made = []
-    for index, tensor in enumerate(tensors):
-        other = tensor
-        if index not in fixed and tensor.numel() == extent(tensor):
-            if places and is_integer(tensor):
-                other = _crowded(tensor, sizes)
-            elif places and tensor.dtype is torch.bool:
-                other = _opened(tensor)
-            elif numbers and may_be_stressed(tensor) and not tensor.is_complex():
-                other = _of_one_sign(tensor)
-        made.append(other)
-    found = any(now is not was for now, was in zip(made, tensors, strict=True))
-    others = iter(made)
-    return map_leaves(inputs, lambda tensor: next(others)), found
+    sizes = {size for tensor in leaves(inputs) for size in tensor.shape}
+
+    def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
+        if places and is_integer(tensor):
+            return _crowded(tensor, sizes)
+        if places and tensor.dtype is torch.bool:
+            return _opened(tensor)
+        if numbers and may_be_stressed(tensor) and not tensor.is_complex():
+            return _of_one_sign(tensor)
+        return tensor
+
+    return with_each(inputs, fixed, make)
 
 
 def _half(count: int, like: torch.Tensor) -> torch.Tensor:
