@@ -12,7 +12,6 @@ stopped. Exits with 1 when anything is not as it should be, or missing.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import threading
 from collections import Counter
@@ -24,8 +23,9 @@ from itertools import groupby
 from csv_table import Row, Table
 from cuda_l1.api.places import resolve_device
 from cuda_l1.api.pool import EvaluatorPool, Job
+from cuda_l1.cli.bench import shard_of
 from cuda_l1.config import EvaluatorSettings, Limits, Protocol
-from cuda_l1.errors import InfrastructureError, UsageError
+from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.types import Candidate, Environment, Evaluation, Task
@@ -120,12 +120,8 @@ def _all(device: str) -> list[Item]:
 
 def share_of(found: Sequence[Item], text: str) -> list[Item]:
     """The `I`th of `N` shares, an attack with its twin. Raises UsageError."""
-    shard = re.fullmatch(r"(\d+)/(\d+)", text)
-    index, count = map(int, shard.groups()) if shard else (0, 0)
-    if not 1 <= index <= count:
-        raise UsageError(f"--shard {text}: give I/N with I from 1 to N")
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(item.case for item in found))}
-    return [item for item in found if numbers[item.case] % count == index - 1]
+    mine = set(shard_of(list(dict.fromkeys(item.case for item in found)), text))
+    return [item for item in found if item.case in mine]
 
 
 def _options() -> argparse.Namespace:

@@ -6,7 +6,7 @@ import functools
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -220,7 +220,10 @@ def chosen(text: str, device: str, precision: str) -> tuple[str, ...]:
     return tuple(name for name in known if name == "eager" or name in wanted)
 
 
-def shard_of(tasks: list[Task], text: str) -> list[Task]:
+Each = TypeVar("Each")
+
+
+def shard_of(tasks: list[Each], text: str) -> list[Each]:
     """Every N-th task, beginning with the I-th. Raises UsageError for anything but I/N, and where nothing is left."""
     found = re.fullmatch(r"(\d+)/(\d+)", text)
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
