@@ -14,13 +14,15 @@ from cuda_l1.errors import UsageError
 from cuda_l1.prompts.continuation import continuation
 from cuda_l1.prompts.facts import DeviceFacts, FailedAttempt, Roofline
 from cuda_l1.prompts.shortening import shortened_lines
-from cuda_l1.prompts.templates import PromptTemplate, built_in_template
+from cuda_l1.prompts.templates import SYSTEM_COMPACT, PromptTemplate, built_in_template
 from cuda_l1.prompts.tokens import ESTIMATE, TokenCounter
 from cuda_l1.types import Exemplar, HackCase, Prompt, Task, digest
 
 MESSAGE_TOKENS = 1500
 """Of what a compiler said, of a profile, and of a known attack."""
 FENCE_LETTERS = 12
+COMPACT_FENCE = "cited"
+"""A hash would be a sixth of what a small policy reads, and says nothing."""
 
 
 def render(
@@ -166,7 +168,7 @@ def _message(text: str, counter: TokenCounter) -> str:
 
 
 def _prompt(template: PromptTemplate, values: dict[str, Any], exemplars: Sequence[Exemplar]) -> Prompt:
-    fence = _fence(values)
+    fence = _fence(values, COMPACT_FENCE if template.system == SYSTEM_COMPACT else None)
     system, user = template.render({**values, "data": _quoting(fence), "fence": fence})
     return Prompt(
         system=system, user=user, template=template.version, exemplars=tuple(each.candidate_id for each in exemplars)
@@ -180,10 +182,11 @@ def _quoting(fence: str) -> Callable[[str, str], str]:
     return data
 
 
-def _fence(values: dict[str, Any]) -> str:
-    """A word that no value contains, the same for the same values, so that a prompt asked before is known again."""
+def _fence(values: dict[str, Any], first: str | None) -> str:
+    """A word that no value contains, the same for the same values, so that a prompt asked before is known again;
+    `first` where none contains that."""
     everything = str(values)
-    word = digest(everything)[:FENCE_LETTERS]
+    word = first or digest(everything)[:FENCE_LETTERS]
     while word in everything:
         word = digest(word)[:FENCE_LETTERS]
     return word

@@ -161,7 +161,8 @@ def examples_of(
     faster: bool = False,
 ) -> Iterator[Example]:
     """Each row as the answer to questions that show 0 to `exemplars` other variants of its task from the same device;
-    with `faster` a judged one beside those alone that it beats by more than `NOISE`.
+    with `faster` a judged one beside those alone that it beats by more than `NOISE`, and beside itself where none of
+    the task's beats it so: what cannot be beaten is written again.
 
     Contrastive questions come with the one-shot question of CUDA-L1's first stage beside them. The judged rows that are
     trained on are told `tellings` times. A row that nobody has judged is told once, in a compact question with as many
@@ -175,7 +176,8 @@ def examples_of(
     for row in rows:
         others = [other for other in siblings[_kin(row)] if other.candidate_id != row.candidate_id]
         if faster and row.speedup_eager is not None:
-            others = [other for other in others if row.score > NOISE * other.score]
+            is_unbeaten = all(other.score <= NOISE * row.score for other in others)
+            others = [other for other in others if row.score > NOISE * other.score] + [row] * is_unbeaten
         if settings.kind == "contrastive":
             yield _example(row, [], settings.model_copy(update={"kind": "one-shot"}))
         is_told_often = row.speedup_eager is not None and row.split == "train"

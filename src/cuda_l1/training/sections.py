@@ -129,8 +129,9 @@ class SftSection(Frozen):
     `other_names`, under other names: beside thousands of unjudged ones, which are shown without scores, what a score
     in a question means is else a rarity that is not learned."""
     answers: Literal["any", "faster"] = "any"
-    """`faster`: a judged variant answers questions that show slower ones alone, so that a policy learns to write what
-    is faster than all that it is shown. With `any` it learns to write one of the task's variants, whatever is shown."""
+    """`faster`: a judged variant answers questions that show slower ones alone, and the fastest of its task also those
+    that show it, so that a policy learns to write nothing slower than what it is shown. With `any` it learns to write
+    one of the task's variants that is not shown, whatever its speed."""
     checkpoint_every: int = Field(200, ge=1)
     """Steps from one checkpoint to the next."""
     final: Literal["best", "last"] = "best"

@@ -260,20 +260,13 @@ class Checker:
                 rares = rare.learn(self.reference)
                 return [made(rare.with_rare, rares=some) for some in (rares, *((one,) for one in rares))]
             case "rows":
-                ties = self._stands_ties
                 return [
-                    made(input_forms.emptied, numbers=ties and numbers, masks=m, all_ways=all_ways)
+                    made(input_forms.emptied, numbers=numbers, masks=m, all_ways=all_ways)
                     for numbers, m in input_forms.ROW_PARTS
                     for all_ways in (True, False)
                 ]
             case _:
-                mixtures = [m for m in input_forms.MIXTURES if 0.0 not in m or self._stands_ties]
-                return [made(input_forms.mixed, factors=factors) for factors in mixtures]
-
-    @property
-    def _stands_ties(self) -> bool:
-        """Whether equal values have one right answer: which of several comes first is nobody's promise."""
-        return not self.facts.jumpy and all("float" in out["dtype"] for out in self.facts.outputs)
+                return [made(input_forms.mixed, factors=factors) for factors in input_forms.MIXTURES]
 
     def _compare_inputs(self, case: Case) -> None:
         """The judge's own copy of the inputs decides whether the candidate changed them."""

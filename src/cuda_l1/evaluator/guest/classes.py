@@ -56,6 +56,8 @@ ROUNDING = 8
 MORE_JUMPS = 3
 TOLD_APART = 1e-12
 """Of a tensor's root mean square: what tells equal elements apart and changes no others."""
+FAR = 1e-6
+"""The same of an answer: what that changes by far more than it was moved."""
 _NO_DRAW = (BadTask, torch.OutOfMemoryError)
 """A reference may refuse shares that no longer sum to one, and a large task leaves no room for other inputs."""
 REACH = 32
@@ -180,11 +182,20 @@ def _rounded_to_bf16_by_chance(tensor: torch.Tensor) -> torch.Tensor:
     return torch.where(_stays(tensor), tensor, moved)
 
 
-def _told_apart(tensor: torch.Tensor) -> torch.Tensor:
-    """float64 elements moved by far less than float32 tells apart."""
+def _told_apart(tensor: torch.Tensor, towards: float) -> torch.Tensor:
+    """float64 elements moved upwards (1) or downwards (-1) by far less than float32 tells apart."""
     if tensor.dtype is not torch.float64 or tensor.numel() == 0:
         return tensor
-    return tensor + TOLD_APART * oracle.rms_of(tensor) * torch.rand_like(tensor)
+    return tensor + towards * TOLD_APART * oracle.rms_of(tensor) * torch.rand_like(tensor)
+
+
+def _moved_far(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether more than `MORE_JUMPS` elements of one answer are others in the other, as far as float32 tells."""
+    if one.is_floating_point() or one.is_complex():
+        far = (one != other) & ~((one - other).abs() <= FAR * oracle.rms_of(one))
+    else:
+        far = one != other
+    return int(far.sum()) > MORE_JUMPS
 
 
 def _nudged(tensor: torch.Tensor, roundoffs: float) -> torch.Tensor:
@@ -359,20 +370,28 @@ class Case:
         return jumps is None or self._jumps_allowed(index, jumps.count) <= oracle.most_isolated(jumps.mask.numel())
 
     def _is_determined(self) -> bool:
-        """Whether integers of the answer stay when equal inputs are told apart: which of several comes first is
-        nobody's promise, and inputs of the judge's making hold ties that no draw does (rectified ones times -1)."""
-        places = [i for i, t in enumerate(self.truth.tensors) if is_integer(t)]
-        if not places or not self.plan.may_tie:
+        """Whether choices in the answer, and in a task that jumps all of it, stay when equal inputs are told apart:
+        which of several comes first is nobody's promise, and inputs of the judge's making hold ties that no draw does
+        (rectified ones times -1)."""
+        tensors = self.truth.tensors
+        compared = {i for i, t in enumerate(tensors) if t.dtype is torch.bool}
+        chosen = {i for i, t in enumerate(tensors) if is_integer(t) or self.jumpy} - compared
+        if not self.plan.may_tie:
             return True
-        for _ in range(2):
-            inputs = map_leaves(oracle.cast(self.inputs, torch.float64), _told_apart)
-            try:
-                other = self._kept(self.reference.truth(inputs, self.weights, self.seed)).tensors
-            except BadTask:
-                continue
-            if any(int((other[i] != self.truth.tensors[i]).sum()) > MORE_JUMPS for i in places):
-                return False
-        return True
+        if chosen and any(self._moved_by(1.0) & chosen for _ in range(2)):
+            return False
+        # a comparison with zero is another one a little above it, or else a little below
+        return not (compared and self._moved_by(1.0) & self._moved_by(-1.0) & compared)
+
+    def _moved_by(self, towards: float) -> set[int]:
+        """Places of the answer that are others when equal inputs are told apart."""
+        inputs = map_leaves(oracle.cast(self.inputs, torch.float64), lambda t: _told_apart(t, towards))
+        try:
+            other = self._kept(self.reference.truth(inputs, self.weights, self.seed)).tensors
+        except BadTask:
+            return set()
+        pairs = zip(self.truth.tensors, other, strict=True)
+        return {index for index, pair in enumerate(pairs) if _moved_far(*pair)}
 
     def bounds(self, name: str) -> list[float]:
         """Per tensor, the largest error that class `name` allows an element."""

@@ -58,12 +58,16 @@ class CudaHarness:
                 raise TimeoutError("the judge did not start the call")
             if message["seeded"]:
                 runner.seed(self._control.get(Control.SEED))
-            samples.append(one(runner, message, sequence))
+            elapsed, result = one(runner, message, sequence)
+            samples.append(elapsed)
+            if number in message["scribbled"]:
+                runner.scribble(result)
+            del result
             runner._reinstate(before, message)
         return {"samples": samples, "form": runner.timed_form}
 
-    def _device_call(self, runner: Any, message: dict[str, Any], sequence: int) -> float:
-        """Device time behind the gate, microseconds: launch cost hidden, cache cold."""
+    def _device_call(self, runner: Any, message: dict[str, Any], sequence: int) -> tuple[float, Any]:
+        """Device time behind the gate, microseconds, launch cost hidden, cache cold; and what the call gave."""
         stream = self.driver.current_stream()
         self._flush_cache(stream)
         self._gate.shut(sequence, stream)
@@ -80,7 +84,7 @@ class CudaHarness:
         self.synchronize()
         elapsed = self._end.elapsed_us(self._begin)
         self._control.put(Control.DELIVERED, sequence)
-        return elapsed
+        return elapsed, result
 
     def slope(self, runner: Any, message: dict[str, Any]) -> dict[str, Any]:
         """Several calls behind one gate, for the judge's clock alone; the cache is warm from the second on."""
@@ -100,8 +104,8 @@ class CudaHarness:
             self._control.put(Control.DELIVERED, sequence)
         return {}
 
-    def _host_call(self, runner: Any, message: dict[str, Any], sequence: int) -> float:
-        """Host time from call to completion, microseconds: device idle before, cache cold."""
+    def _host_call(self, runner: Any, message: dict[str, Any], sequence: int) -> tuple[float, Any]:
+        """Host time from call to completion, microseconds, device idle before, cache cold; and what the call gave."""
         self._flush_cache(self.driver.current_stream())
         self.synchronize()
         self._control.put(Control.ENQUEUED, sequence)
@@ -115,7 +119,7 @@ class CudaHarness:
         self._control.put(Control.DONE, sequence)
         runner._deliver(result, message)
         self._control.put(Control.DELIVERED, sequence)
-        return elapsed
+        return elapsed, result
 
     def peak_bytes(self) -> int:
         """Most device memory that this process's allocator has handed out."""

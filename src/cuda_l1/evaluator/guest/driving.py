@@ -32,6 +32,8 @@ GATE_PATIENCE_S, SHORT_PATIENCE_S = 0.02, 0.002
 """A call that has not returned behind the closed gate by then waits for the device itself; its gate is opened. After
 `OPENED` such calls in a block no other one is waited for as long."""
 OPENED = 3
+SCRIBBLED = 1 / 2
+"""The share of timed calls whose outputs are written to afterwards."""
 SLOPE_COUNTS, SLOPE_REPEATS = (16, 64), 5
 FLUSH_S = 0.002
 """Flushing the cache and filling the device with the gate, before the call."""
@@ -152,12 +154,16 @@ class _Course:
 
     total: int
     odd: dict[int, tuple[plans.Plan, drawing.Inputs]]
+    scribbled: list[int]
+    """Calls whose outputs are written to before they are let go of, as a caller may: what is found in that memory by
+    the next call is nothing to rely on."""
 
     @classmethod
     def of(cls, session: Session, supply: Supply, calls: int, warm: int, strange: int) -> _Course:
         taken = supply.take(session, strange) if strange else []
         total = warm + calls + len(taken)
-        return cls(total, dict(zip(_random.sample(range(warm, total), len(taken)), taken, strict=True)))
+        odd = dict(zip(_random.sample(range(warm, total), len(taken)), taken, strict=True))
+        return cls(total, odd, [n for n in range(total) if session.scribbles and _random.random() < SCRIBBLED])
 
     def form(self, number: int) -> plans.Plan | None:
         return self.odd[number][0] if number in self.odd else None
@@ -184,7 +190,13 @@ def block_on_cpu(
     remembered. Inputs are laid when that is in its place: a runner still at it would be slower to begin.
     """
     course = _Course.of(session, supply, calls, warm, strange)
-    block = {"op": "block", "calls": course.total, "patience_s": patience_s, **request}
+    block = {
+        "op": "block",
+        "calls": course.total,
+        "scribbled": course.scribbled,
+        "patience_s": patience_s,
+        **request,
+    }
     samples, judge, late = [], [], False
     for number in range(course.total):
         start = {"op": "go"} if number else block
@@ -264,6 +276,7 @@ def block_on_cuda(
             "op": "block",
             "clock": clock,
             "calls": course.total,
+            "scribbled": course.scribbled,
             "first": first,
             "patience_s": patience_s,
             "seeded": session.seeded,

@@ -296,7 +296,7 @@ class Judge:
     def verify_weights(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Put trials with other weights to a runner once more, after its timed calls. Raises RunnerFailure."""
         session = self._sessions[message["name"]]
-        if self._facts.random or not session.mapped or self._reference.weights:
+        if self._facts.random or not session.mapped:
             return {}
         torch.set_num_threads(self._threads)
         failure = Checker(self._reference, self._facts, session).again(message["precision_class"]).failure

@@ -122,5 +122,5 @@ make attention sharp, experts full and matrices nearly singular, which those of 
 many independent numbers is that of a part of them, as far as half precision tells; not where few of them hold all.
 And whoever looks at a sample to see whether inputs are ordinary does not see two that are not."""
 
-OUT_OF_RANGE = ("exact", "relaxed")
+OUT_OF_RANGE = ("relaxed",)
 """Classes of candidates to whom these trials are not put."""

@@ -61,6 +61,7 @@ def prepare(
         "state": session.vary_state(reference.changed_state) if session.mapped and session.device == "cpu" else {},
     }
     session.seeded = facts.seeded
+    session.scribbles = not (reference.aliases or reference.exposes or reference.shares or reference.overlaps)
     if not facts.random:
         uncounted.prepare(reference, session, supply.first)
     session.may_change = reference.changed_args

@@ -90,6 +90,8 @@ class Session:
         self.pid = 0
         self.memory = -1
         """A descriptor of the runner's memory, which it has given before its candidate was known."""
+        self.scribbles = False
+        """Whether a caller may write to the outputs of a timed call: they are memory of their own."""
         self.kept: list[Any] = []
         """A few timed calls (`driving.Kept`)."""
         self.quickest: list[tuple[float, Any]] = []

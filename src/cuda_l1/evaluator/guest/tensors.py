@@ -17,6 +17,7 @@ from .buffers import ALIGNMENT, Buffer
 _copy = torch.Tensor.copy_
 _tensor = torch.tensor
 _as_strided = torch.as_strided
+_is_lazy_copy = torch._C._is_cow_tensor  # type: ignore[attr-defined]
 _DTYPES = {
     str(d).removeprefix("torch."): d
     for d in vars(torch).values()
@@ -51,6 +52,8 @@ def plain_tensor_problem(value: Any) -> str | None:
         return "a quantised, nested or meta tensor is not materialised"
     if value.is_conj() or value.is_neg():
         return "a lazily conjugated or negated tensor is not materialised"
+    if _is_lazy_copy(value):
+        return "a copy that is made when it is first written to is not materialised"
     return None
 
 

@@ -1,0 +1,18 @@
+"""A copy of the state before an update, beside the updated one."""
+
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, state: torch.Tensor, step: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        moved = state + step
+        return moved, moved.clone()
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.randn(512, 512), torch.randn(512, 512)]
+
+
+def get_init_inputs() -> list[object]:
+    return []

@@ -1,0 +1,22 @@
+"""Rows that are filled up with zeros to eight times their width."""
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.pad(x, (0, self.width - x.shape[1]))
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.randn(64, 256)]
+
+
+def get_init_inputs() -> list[int]:
+    return [2048]
