@@ -314,6 +314,8 @@ class PromptFormat(Frozen):
     """How it was sampled while it learned."""
     tokenizer: str | None = None
     """Digest of the tokens that its weights are of; None: not known."""
+    questions: str | None = None
+    """Name and version of the built-in template of its questions; None: not known, or one of its own."""
 
 
 class GenerationSettings(Frozen):

@@ -51,6 +51,18 @@ def test_a_checkpoint_says_how_it_was_trained_to_be_asked(folder: Path) -> None:
     assert found.prompt.template == str(folder / "short.j2")
 
 
+def test_a_policy_of_other_questions_is_refused(folder: Path) -> None:
+    write_format(folder, PromptFormat(prompt=PromptSettings(kind="compact")))
+    file = folder / "prompt_format.json"
+    said = json.loads(file.read_text())
+    assert said["questions"].startswith("compact@") and read_checkpoint(folder).format.questions == said["questions"]
+    file.write_text(json.dumps({**said, "questions": "compact@0"}))
+    with pytest.raises(UsageError, match=r"learned to read compact@0, and this version of cuda-l1 asks compact@"):
+        read_checkpoint(folder)
+    file.write_text(json.dumps({**said, "questions": None}))
+    assert read_checkpoint(folder).format.questions is None
+
+
 def without(name: str) -> Callable[[Path], None]:
     return lambda folder: (folder / name).unlink()
 

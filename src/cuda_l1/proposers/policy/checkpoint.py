@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from cuda_l1.config import PromptFormat
 from cuda_l1.errors import UsageError
+from cuda_l1.prompts.templates import built_in_template
 from cuda_l1.types import digest
 
 FORMAT_FILE = "prompt_format.json"
@@ -58,6 +59,7 @@ def read_checkpoint(folder: str | Path) -> Checkpoint:
     asked = read_format(path)
     if asked.tokenizer is not None and asked.tokenizer != tokens_sha(path):
         raise UsageError(f"checkpoint {path}: its tokenizer is not the one that it was trained with ({FORMAT_FILE})")
+    _check_questions(path, asked)
     return Checkpoint(path, _digest(path), _context(config), asked)
 
 
@@ -80,7 +82,7 @@ def read_format(path: Path) -> PromptFormat:
 
 def write_format(path: Path, asked: PromptFormat) -> None:
     """Says beside the weights how they are to be asked, and of which tokens they are. Raises OSError."""
-    asked = asked.model_copy(update={"tokenizer": tokens_sha(path)})
+    asked = asked.model_copy(update={"tokenizer": tokens_sha(path), "questions": _questions(asked)})
     (path / FORMAT_FILE).write_text(asked.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
@@ -112,6 +114,21 @@ def _check_architecture(path: Path, config: dict[str, Any]) -> None:
     names = [str(name) for name in config.get("architectures") or []]
     if names and not any(name.endswith(CAUSAL) for name in names):
         raise UsageError(f"checkpoint {path}: a {', '.join(names)}, which is no causal language model")
+
+
+def _check_questions(path: Path, asked: PromptFormat) -> None:
+    """A small policy that is asked otherwise than it has learned to be asked writes far fewer right replies."""
+    if asked.questions is None or asked.questions == _questions(asked):
+        return
+    raise UsageError(
+        f"checkpoint {path}: it has learned to read {asked.questions}, and this version of cuda-l1 asks "
+        f"{_questions(asked)}; train it anew, use the version that it was trained with, or take `questions` out of "
+        f"{FORMAT_FILE} to ask it all the same"
+    )
+
+
+def _questions(asked: PromptFormat) -> str | None:
+    return None if asked.prompt.template is not None else built_in_template(asked.prompt.kind).version
 
 
 def _context(config: dict[str, Any]) -> int | None:
