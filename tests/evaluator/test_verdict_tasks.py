@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-from evaluator_support import LINEAR, QUICK, candidate_of, checks, task_of
+import hashlib
 
-from cuda_l1.config import Protocol
+import pytest
+import torch
+from evaluator_support import LINEAR, QUICK, candidate_of, checks, task_of
+from safetensors.torch import save_file
+
+from cuda_l1.config import SCREEN, Protocol
 from cuda_l1.evaluator import eager_candidate
-from cuda_l1.types import Evaluation, Origin, Outcome
+from cuda_l1.types import Evaluation, Origin, Outcome, Weights
 
 pytestmark = pytest.mark.e2e
 
@@ -743,3 +747,34 @@ def test_a_final_times_candidate_and_baseline_in_fresh_pairs(evaluator):
         assert timing.speedup_low <= timing.speedup <= timing.speedup_high
         pids = [p for pair in timing.pairs for p in (pair.candidate_pid, pair.opponent_pid)]
         assert len(set(pids)) == len(pids) >= 4
+
+
+FORGETS = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.GRU(16, 16, batch_first=True)
+            self.calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            return self.cell(x)[0][:, -1]
+
+    def get_inputs():
+        return [torch.randn(2, 240, 16)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "detail"), [("x", ""), ("x if self.calls <= 30 else x[:, 120:]", "after timed calls")]
+)
+def test_weights_of_a_tasks_own_are_others_once_more_after_timed_calls(evaluator, tmp_path, read, detail):
+    plain = FORGETS.replace("            self.calls = 0\n", "").replace("            self.calls += 1\n", "")
+    path = tmp_path / "weights.safetensors"
+    cell = torch.nn.GRU(16, 16, batch_first=True)
+    save_file({f"cell.{name}": value for name, value in cell.state_dict().items()}, path)
+    weights = Weights(path=str(path), sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    task = task_of(plain).model_copy(update={"weights": weights})
+    body = FORGETS.replace("class Model(", "class ModelNew(").replace("self.cell(x)", f"self.cell({read})")
+    found = evaluator.evaluate(task, candidate_of(task, body), protocol=SCREEN)
+    assert found.accepted != bool(detail) and detail in found.detail, (found.outcome, found.detail)

@@ -14,15 +14,13 @@ from cuda_l1.errors import UsageError
 from cuda_l1.prompts.continuation import continuation
 from cuda_l1.prompts.facts import DeviceFacts, FailedAttempt, Roofline
 from cuda_l1.prompts.shortening import shortened_lines
-from cuda_l1.prompts.templates import SYSTEM_COMPACT, PromptTemplate, built_in_template
+from cuda_l1.prompts.templates import PromptTemplate, built_in_template
 from cuda_l1.prompts.tokens import ESTIMATE, TokenCounter
 from cuda_l1.types import Exemplar, HackCase, Prompt, Task, digest
 
 MESSAGE_TOKENS = 1500
 """Of what a compiler said, of a profile, and of a known attack."""
 FENCE_LETTERS = 12
-COMPACT_FENCE = "cited"
-"""A hash would be a sixth of what a small policy reads, and says nothing."""
 
 
 def render(
@@ -168,7 +166,7 @@ def _message(text: str, counter: TokenCounter) -> str:
 
 
 def _prompt(template: PromptTemplate, values: dict[str, Any], exemplars: Sequence[Exemplar]) -> Prompt:
-    fence = _fence(values, COMPACT_FENCE if template.system == SYSTEM_COMPACT else None)
+    fence = _fence(values, template.fence)
     system, user = template.render({**values, "data": _quoting(fence), "fence": fence})
     return Prompt(
         system=system, user=user, template=template.version, exemplars=tuple(each.candidate_id for each in exemplars)

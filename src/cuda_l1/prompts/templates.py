@@ -30,11 +30,14 @@ class PromptTemplate(NamedTuple):
     user: str
     system: str = SYSTEM
     """The file of the system message."""
+    fence: str | None = None
+    """The word beside which texts of others stand, where none of them contains it; None: a hash."""
 
     @property
     def version(self) -> str:
         """Name and hash of all the texts that it is made of, e.g. `contrastive@1f3a9c20`."""
-        return f"{self.name}@{digest(*_parts(self.user), *_parts(_built_in(self.system)))[:8]}"
+        word = [self.fence] if self.fence else []
+        return f"{self.name}@{digest(*_parts(self.user), *_parts(_built_in(self.system)), *word)[:8]}"
 
     def render(self, values: dict[str, Any]) -> tuple[str, str]:
         """System and user message. Raises UsageError."""
@@ -43,7 +46,10 @@ class PromptTemplate(NamedTuple):
 
 def built_in_template(kind: str) -> PromptTemplate:
     """The template of `contrastive`, `one-shot`, `compact` or `repair`."""
-    return PromptTemplate(kind, _built_in(BUILT_IN[kind]), SYSTEM_COMPACT if kind == "compact" else SYSTEM)
+    user = _built_in(BUILT_IN[kind])
+    if kind == "compact":  # read by small policies, to which each letter of a hash is a token
+        return PromptTemplate(kind, user, SYSTEM_COMPACT, fence="cited")
+    return PromptTemplate(kind, user)
 
 
 def load_template(path: Path) -> PromptTemplate:

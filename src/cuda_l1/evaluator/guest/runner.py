@@ -68,6 +68,10 @@ def _keeps(output: torch.Tensor) -> bool:
     return state.same(_clone(flat), wanted)
 
 
+def _scribble(output: torch.Tensor) -> None:
+    _fill(output, math.nan if output.is_floating_point() else 1)
+
+
 class Runner:
     """State of one runner process; each public method answers one operation of the judge's."""
 
@@ -329,7 +333,7 @@ class Runner:
         if (place := message["scribble"]) is not None and place < len(outputs):
             with _inference_mode():  # the output may have been made in it
                 keeps = _keeps(outputs[place])
-                _fill(outputs[place], math.nan if outputs[place].is_floating_point() else 1)
+                _scribble(outputs[place])
         for slot, tensor in zip(message["slots"], outputs, strict=False):
             _copy(view(slot, self._outputs), tensor)
         if self._cuda:
@@ -383,7 +387,7 @@ class Runner:
         with _inference_mode():  # an output may have been made in it
             for output in leaves(result):
                 if not plain_tensor_problem(output) and not overlaps(output):
-                    _fill(output, math.nan if output.is_floating_point() else 1)
+                    _scribble(output)
 
     def back_to_back(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """On a CPU: rows of calls, stretch after stretch with the same inputs, timed by the judge alone; one call of

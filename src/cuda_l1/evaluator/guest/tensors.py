@@ -17,7 +17,7 @@ from .buffers import ALIGNMENT, Buffer
 _copy = torch.Tensor.copy_
 _tensor = torch.tensor
 _as_strided = torch.as_strided
-_is_lazy_copy = torch._C._is_cow_tensor  # type: ignore[attr-defined]
+_is_lazy_copy = torch._C._is_cow_tensor  # type: ignore[attr-defined]  # the only way to ask; torch's stubs lack it
 _DTYPES = {
     str(d).removeprefix("torch."): d
     for d in vars(torch).values()

@@ -11,7 +11,7 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    return [torch.randn(512, 512), torch.randn(512, 512)]
+    return [torch.randn(128, 128), torch.randn(128, 128)]
 
 
 def get_init_inputs() -> list[object]:
