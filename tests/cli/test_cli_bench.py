@@ -133,6 +133,17 @@ def test_a_task_without_room_beside_others_is_judged_in_the_end(
     assert "1_Task eager: not measured: " in ended.stderr and "1_Task eager: ACCEPTED" in ended.stderr
 
 
+def test_of_fewer_evaluators_each_has_more_room(
+    run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cuda_l1.api.pool.default_size", lambda devices, on_gpu: 3)
+    spec = suite(*["# eager fits alone\n# compile fits alone"] * 3)
+    *rows, summary = lines(run("bench", spec, "--json", "--at-once", 1))
+    assert [row["skipped"] for row in rows] == [None] * 3 and summary["judged"] == 3
+    assert len(BenchEvaluator.asked) == 6, "no verdict had to be asked for again"
+    assert "--at-once" in run("bench", spec, "--at-once", 0).stderr
+
+
 def test_a_baseline_that_found_no_memory_beside_others_is_judged_in_the_end(
     run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,11 @@ def test_what_is_right_but_suspected_is_marked(run, tmp_path):
     assert [row[5] for row in cells] == ["no: suspect for physics", "yes", "-"]
 
 
+def test_as_many_evaluators_as_were_asked_for(run, release, monkeypatch):
+    monkeypatch.setattr("cuda_l1.api.pool.default_size", lambda *_, **__: pytest.fail("the number was given"))
+    assert run("replay", release, "--select", "level1", "--at-once", 2).exit_code == 0
+
+
 def test_a_second_run_pays_for_nothing_twice(run, release, monkeypatch):
     run("replay", release, "--select", "1/1")
     monkeypatch.setattr(FakeEvaluator, "evaluate", lambda *_, **__: pytest.fail("judged again"))

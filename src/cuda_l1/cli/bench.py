@@ -66,6 +66,7 @@ def bench(
     ] = None,
     dtype: o.Dtype = None,
     limits: o.LimitsOption = None,
+    at_once: o.AtOnce = None,
     final_budget: o.FinalBudget = "60s",
     model: o.ModelOption = None,
     base_url: o.BaseUrl = None,
@@ -138,13 +139,14 @@ def bench(
         check_proposers(SearchSettings(task_sha="", device=place, proposers=proposers, llm=llm, policy=policy))
         for line in notes(llm) if llm else ():
             Output.say(line)
-    return _run(mine, settings, place, resume, archive, bundle, Output(as_json=json))
+    return _run(mine, settings, place, at_once, resume, archive, bundle, Output(as_json=json))
 
 
 def _run(
     tasks: list[Task],
     settings: BenchSettings,
     place: str,
+    at_once: int | None,
     resume: str | None,
     archive: str | None,
     bundle: Path | None,
@@ -165,7 +167,7 @@ def _run(
     uses: list[tuple[str, ModelUse]] = []
     with (
         Archive.open(archive) as opened,
-        EvaluatorPool(EvaluatorSettings(device=place, limits=settings.limits)) as pool,
+        EvaluatorPool(EvaluatorSettings(device=place, limits=settings.limits), size=at_once) as pool,
     ):
         run = BenchRun.open(runs, settings, resume, pool.first.environment.key)
         telling = Telling(run.name, len(tasks), settings.precision)

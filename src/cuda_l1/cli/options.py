@@ -125,6 +125,15 @@ GenerationOption = Annotated[
         "device=cuda:1'.",
     ),
 ]
+AtOnce = Annotated[
+    int | None,
+    typer.Option(
+        "--at-once",
+        metavar="N",
+        min=1,
+        help="Evaluators side by side, at most: fewer leave each more memory. Default: by cores and memory.",
+    ),
+]
 Seed = Annotated[
     int, typer.Option("--seed", metavar="N", help="Of the draws of earlier variants, and of a policy's replies.")
 ]

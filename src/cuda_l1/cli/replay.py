@@ -65,6 +65,7 @@ def replay(
     ours: Annotated[OursChoice, typer.Option(help="How much evidence of our own.")] = OursChoice.final,
     device: o.Device = "auto",
     limits: o.LimitsOption = None,
+    at_once: o.AtOnce = None,
     final_budget: o.FinalBudget = "60s",
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table there too, as Markdown.")] = None,
     html: Annotated[Path | None, typer.Option(metavar="DIR", help="Write it there too, as a page.")] = None,
@@ -91,7 +92,7 @@ def replay(
     output = Output(as_json=json)
     wanted, unread = _wanted(release, kernelbench, column.value, select)
     done: list[Explained] = []
-    with Archive.open(archive) as opened, EvaluatorPool(settings) as pool:
+    with Archive.open(archive) as opened, EvaluatorPool(settings, size=at_once) as pool:
         if not is_confined(pool.first.environment):
             Output.say(UNCONFINED)
 
