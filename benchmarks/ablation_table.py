@@ -1,6 +1,7 @@
 """From replies to held-out tasks to the table of the policy ablation: figures, intervals, Markdown and JSON.
 
 A task's figure is the speed-up of the best reply to it, 1.0 at least: whoever has no faster variant keeps the original.
+`one reply` is what asking once is worth: the geometric mean over the replies, each 1.0 at least, in place of the best.
 Intervals are 95 %: with several seeds Student's t on the figures of the seeds (of speed-ups on their logarithms), with
 one a bootstrap over tasks, which says nothing about another seed.
 """
@@ -79,6 +80,11 @@ def best(replies: Sequence[Reply]) -> float:
     return max([1.0, *(reply.reward or 0.0 for reply in replies if reply.right)])
 
 
+def expected(replies: Sequence[Reply]) -> float:
+    """The geometric mean of a task's replies, each 1.0 at least."""
+    return statistics.geometric_mean(best([reply]) for reply in replies)
+
+
 def success(tasks: Tasks) -> float:
     """Share of right replies."""
     return statistics.fmean(reply.right for _, replies in tasks for reply in replies)
@@ -92,6 +98,11 @@ def mean(tasks: Tasks) -> float:
 def geometric(tasks: Tasks) -> float:
     """Geometric mean over tasks."""
     return statistics.geometric_mean(best(replies) for _, replies in tasks)
+
+
+def single(tasks: Tasks) -> float:
+    """Geometric mean over tasks of what one reply is worth."""
+    return statistics.geometric_mean(expected(replies) for _, replies in tasks)
 
 
 def faster(tasks: Tasks) -> float:
@@ -109,15 +120,32 @@ def faster_than(baselines: Mapping[str, float]) -> Figure:
     return share
 
 
-FIGURES: dict[str, Figure] = {"success": success, "mean": mean, "geometric": geometric, "faster": faster}
-SPEEDUPS = frozenset({"mean", "geometric", "over_grpo"})
+FIGURES: dict[str, Figure] = {
+    "success": success,
+    "single": single,
+    "mean": mean,
+    "geometric": geometric,
+    "faster": faster,
+}
+OVER: dict[str, tuple[str, Callable[[Sequence[Reply]], float]]] = {
+    "single_over_2": ("stages-1-2", expected),
+    "over_2": ("stages-1-2", best),
+    "single_over_grpo": ("grpo", expected),
+    "over_grpo": ("grpo", best),
+}
+"""Ratios to another row: which, and of which figure of a task."""
+SPEEDUPS = frozenset({"single", "mean", "geometric", *OVER})
 HEADS = {
     "success": "right replies",
-    "mean": "speed-up, mean",
-    "geometric": "geometric",
+    "single": "one reply, geometric",
+    "mean": "best reply, mean",
+    "geometric": "best reply, geometric",
     "faster": "faster than the reference",
     "faster_baseline": "than the best baseline",
-    "over_grpo": "geometric, over `grpo`",
+    "single_over_2": "one reply, over `stages-1-2`",
+    "over_2": "best, over `stages-1-2`",
+    "single_over_grpo": "one reply, over `grpo`",
+    "over_grpo": "best, over `grpo`",
 }
 
 
@@ -136,18 +164,24 @@ def cell(seeds: Sequence[Tasks], figure: Figure, *, is_speedup: bool) -> Cell:
     return _over_tasks(seeds[0], figure)
 
 
-def over(seeds: Mapping[int, Sequence[Reply]], others: Mapping[int, Sequence[Reply]]) -> Cell | None:
-    """How many times faster, geometrically, than another row with the same seeds, on the tasks that both have; None
-    where there is nothing in common."""
-    pairs = [_ratios(by_task(seeds[seed]), dict(by_task(others[seed]))) for seed in seeds if seed in others]
+def over(
+    seeds: Mapping[int, Sequence[Reply]],
+    others: Mapping[int, Sequence[Reply]],
+    of: Callable[[Sequence[Reply]], float] = best,
+) -> Cell | None:
+    """How many times faster, geometrically, than another row with the same seeds, on the tasks that both have; `of` is
+    a task's figure. None where there is nothing in common."""
+    pairs = [_ratios(by_task(seeds[seed]), dict(by_task(others[seed])), of) for seed in seeds if seed in others]
     if not pairs or not all(pairs):
         return None
     return cell(pairs, lambda ratios: statistics.geometric_mean(r.reward or 1.0 for _, (r,) in ratios), is_speedup=True)
 
 
-def _ratios(mine: Tasks, others: Mapping[str, Sequence[Reply]]) -> list[tuple[str, list[Reply]]]:
-    """The quotient of the best of both, for each task."""
-    common = [(task, best(replies) / best(others[task])) for task, replies in mine if task in others]
+def _ratios(
+    mine: Tasks, others: Mapping[str, Sequence[Reply]], of: Callable[[Sequence[Reply]], float]
+) -> list[tuple[str, list[Reply]]]:
+    """The quotient of both, for each task."""
+    common = [(task, of(replies) / of(others[task])) for task, replies in mine if task in others]
     return [(task, [Reply(task, True, ratio)]) for task, ratio in common]
 
 

@@ -66,8 +66,9 @@ def _line(
     seeds = found[row.name]
     missing = [f"{run.name} {failed.get(run.name, '')}".strip() for run in mine if run.seed not in seeds]
     cells = tables.cells(seeds, baselines) if seeds else {}
-    if row.name != "grpo" and (ratio := tables.over(seeds, found.get("grpo", {}))) is not None:
-        cells["over_grpo"] = ratio
+    for figure, (other, of) in tables.OVER.items():
+        if row.name != other and (ratio := tables.over(seeds, found.get(other, {}), of)) is not None:
+            cells[figure] = ratio
     trained = [ablation.trained_on(run) for run in mine if run.seed in seeds]
     asked_for = _mean([len(replies) for replies in seeds.values()])
     return Line(

@@ -80,6 +80,7 @@ def test_a_task_counts_by_its_best_right_reply_and_at_least_as_the_original() ->
     assert found["success"].value == pytest.approx(3 / 6), "what the machine failed at is no reply"
     assert found["mean"].value == 2.0 and found["geometric"].value == pytest.approx(4 ** (1 / 3))
     assert found["faster"].value == pytest.approx(1 / 3)
+    assert found["single"].value == pytest.approx((4.0 * 2.0) ** (1 / 9)), "a wrong or slow reply costs the gain alone"
     assert {cell.over for cell in found.values()} == {"3 tasks"} and "faster_baseline" not in found
     assert found["mean"].low == 1.0 and found["mean"].high == 4.0, "all of three drawn tasks can be the same one"
     against = tables.cells(seeds, {"a": 5.0, "b": 0.4})["faster_baseline"]
@@ -107,6 +108,9 @@ def test_rows_are_compared_seed_by_seed() -> None:
     )
     one = tables.over({0: easy, 5: hard}, slower)
     assert one and one.over == "2 tasks" and one.value == pytest.approx(2.0)
+    twice = {0: replies(a=[4.0, 0.0], b=[1.0, 16.0])}
+    of_one = tables.over(twice, {0: replies(a=[2.0, 0.5], b=[2.0, 2.0])}, tables.expected)
+    assert of_one and of_one.value == pytest.approx(2**0.75), "2 over the root of 2, and 4 over 2"
     assert tables.over({5: hard}, slower) is None and tables.over({0: easy}, {0: replies(z=[1.0])}) is None
 
 
@@ -115,7 +119,10 @@ def test_the_table_shows_figures_budgets_and_what_is_not_finished() -> None:
     came = tables.outcomes({0: [Reply("a", True, 2.0, "ACCEPTED"), Reply("a", False, 1.0, "ACCEPTED")]})
     line = tables.Line("bucket", "a | b", cells, 1200, 64, came, "bucket-1 (ended with 2)")
     shown = "\n".join(tables.markdown([line]))
-    assert "| bucket | a \\| b | 100% (100% to 100%) | 2.00x (2.00x to 2.00x) |" in shown
+    assert (
+        "| bucket | a \\| b | 100% (100% to 100%) | 2.00x (2.00x to 2.00x) |" in shown
+        and "one reply, geometric" in shown
+    )
     assert "| 1 tasks | 1,200 | 64 |" in shown and "not finished: bucket-1 (ended with 2)" in shown
     assert "| bucket | ACCEPTED 50%, suspected 50% |" in shown
     assert tables.document([line])[0]["cells"]["mean"]["value"] == 2.0
