@@ -186,12 +186,19 @@ def test_running_moments_are_those_of_all_rewards(first: list[float], later: lis
     assert moments.deviation == pytest.approx(statistics.pstdev(first + later), rel=1e-6, abs=1e-6)
 
 
-@given(st.lists(RAW, min_size=2, max_size=16), st.lists(RAW, max_size=40), SHAPINGS, SCALES, st.floats(0.1, 10))
+@given(
+    st.lists(RAW, min_size=2, max_size=16),
+    st.lists(RAW, max_size=40),
+    SHAPINGS,
+    SCALES,
+    st.floats(0.1, 10),
+    st.floats(0, 0.5),
+)
 def test_no_failure_ranks_above_a_success(
-    group: list[float], before: list[float], shaping: scoring.Shaping, scale: scoring.Scale, clip: float
+    group: list[float], before: list[float], shaping: scoring.Shaping, scale: scoring.Scale, clip: float, noise: float
 ) -> None:
     moments = scoring.Moments().after([*before, *group])
-    counted = scoring.shaped(group, shaping, moments, clip)
+    counted = scoring.shaped(group, shaping, moments, clip, noise)
     (found,) = scoring.advantages([counted], scale)
     for reward, value in zip(group, found, strict=True):
         for other, least in zip(group, found, strict=True):
@@ -216,6 +223,16 @@ def test_a_group_of_failures_and_one_success_is_told_apart_from_its_first_step_o
     moments = scoring.Moments().after(rewards)
     counted = scoring.shaped(rewards, "smoothed", moments, 1.5)
     assert counted == pytest.approx([-0.5774, -0.5774, -0.5774, 1.5], abs=1e-4)  # (2 - 0.5) / 0.866 = 1.73, clipped
+
+
+def test_what_two_screens_of_a_variant_differ_by_counts_little_beside_a_failure() -> None:
+    equal, failed, faster = [1.0, 1.02, 0.99, 1.01], [1.0, 0.0, 1.02, 1.01], [1.0, 1.5, 1.01, 0.99]
+    for rewards, least, greatest in ((equal, 0.0, 0.31), (failed, 1.5, 1.5), (faster, 1.5, 1.5)):
+        moments = scoring.Moments().after(rewards)
+        counted = scoring.shaped(rewards, "smoothed", moments, 1.5, 0.05)
+        assert least <= max(map(abs, counted)) <= greatest
+        paper = scoring.shaped(rewards, "smoothed", moments, 1.5)
+        assert max(map(abs, paper)) > 1.3, "by the paper's formula all three count alike"
 
 
 def test_a_reward_unlike_all_before_counts_the_limit() -> None:

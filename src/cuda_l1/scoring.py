@@ -209,25 +209,28 @@ class Moments:
         return Moments(count, mean, squares)
 
 
-def smoothed(reward: float, moments: Moments, clip: float) -> float:
+def smoothed(reward: float, moments: Moments, clip: float, noise: float = 0.0) -> float:
     """clip((r - mu) / sigma, -clip, clip): never falls as `reward` rises, so that no failure (0) passes a success.
 
-    Where all rewards so far are equal it is 0 for such a one, and the limit for any other.
+    `noise`: the share of mu that sigma is at least, since what is measured twice differs by so much; 0 is CUDA-L1's
+    formula. Where sigma is 0 it is 0 for a reward like all so far, and the limit for any other.
     """
-    distance, deviation = reward - moments.mean, moments.deviation
+    distance, deviation = reward - moments.mean, max(moments.deviation, noise * moments.mean)
     if deviation == 0.0:
         return math.copysign(clip, distance) if distance else 0.0
     return max(-clip, min(clip, distance / deviation))
 
 
-def shaped(rewards: Sequence[float], shaping: Shaping, moments: Moments, clip: float) -> list[float]:
+def shaped(
+    rewards: Sequence[float], shaping: Shaping, moments: Moments, clip: float, noise: float = 0.0
+) -> list[float]:
     """What the raw rewards (0 for a failure) of one group count; each of the four keeps their order.
 
-    `raw`: as they are; `smoothed`: by `moments` and `clip`; `log`: log(1 + r), which is 0 for a failure; `rank`: how
-    many of the group are worse, and half of those that are as good.
+    `raw`: as they are; `smoothed`: by `moments`, `clip` and `noise`; `log`: log(1 + r), which is 0 for a failure; `rank`:
+    how many of the group are worse, and half of those that are as good.
     """
     if shaping == "smoothed":
-        return [smoothed(reward, moments, clip) for reward in rewards]
+        return [smoothed(reward, moments, clip, noise) for reward in rewards]
     if shaping == "log":
         return [math.log1p(reward) for reward in rewards]
     if shaping == "rank":

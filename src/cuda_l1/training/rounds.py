@@ -180,7 +180,8 @@ class Rounds:
     def _shaped(self, rewards: Sequence[float | None], task_sha: str) -> list[float | None]:
         known = [reward for reward in rewards if reward is not None]
         moments = self._moments.get(task_sha, Moments())
-        values = iter(scoring.shaped(known, self.section.shaping, moments, self.section.clip))
+        section = self.section
+        values = iter(scoring.shaped(known, section.shaping, moments, section.clip, section.noise))
         return [None if reward is None else next(values) for reward in rewards]
 
     def _log(

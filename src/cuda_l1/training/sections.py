@@ -196,6 +196,10 @@ class ContrastiveSection(Frozen):
     """What a speed-up counts: `smoothed` is CUDA-L1's; `raw`, `log` (of 1 + speed-up), `rank` (in its group)."""
     clip: float = Field(1.5, gt=0)
     """A smoothed reward lies within -clip and clip; CUDA-L1's figure."""
+    noise: float = Field(0.05, ge=0, lt=1)
+    """Share of a task's mean reward that smoothed rewards are divided by at least: two screens of a variant differ by
+    some 2 %. Where all replies are right and about as fast this would else count as much as being right does elsewhere,
+    unless `scale` is `group`, which divides by what a group differs by anyway. 0: CUDA-L1's formula."""
     scale: Scale = "group"
     """Whose standard deviation rewards are divided by: of their `group`, of the whole `batch`, or `none`."""
     sampler: Annotated[SamplerSettings, Changeable(("self", "held-out"))] = SamplerSettings()
