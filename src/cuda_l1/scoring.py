@@ -226,8 +226,8 @@ def shaped(
 ) -> list[float]:
     """What the raw rewards (0 for a failure) of one group count; each of the four keeps their order.
 
-    `raw`: as they are; `smoothed`: by `moments`, `clip` and `noise`; `log`: log(1 + r), which is 0 for a failure; `rank`:
-    how many of the group are worse, and half of those that are as good.
+    `raw`: as they are; `smoothed`: by `moments`, `clip` and `noise`; `log`: log(1 + r), which is 0 for a failure;
+    `rank`: how many of the group are worse, and half of those that are as good.
     """
     if shaping == "smoothed":
         return [smoothed(reward, moments, clip, noise) for reward in rewards]
