@@ -304,3 +304,19 @@ def test_inputs_that_wait_in_the_hosts_memory_change_nothing(tmp_path, monkeypat
     monkeypatch.setattr(task_audit, "_is_crowded", lambda *_: parked.append(True) or True)
     crowded = audit(reference_of(tmp_path, LINEAR, "cuda"))
     assert parked and (crowded.task_class, crowded.flags) == (roomy.task_class, roomy.flags)
+
+
+MARKED = "[torch.randn(64, 128).masked_fill_(torch.arange(8192).view(64, 128) == 77, -1.0)]"
+WITHOUT_MARKS = "return torch.where(x == -1.0, torch.zeros_like(x), x).sum(-1)"
+
+
+@pytest.mark.parametrize(
+    ("forward", "inputs", "jumps"),
+    [
+        (WITHOUT_MARKS, MARKED, False),
+        (WITHOUT_MARKS.replace("1.0", "0.625"), MARKED.replace("1.0", "0.625"), False),
+        ("return torch.round(x * 8)", MARKED, True),
+    ],
+)
+def test_a_round_number_that_a_draw_holds_by_chance_makes_no_jumps(look, forward, inputs, jumps):
+    assert look(task(forward, inputs)).jumpy == jumps

@@ -478,20 +478,23 @@ def on_a_gpu(*, opened: int, beside: float, own: float = 300.0, clock: str = "de
 
 
 @pytest.mark.parametrize(
-    ("opened", "eager_opened", "beside", "found"),
+    ("opened", "eager_opened", "beside", "eager_us", "found"),
     [
-        (10, 0, 100.0, None),
-        (10, 0, 400.0, "note"),
-        (10, 0, 1000.0, "reject"),
-        (4, 0, 400.0, "reject"),
-        (10, 10, 400.0, "reject"),
+        (10, 0, 100.0, 900.0, None),
+        (10, 0, 400.0, 900.0, "note"),
+        (10, 0, 1000.0, 900.0, "reject"),
+        (10, 0, 1000.0, 30.0, "note"),  # slower than eager by its own figure
+        (4, 0, 400.0, 900.0, "reject"),
+        (10, 10, 400.0, 900.0, "reject"),
+        (4, 0, 400.0, 30.0, "suspect"),  # as slow, and it does not wait
     ],
 )
-def test_host_work_that_a_waiting_call_shows_counts_and_accuses_nobody(opened, eager_opened, beside, found):
-    pair = PairResult([on_a_gpu(opened=opened, beside=beside), on_a_gpu(opened=eager_opened, beside=50.0, own=900.0)])
+def test_host_work_that_a_waiting_call_shows_counts_and_accuses_nobody(opened, eager_opened, beside, eager_us, found):
+    eager = on_a_gpu(opened=eager_opened, beside=50.0, own=eager_us)
+    pair = PairResult([on_a_gpu(opened=opened, beside=beside), eager])
     evidence = ClockEvidence([pair], 4096, 2e6)
     assert [f.severity for f in evidence.findings("device") if f.check == "outside-work"] == ([found] if found else [])
-    assert evidence.doubtful("device") is (found == "reject")
+    assert evidence.doubtful("device") is (found in ("reject", "suspect"))
     implied = evidence.implied_us(pair, "device", 1)
     assert implied == pytest.approx(300.0 + beside - 50.0 if found else 300.0)
 

@@ -10,7 +10,7 @@ from judge_fakes import PLACE, TASKS, FakeEvaluator, candidate
 
 from cuda_l1.archive import Archive
 from cuda_l1.search import verdicts
-from cuda_l1.training.judging import Asked, Judging
+from cuda_l1.training.judging import Asked, Judging, Waiting
 
 
 @pytest.fixture
@@ -81,3 +81,16 @@ def test_what_takes_too_long_is_a_fault_and_its_evaluator_is_left_alone_until_it
 
 def test_nothing_asked_is_nothing_answered(archive: Archive) -> None:
     assert judging(archive, FakeEvaluator())([]) == []
+
+
+def test_an_evaluator_keeps_to_a_task_and_helps_where_most_is_left() -> None:
+    texts = [("a", 0), ("b", 0), ("c", 0), ("d", 1), ("e", 2), ("f", 2)]
+    waiting = Waiting([Asked(TASKS[number], candidate(text, TASKS[number])) for text, number in texts])
+
+    def take(last: int | None) -> str | None:
+        found = waiting.take(None if last is None else TASKS[last].sha)
+        return found.candidate.source if found else None
+
+    assert [take(None), take(None), take(0)] == ["a", "d", "b"], "another begins another task"
+    assert [take(1), take(1), take(1)] == ["e", "c", "f"], "nothing is new any more, and one is left of each"
+    assert take(2) is None

@@ -57,9 +57,35 @@ class Judgement(NamedTuple):
         return None
 
 
-Waiting = queue.SimpleQueue[Asked]
 Finished = queue.SimpleQueue[tuple[str, Judgement | BaseException]]
 Item = TypeVar("Item")
+
+
+class Waiting:
+    """What waits for evaluators, by task: each keeps the judge of its last task, which another would have to start."""
+
+    def __init__(self, asked: Sequence[Asked]) -> None:
+        self._lock = threading.Lock()
+        self._by_task: dict[str, list[Asked]] = {}
+        self._begun: set[str] = set()
+        for each in asked:
+            self._by_task.setdefault(each.task.sha, []).append(each)
+
+    def take(self, last: str | None) -> Asked | None:
+        """One of the task `last`, else of a task that nobody has begun, else of the one of which most is left; None
+        where nothing is."""
+        with self._lock:
+            new = (sha for sha in self._by_task if sha not in self._begun)
+            sha = last if last in self._by_task else next(new, None)
+            if sha is None and self._by_task:
+                sha = max(self._by_task, key=lambda each: len(self._by_task[each]))
+            if sha is None:
+                return None
+            self._begun.add(sha)
+            taken = self._by_task[sha].pop(0)
+            if not self._by_task[sha]:
+                del self._by_task[sha]
+            return taken
 
 
 class Judge(Protocol):
@@ -96,6 +122,7 @@ class Judging:
         self._evaluators, self._archive, self._run, self._table = evaluators, archive, run, table
         self._within_s, self._protocol, self._on_judgement = within_s, protocol, on_judgement
         self._free: queue.SimpleQueue[SupportsEvaluate] = queue.SimpleQueue()
+        self._last: dict[int, str] = {}
         for evaluator in evaluators:
             self._free.put(evaluator)
 
@@ -152,9 +179,7 @@ class Judging:
         """By candidate id: verdicts that must be paid for."""
         late = Judgement(None, fault=f"no verdict within {self._within_s:.0f} s; the device is busy, or it hangs")
         found = {each.candidate.id: late for each in asked}
-        waiting: Waiting = queue.SimpleQueue()
-        for each in sorted(asked, key=lambda one: one.task.sha):  # an evaluator keeps the judge of its last task
-            waiting.put(each)
+        waiting = Waiting(asked)
         finished: Finished = queue.SimpleQueue()
         over = threading.Event()
         for _ in self._evaluators[: len(asked)]:
@@ -179,7 +204,8 @@ class Judging:
             if over.is_set():
                 return
         try:
-            while not over.is_set() and (each := _taken(waiting, 0.0)) is not None:
+            while not over.is_set() and (each := waiting.take(self._last.get(id(evaluator)))) is not None:
+                self._last[id(evaluator)] = each.task.sha
                 finished.put((each.candidate.id, self._one(evaluator, each)))
         except BaseException as error:  # noqa: BLE001  it is raised again in the caller's thread
             finished.put(("", error))

@@ -103,8 +103,9 @@ class ClockEvidence:
         return HOST_US + HOST_FACTOR * max(handed_over, 0.0)
 
     def _severity(self, clock: Clock, excess: float, limits: tuple[float, float], *, sure: bool) -> Severity:
-        """Of an excess beyond the first of `limits`. `sure`: there is too much of it for anything but an attack."""
-        if (host_us := self._host_us(clock)) and excess <= limits[0] + host_us:
+        """Of an excess beyond the first of `limits`. `sure`: there is too much of it for anything but an attack. Who
+        waits for the device and is the slower one by his own figure has gained nothing by it."""
+        if (host_us := self._host_us(clock)) and (excess <= limits[0] + host_us or not self._is_faster(clock)):
             return "note"
         return "reject" if sure and self._is_faster(clock) else "suspect"
 

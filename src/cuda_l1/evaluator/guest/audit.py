@@ -185,6 +185,8 @@ def _close(a: Answer, b: Answer) -> bool:
 
 
 _NUDGES = (1e-6, 1e-4, 1e-4, 1e-4)
+ROUND, FEW = 1024, 64
+"""Multiples of 1 / `ROUND` are round numbers; one element in `FEW` is few."""
 
 
 def _learn_from_nudges(
@@ -225,11 +227,19 @@ def _truth_of_nudged(reference: Reference, wide: drawing.Inputs, size: float) ->
 
 
 def _nudged(tensor: torch.Tensor, size: float) -> torch.Tensor:
-    return tensor * (1 + size * torch.randn_like(tensor))
+    return torch.where(_drawn_by_chance(tensor), tensor, tensor * (1 + size * torch.randn_like(tensor)))
 
 
 def _nudged_inwards(tensor: torch.Tensor, size: float) -> torch.Tensor:
-    return tensor * (1 - size * torch.randn_like(tensor).abs())
+    return torch.where(_drawn_by_chance(tensor), tensor, tensor * (1 - size * torch.randn_like(tensor).abs()))
+
+
+def _drawn_by_chance(tensor: torch.Tensor) -> torch.Tensor:
+    """Round numbers, where hardly any other is one. A text may ask equality with such (-1 stands for what is missing),
+    and one draw in hundreds holds one: moved away from it, it would make the task one that jumps."""
+    scaled = tensor * ROUND
+    found = scaled == scaled.round()
+    return found if int(found.sum()) * FEW <= tensor.numel() else torch.zeros_like(found)
 
 
 def _cases(reference: Reference, jumpy: bool, only: Sequence[oracle.Places] | None) -> tuple[list[Case], str]:

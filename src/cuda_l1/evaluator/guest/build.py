@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from . import failed_builds
 from .channel import Channel
 from .load import load_module
 from .runner import describe_error
@@ -19,6 +20,7 @@ def main(channel: Channel, spec: dict[str, Any]) -> None:
     message, _ = channel.receive()
     torch.set_num_threads(1)
     try:
+        failed_builds.remember(message["path"])
         module = load_module(message["path"], "candidate")
     except BaseException as error:  # noqa: BLE001  the boundary to foreign code: SystemExit is a result too
         channel.send({"error": describe_error(error)})

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from . import failed_builds
 from .copying import timing_events
 from .load import load_module, made_on, seed_everything
 from .tensors import map_leaves, view
@@ -68,6 +69,7 @@ class Harness:
         self._protocol, self._paths = message["protocol"], (message["reference"], message["path"])
         self._device = message["device"]
         self._reference_module = load_module(self._paths[0], "reference_task")
+        failed_builds.remember(self._paths[1])
         self._candidate = self._made(self._candidate_class())
         return {}
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import buffers, compat, profiling, state, vector_math
+from . import buffers, compat, failed_builds, profiling, state, vector_math
 from .buffers import Buffer
 from .channel import Channel, ChannelClosed
 from .dirty_memory import DirtyMemory
@@ -119,6 +119,7 @@ class Runner:
 
     def load(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Execute the candidate's file and construct `ModelNew` under the public seed."""
+        failed_builds.remember(message["path"])
         self._libraries = OwnLibraries()
         module = load_module(message["path"], "candidate")
         if not hasattr(module, "ModelNew"):
