@@ -25,9 +25,9 @@ FLOPS = 989e12 * 0.35
 """Of a GPU that trains: the dense bf16 peak of an H100 SXM by its data sheet, and an assumed share of it."""
 WRITTEN_PER_S = 2500.0
 """Assumed: tokens a second of a GPU that writes, 7B in bf16, some sixty replies at a time."""
-VERDICT_S = 0.734
-"""Measured: a screen with warm pools on an H100, one evaluator alone (docs/results/h100/verdict_cost.md)."""
-JUDGE_S = 1.335
+VERDICT_S = 1.527
+"""Measured: a screen with warm pools on an H100 of a host that others used (docs/results/h100/verdict_cost.md)."""
+JUDGE_S = 1.341
 """Measured there: the judge of a task that is new to an evaluator."""
 BUILD_S, BUILDERS = 21.0, 32
 """Measured: torch's load_inline of a CUDA source; assumed: so many at a time, each on three of 96 cores."""
