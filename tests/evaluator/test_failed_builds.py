@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from evaluator_support import LINEAR, QUICK, candidate_of, task_of
+from torch.utils import cpp_extension
 
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.evaluator.guest import failed_builds
-from cuda_l1.evaluator.guest.failed_builds import NOTE, remember
 
+NOTES = "not-built-*.json"
 NINJA = "rule compile\n  command = c++ $in\nbuild k.o: compile {}\nbuild k.so: link k.o\n"
 FALLS_BACK = """
 import os
@@ -39,79 +43,123 @@ class ModelNew(nn.Module):
 
 
 class Builds:
-    """Stands where PyTorch runs ninja, and fails."""
+    """Stands where PyTorch runs ninja; fails where it is told what to say."""
 
-    def __init__(self, said: str = "Error building extension 'k': k.cu: error: no") -> None:
-        self.said, self.count = said, 0
+    def __init__(self, said: str | None = "Error building extension 'k': k.cu: error: no", printed: str = "") -> None:
+        self.said, self.printed, self.count = said, printed, 0
 
     def __call__(self, folder: str, verbose: bool, prefix: str) -> None:
         self.count += 1
-        raise RuntimeError(self.said)
+        if verbose:
+            os.write(1, self.printed.encode())
+        if self.said is not None:
+            raise RuntimeError(self.said)
+
+
+Watched = Callable[[Builds], Callable[..., None]]
 
 
 @pytest.fixture
-def torchs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    from torch.utils import cpp_extension
-
-    monkeypatch.setattr(cpp_extension, "_run_ninja_build", cpp_extension._run_ninja_build)  # put back in the end
-    return cpp_extension
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """What PyTorch writes before it runs ninja."""
+def watched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Watched:
+    """Put in PyTorch's place and watched; asked to build in a folder as PyTorch leaves it."""
     (tmp_path / "k.cu").write_text("first")
     (tmp_path / "build.ninja").write_text(NINJA.format(tmp_path / "k.cu"))
-    (tmp_path / "candidate.py").write_text("from torch.utils.cpp_extension import load_inline")
-    return tmp_path
+
+    def watch(builds: Builds) -> Callable[..., None]:
+        monkeypatch.setattr(cpp_extension, "_run_ninja_build", builds)
+        failed_builds.remember()
+        return lambda *, verbose=False: cpp_extension._run_ninja_build(str(tmp_path), verbose, "Error building 'k'")
+
+    return watch
 
 
-def fails(torchs: ModuleType, folder: Path) -> str:
+def said(build: Callable[..., None], **how: bool) -> str:
     with pytest.raises(RuntimeError) as caught:
-        torchs._run_ninja_build(str(folder), False, "Error building extension 'k'")
+        build(**how)
     return str(caught.value)
 
 
-def test_a_failure_is_repeated_without_a_build_until_something_differs(torchs: ModuleType, folder: Path) -> None:
-    for number, change in enumerate((None, "k.cu", "build.ninja")):
-        if change:
-            (folder / change).write_text((folder / change).read_text() + "\n# another")
-        torchs._run_ninja_build = builds = Builds(f"error {number}")
-        remember(str(folder / "candidate.py"))
-        assert fails(torchs, folder) == f"error {number}" == fails(torchs, folder) and builds.count == 1
+def test_a_failure_is_repeated_without_a_build_until_something_differs(watched: Watched, tmp_path: Path) -> None:
+    first = Builds("error 0")
+    assert said(watched(first)) == "error 0"
+    for number, changed in enumerate(("k.cu", "build.ninja"), start=1):
+        before = (tmp_path / changed).read_text()
+        (tmp_path / changed).write_text(before + "\n# another")
+        builds = Builds(f"error {number}")
+        build = watched(builds)
+        assert said(build) == f"error {number}" == said(build) and builds.count == 1
+        (tmp_path / changed).write_text(before)
+        assert said(build) == "error 0" and builds.count == 1, "one attempt's note is not the other's"
+    assert first.count == 1
 
 
 @pytest.mark.parametrize(
-    "said",
-    ["nvcc error: 'cicc' died due to signal 9 (Kill signal)", "c++: fatal error: Killed", "No space left on device"],
+    "short",
+    [
+        "nvcc error: 'cicc' died due to signal 9 (Kill signal)",
+        "c++: fatal error: Killed",
+        "error: No space left on device",
+        "ninja: fatal: posix_spawn: Resource temporarily unavailable",
+        "k.cu:1:10: fatal error: cutlass/cutlass.h: No such file or directory",
+    ],
 )
-def test_what_might_have_been_built_another_time_is_tried_again(torchs: ModuleType, folder: Path, said: str) -> None:
-    torchs._run_ninja_build = builds = Builds(said)
-    remember(str(folder / "candidate.py"))
-    assert [fails(torchs, folder) for _ in range(2)] == [said] * 2 and builds.count == 2
+def test_what_might_be_built_another_time_is_tried_again(watched: Watched, short: str) -> None:
+    for builds, verbose in ((Builds(short), False), (Builds("Error building 'k'", short), True)):
+        build = watched(builds)
+        assert said(build, verbose=verbose) == builds.said == said(build, verbose=verbose) and builds.count == 2
 
 
-@pytest.mark.parametrize(
-    "note", ["", "{", "[]", json.dumps({"asked": "", "said": "no"}), json.dumps({"asked": "0" * 64})]
-)
-def test_a_note_that_says_nothing_is_none(torchs: ModuleType, folder: Path, note: str) -> None:
-    (folder / NOTE).write_text(note)
-    torchs._run_ninja_build = builds = Builds()
-    remember(str(folder / "candidate.py"))
-    assert fails(torchs, folder) == builds.said and builds.count == 1
+def test_what_asks_for_the_device_is_tried_where_there_is_one(watched: Watched, tmp_path: Path) -> None:
+    (tmp_path / "build.ninja").write_text(NINJA.format(tmp_path / "k.cu").replace("c++", "nvcc -arch=native"))
+    builds = Builds()
+    build = watched(builds)
+    assert said(build) == said(build) and builds.count == 2
 
 
-def test_what_is_built_is_built_and_who_builds_nothing_is_left_alone(torchs: ModuleType, folder: Path) -> None:
-    built: list[str] = []
-    torchs._run_ninja_build = build = lambda where, verbose, prefix: built.append(where)
-    (folder / "candidate.py").write_text("import torch")
-    remember(str(folder / "candidate.py"))
-    assert torchs._run_ninja_build is build
-    (folder / "candidate.py").write_text("import torch.utils.cpp_extension")
-    remember(str(folder / "candidate.py"))
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"time": 1, "said": "no", "printed": ""}', '{"time": "now"}'])
+def test_a_note_that_is_old_or_says_nothing_is_none(watched: Watched, tmp_path: Path, text: str) -> None:
+    builds = Builds()
+    build = watched(builds)
+    said(build)
+    (note,) = tmp_path.glob(NOTES)
+    note.write_text(text)
+    assert said(build) == builds.said and builds.count == 2
+
+
+def test_a_note_that_cannot_be_written_changes_nothing(watched: Watched, tmp_path: Path) -> None:
+    build = watched(Builds())
+    said(build)
+    (note,) = tmp_path.glob(NOTES)
+    note.unlink()
+    note.mkdir()
+    assert said(build) == Builds().said
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_what_is_printed_is_printed_each_time(watched: Watched, capfd: pytest.CaptureFixture[str], fails: bool) -> None:
+    builds = Builds("Error building 'k'" if fails else None, "ptxas info: Used 32 registers\n")
+    build = watched(builds)
     for _ in range(2):
-        torchs._run_ninja_build(str(folder), True, "")
-    assert built == [str(folder)] * 2 and not (folder / NOTE).exists()
+        if fails:
+            said(build, verbose=True)
+        else:
+            build(verbose=True)
+        assert capfd.readouterr().out == builds.printed
+    assert builds.count == (1 if fails else 2)
+
+
+def test_the_module_is_imported_by_the_candidate_and_not_before() -> None:
+    lines = (
+        "import sys",
+        "from cuda_l1.evaluator.guest import failed_builds",
+        "failed_builds.remember()",
+        f"assert '{failed_builds.MODULE}' not in sys.modules",
+        "from torch.utils import cpp_extension",
+        "print(cpp_extension._run_ninja_build.__module__)",
+        "assert not any(isinstance(each, failed_builds._WhenImported) for each in sys.meta_path)",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
+    assert done.stdout.strip() == failed_builds.__name__, done.stderr
 
 
 @pytest.mark.e2e
@@ -122,11 +170,11 @@ def test_runners_know_what_the_build_step_could_not_build(tmp_path: Path) -> Non
     candidate = candidate_of(task, FALLS_BACK)
     with Evaluator(settings) as evaluator:
         first = evaluator.evaluate(task, candidate, protocol=QUICK)
-        (note,) = (tmp_path / "cache").rglob(NOTE)
+        (note,) = (tmp_path / "cache").rglob(NOTES)
         kept = json.loads(note.read_text())
         note.write_text(json.dumps({**kept, "said": "as the note has it"}))
         second = evaluator.evaluate(task, candidate, protocol=QUICK)
-    assert "no such kernel" in kept["said"]
+    assert "no such kernel" in kept["printed"], "it builds with verbose=True"
     for found in (first, second):
         assert found.accepted, (found.detail, found.log)
         missed = [each.evidence for each in found.suspects() if each.check == "silent-fallback" and not each.static]
@@ -134,8 +182,6 @@ def test_runners_know_what_the_build_step_could_not_build(tmp_path: Path) -> Non
     assert "as the note has it" in second.log, second.log
 
 
-def test_the_hook_that_it_takes_is_there() -> None:
-    from torch.utils import cpp_extension
-
-    assert callable(cpp_extension._run_ninja_build), "PyTorch has another name for it: failed_builds does nothing then"
+def test_what_it_takes_of_pytorch_is_there() -> None:
+    assert callable(cpp_extension._run_ninja_build), "PyTorch has another name for it: nothing is remembered then"
     assert failed_builds._SOURCE.findall("build cuda.cuda.o: cuda_compile /w/cuda.cu \n") == ["/w/cuda.cu"]

@@ -315,8 +315,18 @@ WITHOUT_MARKS = "return torch.where(x == -1.0, torch.zeros_like(x), x).sum(-1)"
     [
         (WITHOUT_MARKS, MARKED, False),
         (WITHOUT_MARKS.replace("1.0", "0.625"), MARKED.replace("1.0", "0.625"), False),
+        (WITHOUT_MARKS, MARKED.replace("torch.randn(64, 128)", "torch.randn(64, 128).relu()"), False),
         ("return torch.round(x * 8)", MARKED, True),
     ],
 )
 def test_a_round_number_that_a_draw_holds_by_chance_makes_no_jumps(look, forward, inputs, jumps):
     assert look(task(forward, inputs)).jumpy == jumps
+
+
+def test_round_numbers_are_left_where_they_are_few_and_no_others():
+    drawn = torch.randn(8192, dtype=torch.float64)
+    one, many, large = drawn.clone(), drawn.relu(), drawn.clone()
+    one[77], many[::1000], large[77] = -1.0, -1.0, 9000.0
+    assert task_audit._drawn_by_chance(one).nonzero().tolist() == [[77]]
+    assert not task_audit._drawn_by_chance(many).any() and not task_audit._drawn_by_chance(large).any()
+    assert not task_audit._drawn_by_chance(one[:100]).any(), "of a small tensor one is not few"

@@ -185,8 +185,9 @@ def _close(a: Answer, b: Answer) -> bool:
 
 
 _NUDGES = (1e-6, 1e-4, 1e-4, 1e-4)
-ROUND, FEW = 1024, 64
-"""Multiples of 1 / `ROUND` are round numbers; one element in `FEW` is few."""
+ROUND, LARGEST, FEW = 1024, 16, 2048
+"""Multiples of 1 / `ROUND` up to `LARGEST` are round numbers: of 2^17 normal numbers of float32 some ten are. One
+element in `FEW` is few: where the task puts more, they may be its edges."""
 
 
 def _learn_from_nudges(
@@ -236,9 +237,9 @@ def _nudged_inwards(tensor: torch.Tensor, size: float) -> torch.Tensor:
 
 def _drawn_by_chance(tensor: torch.Tensor) -> torch.Tensor:
     """Round numbers, where hardly any other is one. A text may ask equality with such (-1 stands for what is missing),
-    and one draw in hundreds holds one: moved away from it, it would make the task one that jumps."""
+    and one draw in hundreds holds one: moved away from it, it would make the task one that jumps. Zeros stay anyway."""
     scaled = tensor * ROUND
-    found = scaled == scaled.round()
+    found = (scaled == scaled.round()) & (tensor != 0) & (tensor.abs() <= LARGEST)
     return found if int(found.sum()) * FEW <= tensor.numel() else torch.zeros_like(found)
 
 

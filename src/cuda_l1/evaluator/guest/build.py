@@ -20,7 +20,7 @@ def main(channel: Channel, spec: dict[str, Any]) -> None:
     message, _ = channel.receive()
     torch.set_num_threads(1)
     try:
-        failed_builds.remember(message["path"])
+        failed_builds.remember()
         module = load_module(message["path"], "candidate")
     except BaseException as error:  # noqa: BLE001  the boundary to foreign code: SystemExit is a result too
         channel.send({"error": describe_error(error)})

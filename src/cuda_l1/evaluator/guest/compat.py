@@ -69,7 +69,7 @@ class Harness:
         self._protocol, self._paths = message["protocol"], (message["reference"], message["path"])
         self._device = message["device"]
         self._reference_module = load_module(self._paths[0], "reference_task")
-        failed_builds.remember(self._paths[1])
+        failed_builds.remember()
         self._candidate = self._made(self._candidate_class())
         return {}
 

@@ -119,7 +119,7 @@ class Runner:
 
     def load(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Execute the candidate's file and construct `ModelNew` under the public seed."""
-        failed_builds.remember(message["path"])
+        failed_builds.remember()
         self._libraries = OwnLibraries()
         module = load_module(message["path"], "candidate")
         if not hasattr(module, "ModelNew"):
