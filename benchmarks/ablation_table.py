@@ -80,7 +80,7 @@ def best(replies: Sequence[Reply]) -> float:
     return max([1.0, *(reply.reward or 0.0 for reply in replies if reply.right)])
 
 
-def expected(replies: Sequence[Reply]) -> float:
+def one_reply(replies: Sequence[Reply]) -> float:
     """The geometric mean of a task's replies, each 1.0 at least."""
     return statistics.geometric_mean(best([reply]) for reply in replies)
 
@@ -102,7 +102,7 @@ def geometric(tasks: Tasks) -> float:
 
 def single(tasks: Tasks) -> float:
     """Geometric mean over tasks of what one reply is worth."""
-    return statistics.geometric_mean(expected(replies) for _, replies in tasks)
+    return statistics.geometric_mean(one_reply(replies) for _, replies in tasks)
 
 
 def faster(tasks: Tasks) -> float:
@@ -128,9 +128,9 @@ FIGURES: dict[str, Figure] = {
     "faster": faster,
 }
 OVER: dict[str, tuple[str, Callable[[Sequence[Reply]], float]]] = {
-    "single_over_2": ("stages-1-2", expected),
+    "single_over_2": ("stages-1-2", one_reply),
     "over_2": ("stages-1-2", best),
-    "single_over_grpo": ("grpo", expected),
+    "single_over_grpo": ("grpo", one_reply),
     "over_grpo": ("grpo", best),
 }
 """Ratios to another row: which, and of which figure of a task."""

@@ -92,7 +92,9 @@ def write(ablation: Ablation, lines: Sequence[Line], *, at_final: bool = False) 
             else "Figures are those of `screen`, each variant measured once."
         ),
         "",
-        "A task counts by the best of its right replies, 1.0x at least. Intervals are 95 %: over seeds Student's t "
+        "A task counts by the best of its right replies, 1.0x at least; *one reply* is the geometric mean over its "
+        "replies, each 1.0x at least and by its screen, the final being a bound where there is one. Intervals "
+        "are 95 %: over seeds Student's t "
         "(of speed-ups on logarithms), over tasks a bootstrap, which says nothing of another seed. *Replies in "
         "training* are those of stages 2 and 3 beside the variants collected for stage 1, which all rows that learn "
         "share; what `leaky` learned from is no verdict of ours. What analysis in words is worth cannot be seen in a "

@@ -63,7 +63,11 @@ def figures(recipe: Recipe) -> list[Figure]:
         Figure("memory on the host", _gib(4 * PARAMETERS), "one copy in float32 while it is loaded and saved"),
         Figure("tokens written a second", f"{WRITTEN_PER_S * WRITERS:,.0f}", "assumed for two GPUs"),
         Figure("tokens learned from a second", f"{tokens / train_s:,.0f}", "10 operations a weight, 35 % of the peak"),
-        Figure("verdicts a second", speed, f"{VERDICT_S} s each on {measuring} GPUs, builds of {BUILD_S:.0f} s"),
+        Figure(
+            "verdicts a second",
+            speed,
+            f"{VERDICT_S} s each, on a host that others used, on {measuring} GPUs; builds of {BUILD_S:.0f} s",
+        ),
         Figure("write a round", f"{write_s:.0f} s", f"{replies} replies of {REPLY_TOKENS} tokens; new weights"),
         Figure("judge a round", f"{judge_s:.0f} s", "every reply a new text with CUDA to build: the worst case"),
         Figure("learn from a round", f"{train_s:.0f} s", f"{tokens:,} tokens, activations computed twice"),

@@ -213,7 +213,7 @@ def smoothed(reward: float, moments: Moments, clip: float, noise: float = 0.0) -
     """clip((r - mu) / sigma, -clip, clip): never falls as `reward` rises, so that no failure (0) passes a success.
 
     `noise`: the share of mu that sigma is at least, since what is measured twice differs by so much; 0 is CUDA-L1's
-    formula. Where sigma is 0 it is 0 for a reward like all so far, and the limit for any other.
+    formula. Where that leaves 0 it is 0 for a reward like all so far, and the limit for any other.
     """
     distance, deviation = reward - moments.mean, max(moments.deviation, noise * moments.mean)
     if deviation == 0.0:

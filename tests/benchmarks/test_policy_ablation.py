@@ -109,7 +109,11 @@ def test_rows_are_compared_seed_by_seed() -> None:
     one = tables.over({0: easy, 5: hard}, slower)
     assert one and one.over == "2 tasks" and one.value == pytest.approx(2.0)
     twice = {0: replies(a=[4.0, 0.0], b=[1.0, 16.0])}
-    of_one = tables.over(twice, {0: replies(a=[2.0, 0.5], b=[2.0, 2.0])}, tables.expected)
+    assert {name: of for name, (_, of) in tables.OVER.items()} == {
+        "single_over_2": tables.one_reply, "over_2": tables.best,
+        "single_over_grpo": tables.one_reply, "over_grpo": tables.best,
+    }  # fmt: skip
+    of_one = tables.over(twice, {0: replies(a=[2.0, 0.5], b=[2.0, 2.0])}, tables.one_reply)
     assert of_one and of_one.value == pytest.approx(2**0.75), "2 over the root of 2, and 4 over 2"
     assert tables.over({5: hard}, slower) is None and tables.over({0: easy}, {0: replies(z=[1.0])}) is None
 

@@ -499,6 +499,14 @@ def test_host_work_that_a_waiting_call_shows_counts_and_accuses_nobody(opened, e
     assert implied == pytest.approx(300.0 + beside - 50.0 if found else 300.0)
 
 
+@pytest.mark.parametrize(("eager_us", "found"), [(900.0, "reject"), (30.0, "note")])
+def test_what_a_waiting_call_hides_within_its_window_gains_nothing_where_it_is_the_slower_one(eager_us, found):
+    ours, eager = on_a_gpu(opened=10, beside=50.0), on_a_gpu(opened=0, beside=50.0, own=eager_us)
+    ours.judge = {**ours.judge, "device": [1300.0] * 10}
+    evidence = ClockEvidence([PairResult([ours, eager])], 4096, 2e6)
+    assert [f.severity for f in evidence.findings("device") if f.check == "clock-mismatch"] == [found]
+
+
 @pytest.mark.parametrize(("jitter", "severity"), [(0.0, "reject"), (4000.0, "suspect")])
 def test_a_host_without_a_free_core_is_no_attack(jitter, severity):
     """Half a dozen processes on two cores: what the runner waits for lies beside a short call, and in a long one."""

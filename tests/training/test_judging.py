@@ -94,3 +94,10 @@ def test_an_evaluator_keeps_to_a_task_and_helps_where_most_is_left() -> None:
     assert [take(None), take(None), take(0)] == ["a", "d", "b"], "another begins another task"
     assert [take(1), take(1), take(1)] == ["e", "c", "f"], "nothing is new any more, and one is left of each"
     assert take(2) is None
+
+
+def test_replies_about_one_task_are_judged_one_after_the_other(archive: Archive) -> None:
+    evaluator = FakeEvaluator()
+    texts = [("a", 0), ("b", 1), ("c", 0), ("d", 2), ("e", 1)]
+    judging(archive, evaluator)([Asked(TASKS[number], candidate(text, TASKS[number])) for text, number in texts])
+    assert evaluator.paid == ["a", "c", "b", "e", "d"]

@@ -86,6 +86,17 @@ def test_a_group_is_smoothed_by_the_moments_of_its_own_task(
     assert better > 0 > worse and fast > 0 > slow
 
 
+@pytest.mark.parametrize(("told", "counts"), [({}, 0.198), ({"noise": 0.0}, 1.0), ({"noise": 0.1}, 0.099)])
+def test_what_two_screens_differ_by_is_smoothed_by_no_less_than_noise(
+    archive: Archive, tmp_path: Path, alarms: list[str], told: dict[str, float], counts: float
+) -> None:
+    rounds = make(archive, tmp_path, alarms, scale="none", **told)
+    rounds.ask(0, [A])
+    assert score(rounds, 0, [reply("speed=1.00"), reply("speed=1.02")]).advantages == pytest.approx(
+        [-counts, counts], abs=1e-3
+    )
+
+
 def test_a_group_with_one_fate_teaches_nothing_and_an_alarm_says_so(
     archive: Archive, tmp_path: Path, alarms: list[str]
 ) -> None:

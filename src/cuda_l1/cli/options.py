@@ -131,7 +131,7 @@ AtOnce = Annotated[
         "--at-once",
         metavar="N",
         min=1,
-        help="Evaluators side by side, at most: fewer leave each more memory. Default: by cores and memory.",
+        help="Evaluators side by side: fewer leave each more memory. Default: as many as cores and memory allow.",
     ),
 ]
 Seed = Annotated[
