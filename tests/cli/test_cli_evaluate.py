@@ -181,3 +181,10 @@ def test_ctrl_c_says_what_is_kept(run: Run, reference: Path, candidate: Callable
     assert result.exit_code == 130
     assert "interrupted" in result.stderr and "kept in the archive" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_bare_command_says_what_is_missing(run):
+    result = run("evaluate")
+    assert result.exit_code == 2 and "Missing argument" in result.stderr
+    assert run("replay", "r.jsonl", "--at-once", 10**23).exit_code == 2
+    assert run("bench", "builtin", "--max-gib", "inf").exit_code == 2

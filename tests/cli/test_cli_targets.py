@@ -17,6 +17,7 @@ from cli_synth_fakes import FakePool
 from typer.testing import Result
 
 from cuda_l1.api import synthesis
+from cuda_l1.archive import Archive
 from cuda_l1.cli import boundary
 from cuda_l1.errors import InfrastructureError
 
@@ -104,3 +105,24 @@ def test_a_full_stdout_is_named(tmp_path: Path) -> None:
         shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, text=True, timeout=100,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (3, "cuda-l1: stdout: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("replay", "r.jsonl", "--device", "cpu", "--out", "r.jsonl"), "is what the command reads"),
+        (("replay", "r.jsonl", "--device", "cpu", "--out", "./link.jsonl"), "is what the command reads"),
+        (("replay", "r.jsonl", "--device", "cpu", "--out", "a.sqlite"), "is a database"),
+        (("report", "--archive", "a.sqlite", "--out", "a.sqlite"), "is a database"),
+        (("optimize", "ref.py", "--device", "cpu", "--out", "a.sqlite"), "is a database"),
+    ],
+)
+def test_what_would_be_lost_is_no_place_to_write_to(
+    run: Run, idle: None, tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    Archive.open(tmp_path / "a.sqlite").close()
+    (tmp_path / "link.jsonl").symlink_to("r.jsonl")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    result = run(*words)
+    assert result.exit_code == 2 and told in result.stderr and "name a new file" in result.stderr
+    assert all((tmp_path / name).read_bytes() == data for name, data in before.items())

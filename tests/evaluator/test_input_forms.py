@@ -131,6 +131,23 @@ def test_a_single_number_is_another_one_and_has_the_other_sign_first(value, othe
     assert [float(found) for found in made] == [other, -other]
 
 
+@pytest.mark.parametrize("value", [torch.tensor([False]), torch.tensor(True)])
+def test_a_single_truth_value_is_the_other_one(value):
+    for others in input_forms.OTHERS:
+        (other,), found = input_forms.with_other_constants([value], *others)
+        assert found and other.dtype is torch.bool and other.shape == value.shape and bool(other) != bool(value)
+
+
+def test_long_products_of_what_is_near_one_stay():
+    drawn = torch.randn(8, 2000)
+    drawn[0, 0] = 0.0
+    kept = torch.arange(6).view(2, 3)
+    (near, other), found = input_forms.near_one([drawn, kept])
+    assert found and other is kept and torch.equal(near.sign(), drawn.sign())
+    assert float(near[1:].prod(-1).abs().log().abs().max()) < 4 and not torch.equal(near.abs(), torch.ones_like(near))
+    assert input_forms.near_one([kept]) == ([kept], False)
+
+
 @pytest.mark.parametrize("value", [torch.zeros(9, dtype=torch.int64), torch.full((9,), 2.0), torch.eye(3)])
 def test_what_may_be_places_or_is_no_constant_stays(value):
     (same,), found = input_forms.with_other_constants([value], 3, 0.5)

@@ -288,3 +288,13 @@ def test_a_running_mean_that_a_batch_of_zeros_leaves_alone_is_changed_state_all_
     reference = reference_of(tmp_path, body)
     reference.learn_changes(reference.draw())
     assert set(reference.changed_state) == {"norm.running_mean", "norm.running_var", "norm.num_batches_tracked"}
+
+
+def test_what_is_added_to_an_argument_is_told_as_the_tasks_fault(tmp_path):
+    inputs = "\ndef get_inputs():\n    return [torch.randn(4, 3), {}]\n"
+    body = model("notes['sum'] = x.sum()\nreturn x + 1", inputs=inputs).replace(
+        "forward(self, x)", "forward(self, x, notes)"
+    )
+    reference = reference_of(tmp_path, body)
+    with pytest.raises(BadTask, match="adds to a list or dict among its arguments"):
+        reference.learn_changes(reference.draw())

@@ -54,7 +54,7 @@ def bench(
     ] = None,
     max_gib: Annotated[
         float | None,
-        typer.Option(metavar="X", min=0.001, help="Scale down, or skip, tasks of which a call takes more."),
+        typer.Option(metavar="X", min=0.001, max=1e6, help="Scale down, or skip, tasks of which a call takes more."),
     ] = None,
     optimize: Annotated[
         bool, typer.Option("--optimize", help="Search for something faster on each task, too.")
@@ -110,7 +110,7 @@ def bench(
     place = resolve_device(device)
     check_clock(clock, place)
     if bundle is not None:
-        check_file("--bundle", bundle)
+        check_file("--bundle", bundle, is_archive=True)
         check_bundle(bundle, archive)
     tasks = load_tasks(suite, device=place, dtype=dtype)
     mine = shard_of(tasks, shard)

@@ -131,6 +131,7 @@ AtOnce = Annotated[
         "--at-once",
         metavar="N",
         min=1,
+        max=256,
         help="Evaluators side by side: fewer leave each more memory. Default: as many as cores and memory allow.",
     ),
 ]
@@ -153,7 +154,7 @@ class BareShapes(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         filled = []
-        for word, following in zip(args, [*args[1:], ""], strict=True):
+        for word, following in zip(args, [*args, ""][1:], strict=True):
             filled.append(word)
             if word == "--shapes" and following != "auto" and "=" not in following:
                 filled.append("auto")

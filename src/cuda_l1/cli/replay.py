@@ -88,7 +88,7 @@ def replay(
 
     harness, own = protocol_named(protocol.value, 0.0), protocol_named(ours.value, parse_final_budget(final_budget))
     settings = EvaluatorSettings(device=resolve_device(device), limits=parse_limits(limits))
-    check_targets(out, html, pages=False)
+    check_targets(out, html, pages=False, reads=[release])
     output = Output(as_json=json)
     wanted, unread = _wanted(release, kernelbench, column.value, select)
     done: list[Explained] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -118,16 +118,16 @@ def report(
     return 0 if made.sections else NOTHING_ACCEPTED
 
 
-def check_targets(out: Path | None, html: Path | None, *, pages: bool = True) -> None:
-    """Before anything is read; without `pages` a table alone is to be written. Raises UsageError, InfrastructureError
-    for a full disk."""
+def check_targets(out: Path | None, html: Path | None, *, pages: bool = True, reads: Sequence[Path] = ()) -> None:
+    """Before anything is read; without `pages` a table alone is to be written. What the command `reads` is no place
+    for it. Raises UsageError, InfrastructureError for a full disk."""
     if html is not None:
         from cuda_l1.report.site.write import check_folder
 
         check_folder(html, pages=pages)
         check_replaced_folder("--html", html)
     if out is not None:
-        check_file("--out", out)
+        check_file("--out", out, reads=reads)
 
 
 def _around(readme: Path) -> tuple[str, str]:

@@ -7,16 +7,26 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from cuda_l1.errors import InfrastructureError, UsageError
 
+_DATABASE = b"SQLite format 3"
+"""What an archive begins with."""
 
-def check_file(option: str, path: Path) -> None:
-    """Raises UsageError, or InfrastructureError for a full disk, where the file of an option cannot be written."""
+
+def check_file(option: str, path: Path, *, reads: Sequence[Path] = (), is_archive: bool = False) -> None:
+    """Raises UsageError, or InfrastructureError for a full disk, where the file of an option cannot be written, or
+    holds what would be lost: an archive, where none is to be written, or what the command `reads`."""
     with _faults(option, path, path.parent):
+        if path.is_file() and not is_archive:
+            with path.open("rb") as file:
+                if file.read(len(_DATABASE)) == _DATABASE:
+                    raise UsageError(f"{option} {path}: is a database, an archive perhaps; name a new file")
+            if any(source.exists() and path.samefile(source) for source in reads):
+                raise UsageError(f"{option} {path}: is what the command reads; name a new file")
         if path.is_dir():
             raise UsageError(f"{option} {path}: is a folder; name a file")
         if not path.parent.is_dir():

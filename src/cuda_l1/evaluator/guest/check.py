@@ -250,6 +250,8 @@ class Checker:
                 return [made(arranged.arranged, fixed=self._alike)]
             case "clusters":
                 return [made(input_forms.clustered, factor=factor) for factor in input_forms.LARGER]
+            case "near-one":
+                return [input_forms.near_one]
             case "concentrated":
                 return [made(input_forms.concentrated, power=power) for power in input_forms.HELD_POWERS]
             case "isolated":

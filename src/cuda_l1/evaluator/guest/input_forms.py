@@ -35,6 +35,8 @@ last that the reference stands."""
 MIXTURES = ((-1.0, 0.0), (-1.0,), (0.0,))
 """By which some elements are multiplied in the trial `mixed`, from the first to the last that the reference stands."""
 
+NEAR_ONE = 0.01
+"""Of magnitudes: the product of some thousands of them stays within a factor of two."""
 MIXED_SHARE = 8
 """One element of so many for each factor: a sum of them cancels no more than before."""
 
@@ -264,11 +266,39 @@ def _lines(tensor: torch.Tensor, along: Sequence[int], share: int) -> torch.Tens
 
 def with_other_constants(inputs: Inputs, count: int, factor: float) -> tuple[Inputs, bool]:
     """The inputs with up to `count` elements exchanged (one for zero) in every tensor that holds nothing but ones or
-    nothing but zeros, and single floating numbers times `factor`; and whether there was such a tensor. A mask of ones,
-    or a first state of zeros, is the same in every draw and may be another one from a caller. Integers of zero stay:
-    they may be places, and there may be no other."""
-    found = any(is_constant(t) for t in leaves(inputs))
-    return map_leaves(inputs, lambda t: with_others(t, count, factor) if is_constant(t) else t), found
+    nothing but zeros, single floating numbers times `factor` and single truth values turned round; and whether there
+    was such a tensor. A mask of ones, or a first state of zeros, is the same in every draw and may be another one from
+    a caller. Integers of zero stay: they may be places, and there may be no other."""
+
+    def other(tensor: torch.Tensor) -> torch.Tensor:
+        if _is_truth(tensor):
+            return ~tensor
+        return with_others(tensor, count, factor) if is_constant(tensor) else tensor
+
+    found = any(is_constant(t) or _is_truth(t) for t in leaves(inputs))
+    return map_leaves(inputs, other), found
+
+
+def _is_truth(tensor: torch.Tensor) -> bool:
+    return tensor.dtype is torch.bool and tensor.numel() == 1
+
+
+def near_one(inputs: Inputs) -> tuple[Inputs, bool]:
+    """The inputs with every number's magnitude within some hundredths of one and its sign as it was, and whether there
+    was any: a product of many of them neither vanishes nor overflows, as one of what is drawn soon does."""
+
+    def made(tensor: torch.Tensor) -> torch.Tensor:
+        if not _has_magnitudes(tensor):
+            return tensor
+        flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
+        near = flat.sign() * (1 + NEAR_ONE * torch.randn_like(flat))
+        return as_agreed(torch.as_strided(near, tensor.shape, tensor.stride()), tensor)
+
+    return map_leaves(inputs, made), any(map(_has_magnitudes, leaves(inputs)))
+
+
+def _has_magnitudes(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and may_be_stressed(tensor)
 
 
 def with_each(

@@ -89,6 +89,7 @@ UNDRAWN_PLANS = (
     Plan("uneven", in_forms=True),
     Plan("arranged", in_forms=True),
     Plan("clusters", in_forms=True),
+    Plan("near-one", in_forms=True),
     Plan("rare", in_forms=True),
     Plan("signs", other_weights=True, in_forms=True),
     PRUNED,
@@ -96,9 +97,9 @@ UNDRAWN_PLANS = (
 )
 """What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
 draw has the same, in many places and then in two, one choice almost everywhere and samples of one sign, integers and
-masks in an order of their own, large values that lie near one another, integers with a meaning and probabilities of
-zero, parameters of both signs and buffers as another checkpoint has them, matrices with zeros and rows of zeros among
-them, biases that keep gates open."""
+masks in an order of their own, large values that lie near one another, numbers whose long products neither vanish nor
+overflow, integers with a meaning and probabilities of zero, parameters of both signs and buffers as another checkpoint
+has them, matrices with zeros and rows of zeros among them, biases that keep gates open."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
 

@@ -376,6 +376,8 @@ class Reference:
         self.shares = start_together(leaves(result))
         own = state.collect(self.model).values()
         self.exposes = any(touch(t, o) for t in leaves(result) for o in own)
+        if len(leaves(inputs)) != len(leaves(args)):
+            raise BadTask("Model.forward adds to a list or dict among its arguments: give back what is to be compared")
         pairs = zip(leaves(inputs), leaves(args), strict=True)
         self.changed_args = [i for i, (old, new) in enumerate(pairs) if not state.same(old, new)]
         changed = weight_forms.changed(self.public, state.snapshot(self.model))
