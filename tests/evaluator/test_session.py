@@ -162,11 +162,12 @@ def test_what_may_compile_anew_has_the_time_of_a_first_call(far_and_session):
 
 def test_descriptors_that_nobody_asked_for_are_closed(far_and_session):
     far, session = far_and_session
-    before = len(os.listdir("/proc/self/fd"))
+    before = set(os.listdir("/proc/self/fd"))
     socket.send_fds(far.socket, [b"J{}"], [0, 1, 2])
     with pytest.raises(RunnerFailure, match="descriptors"):
         called(session)
-    assert len(os.listdir("/proc/self/fd")) == before
+    # Fewer are no fault: what an earlier test has left is closed when its owner is collected.
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 @pytest.mark.parametrize("us", [None, "x", [1.0], -5.0, "2", float("nan"), 1e13])
