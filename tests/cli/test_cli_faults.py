@@ -147,7 +147,10 @@ def test_a_live_module_without_source(tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(not shutil.which("g++") or not shutil.which("ninja"), reason="needs g++ and ninja")
+@pytest.mark.skipif(
+    not (shutil.which("g++") and shutil.which("ninja")),
+    reason="no g++ or no ninja; install them with: apt-get install g++ ninja-build",
+)
 def test_a_candidate_that_needs_nvcc_where_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "ref.py").write_text(REFERENCE)
     (tmp_path / "candidate.py").write_text(NEEDS_NVCC)

@@ -163,7 +163,10 @@ def test_the_module_is_imported_by_the_candidate_and_not_before() -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(not shutil.which("g++") or not shutil.which("ninja"), reason="needs g++ and ninja: apt install")
+@pytest.mark.skipif(
+    not (shutil.which("g++") and shutil.which("ninja")),
+    reason="no g++ or no ninja; install them with: apt-get install g++ ninja-build",
+)
 def test_runners_know_what_the_build_step_could_not_build(tmp_path: Path) -> None:
     settings = EvaluatorSettings(device="cpu", cache_dir=str(tmp_path / "cache"))
     task = task_of(LINEAR)

@@ -131,7 +131,7 @@ AtOnce = Annotated[
         "--at-once",
         metavar="N",
         min=1,
-        max=256,
+        max=1024,
         help="Evaluators side by side: fewer leave each more memory. Default: as many as cores and memory allow.",
     ),
 ]

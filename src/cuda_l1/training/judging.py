@@ -123,6 +123,7 @@ class Judging:
         self._within_s, self._protocol, self._on_judgement = within_s, protocol, on_judgement
         self._free: queue.SimpleQueue[SupportsEvaluate] = queue.SimpleQueue()
         self._last: dict[int, str] = {}
+        """The task that each evaluator had last, by its id."""
         for evaluator in evaluators:
             self._free.put(evaluator)
 

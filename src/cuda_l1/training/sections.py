@@ -273,7 +273,7 @@ class EvaluationSection(Frozen):
     within_s: Annotated[float, ALWAYS] = Field(1800.0, gt=0)
     """For the verdicts on all replies of a round; what takes longer is the machine's fault, and teaches nothing. As
     long again for all of a round's second opinions."""
-    at_once: Annotated[int | None, ALWAYS] = Field(None, ge=1, le=4096)
+    at_once: Annotated[int | None, ALWAYS] = Field(None, ge=1, le=1024)
     """Evaluators side by side, each with processes and memory of its own; None: as many as cores and memory allow.
     Fewer where a model lies in the same GPU's memory."""
     cores: int | None = Field(None, ge=1)

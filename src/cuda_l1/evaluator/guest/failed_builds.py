@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -47,8 +48,8 @@ def remember() -> None:
 
 
 class _WhenImported:
-    """A finder that lets others find the module, and sees to it once it is there: what it looks up when it is imported
-    is for the candidate to set."""
+    """A finder that lets others find the module, and has it seen to once it is there: what it looks up when it is
+    imported is for the candidate to set."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The module's own spec, with a loader that does so; None for all other names."""
@@ -56,15 +57,17 @@ class _WhenImported:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                _watch(module)
-
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
         return spec
+
+
+class _Loader(SourceFileLoader):
+    """Loads the module from its file, and sees to it."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        _watch(module)
 
 
 def _watch(module: Any) -> None:
