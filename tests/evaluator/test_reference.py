@@ -7,6 +7,7 @@ import torch
 from evaluator_support import LINEAR, reference_of
 
 from cuda_l1.evaluator.guest import oracle, state
+from cuda_l1.evaluator.guest.audit import audit
 from cuda_l1.evaluator.guest.random_tasks import EvalMode
 from cuda_l1.evaluator.guest.reference import BadTask, is_short_of_memory, structure_of
 from cuda_l1.evaluator.guest.runner import describe_error
@@ -298,3 +299,44 @@ def test_what_is_added_to_an_argument_is_told_as_the_tasks_fault(tmp_path):
     reference = reference_of(tmp_path, body)
     with pytest.raises(BadTask, match="adds to a list or dict among its arguments"):
         reference.learn_changes(reference.draw())
+
+
+def learned(folder, text):
+    reference = reference_of(folder, text)
+    audit(reference)
+    return reference
+
+
+def test_state_that_no_draw_changes_is_learned_from_other_inputs(tmp_path):
+    counts = model("self.clipped += (x.abs() > 9).sum()\nreturn x.clamp(-9, 9)", "self.clipped = torch.zeros(1)")
+    reference = reference_of(tmp_path, counts)
+    reference.learn_changes(reference.draw())
+    assert reference.changed_state == []
+    assert learned(tmp_path, counts).changed_state == ["clipped"]
+
+
+def test_an_argument_that_no_draw_changes_is_learned_from_other_inputs(tmp_path):
+    assert learned(tmp_path, model("x.clamp_(-9, 9)\nreturn x * 2")).changed_args == [0]
+
+
+def test_state_that_only_many_calls_change_is_learned(tmp_path):
+    init = "self.register_buffer('age', torch.zeros(1))\nself.register_buffer('book', torch.randn(4, 3))"
+    forward = "self.age += 1\nself.book.copy_(torch.where(self.age > 3, x, self.book))\nreturn x + self.book"
+    reference = learned(tmp_path, model(forward, init))
+    assert reference.changed_state == ["age", "book"]
+    aged = reference.aged()
+    assert aged["age"] > 3 and set(aged) == set(reference.public) and not reference.model.age.any()
+    assert torch.equal(reference.model.book, reference.public["book"])
+
+
+def test_a_state_that_grows_does_not_age(tmp_path):
+    grows = model("self.seen = torch.cat([self.seen, x])\nreturn self.seen.sum(0) * x", "self.seen = torch.zeros(1, 3)")
+    assert learned(tmp_path, grows).aged() == {}
+
+
+def test_a_table_that_is_made_when_it_is_needed_is_no_state(tmp_path):
+    lazily = "if len(x) not in self._tables:\n    self._tables[len(x)] = torch.arange(3.0)\n"
+    table = model(lazily + "return x + self._tables[len(x)]", "self._tables = {}")
+    assert learned(tmp_path, table).changed_state == []
+    kept = model("self._kept['last'] = x\nreturn x * 2", "self._kept = {}")
+    assert learned(tmp_path, kept).changed_state == ["_kept.last"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from . import drawing, input_forms, oracle, plans, state
+from . import choices, drawing, input_forms, oracle, plans, state, undrawn, weight_forms
 from .classes import OWN, Case, own_class
 from .reference import Answer, BadTask, Reference
 from .tensors import leaves, map_leaves
@@ -67,6 +68,7 @@ def _audit_mode(reference: Reference) -> Facts:
     inputs = reference.draw()
     numbers = state.numbers(reference.model)
     reference.learn_changes(inputs)
+    _learn_rare_changes(reference, inputs)
     first = reference.call(inputs, reference.public, "shipped", seed=1)
     _require_answer(first)
     random = _differs(first, reference.call(inputs, reference.public, "shipped", seed=2))
@@ -108,6 +110,31 @@ def _audit_mode(reference: Reference) -> Facts:
         _judge_soundness(reference, cases, facts)
     return facts
 
+
+def _learn_rare_changes(reference: Reference, drawn: drawing.Inputs) -> None:
+    """What a call changes of inputs and weights in the forms that trials put, of which no draw may show any."""
+    fixed = choices.alike(drawn, reference.draw())
+    other = weight_forms.other_state(reference.model)
+    makes: list[input_forms.Make] = [
+        *(functools.partial(input_forms.stress, factor=factor) for factor in _FACTORS),
+        *(functools.partial(input_forms.with_outliers, other=reference.draw(), factor=factor) for factor in _OUTLIERS),
+        *(make for plan in _UNDRAWN for make in undrawn.makers(plan, reference, fixed)[:1]),
+    ]
+    for make in makes:
+        inputs, found = make(reference.draw())
+        if found:
+            reference.learn_more_changes(inputs, reference.public)
+    reference.learn_more_changes(reference.draw(), other)
+    for each in (None, undrawn.ALIKE):
+        if aged := reference.aged(each):
+            reference.learn_more_changes(reference.draw(), aged)
+    if large := weight_forms.with_large_weights(reference.model, other, *weight_forms.WEIGHT_FACTORS[0]):
+        reference.learn_more_changes(reference.draw(), large)
+
+
+_FACTORS, _OUTLIERS = (-1.0, 64.0, 2.0**-6, 1e5, 1e-6), (64.0,)
+_OF_WEIGHTS = ("signs", "pruned", "history", "aged", "aged-alike", "large-weights")
+_UNDRAWN = tuple(p for p in (*plans.UNDRAWN_PLANS, *plans.RANGE_PLANS) if p.in_forms and p.kind not in _OF_WEIGHTS)
 
 LARGE = 1 << 22
 """Of an answer with more elements than this, so many tell what the task is like."""

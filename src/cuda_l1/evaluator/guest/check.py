@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import arranged, choices, dirty_memory, drawing, input_forms, oracle, plans, rare, state, uneven, weight_forms
+from . import choices, dirty_memory, drawing, input_forms, oracle, plans, state, undrawn, weight_forms
 from .audit import Facts
 from .classes import Case, Errors, least_exact
 from .evidence import Evidence, Wrong
@@ -217,6 +217,10 @@ class Checker:
                 if made := weight_forms.pruned(self.reference.model, other, rows=rows):
                     yield None, self.reference.draw(), made
             return
+        if plan in (plans.AGED, plans.AGED_ALIKE):
+            if aged := self.reference.aged(undrawn.ALIKE if plan is plans.AGED_ALIKE else None):
+                yield None, self.reference.draw(), aged
+            return
         if plan is plans.HISTORY:
             if remembering := weight_forms.with_long_memory(self.reference.model, other):
                 yield None, self.reference.draw(), remembering
@@ -228,47 +232,10 @@ class Checker:
             return
         kept = plan.kind == "touched-choices" and self._last is not None
         drawn = self._last.inputs if kept and self._last is not None else self.reference.draw()
-        for make in self._makers(plan):
+        for make in undrawn.makers(plan, self.reference, self._alike):
             inputs, found = make(drawn)
             if found:
                 yield make, inputs, self.reference.public
-
-    def _makers(self, plan: plans.Plan) -> list[input_forms.Make]:
-        """What makes inputs of a form, from the first to the last that the reference may stand."""
-        made = functools.partial
-        match plan.kind:
-            case "constants":
-                return [made(input_forms.with_other_constants, count=c, factor=f) for c, f in input_forms.OTHERS]
-            case "choices" | "touched-choices":
-                few = plan.kind == "touched-choices"
-                other = made(choices.with_other_choices, fixed=self._alike, few=few)
-                return [made(other, numbers=numbers, places=places) for numbers, places in choices.PARTS]
-            case "uneven":
-                even = made(uneven.uneven, fixed=self._alike)
-                return [made(even, numbers=numbers, places=places) for numbers, places in uneven.PARTS]
-            case "arranged":
-                return [made(arranged.arranged, fixed=self._alike)]
-            case "clusters":
-                return [made(input_forms.clustered, factor=factor) for factor in input_forms.LARGER]
-            case "near-one":
-                return [input_forms.near_one]
-            case "concentrated":
-                return [made(input_forms.concentrated, power=power) for power in input_forms.HELD_POWERS]
-            case "isolated":
-                return [made(input_forms.isolated, factors=factors) for factors in input_forms.ISOLATED_FACTORS]
-            case "related":
-                return [made(input_forms.related, apart=apart) for apart in input_forms.APART]
-            case "rare":
-                rares = rare.learn(self.reference)
-                return [made(rare.with_rare, rares=some) for some in (rares, *((one,) for one in rares))]
-            case "rows":
-                return [
-                    made(input_forms.emptied, numbers=numbers, masks=m, all_ways=all_ways)
-                    for numbers, m in input_forms.ROW_PARTS
-                    for all_ways in (True, False)
-                ]
-            case _:
-                return [made(input_forms.mixed, factors=factors) for factors in input_forms.MIXTURES]
 
     def _compare_inputs(self, case: Case) -> None:
         """The judge's own copy of the inputs decides whether the candidate changed them."""

@@ -18,8 +18,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import state
-from .tensors import leaves, map_leaves
+from . import nesting, state
+from .tensors import map_leaves
 
 _LOWER = {
     torch.float64: (torch.float32, torch.float16, torch.bfloat16),
@@ -159,8 +159,8 @@ def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
     wide = state.collect(twin)
     reached = _Reached(dtype, memo, {id(tensor): wide[name] for name, tensor in narrow.items()}, set(twin.modules()))
     for module in twin.modules():
-        for key, value in list(vars(module).items()):
-            if isinstance(value, FunctionType) or (not key.startswith("_") and isinstance(value, list | tuple | dict)):
+        for key, value in state.kept(module).items():
+            if isinstance(value, FunctionType) or nesting.is_nest(value):
                 setattr(module, key, reached.of(value))
     return twin
 
@@ -168,11 +168,9 @@ def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
 def _widen(twin: torch.nn.Module, dtype: torch.dtype) -> None:
     twin._apply(lambda t: t.to(_at_width(t, dtype)))  # type: ignore[no-untyped-call]
     for module in twin.modules():
-        for key, value in list(vars(module).items()):
-            if isinstance(value, torch.Tensor) or (
-                not key.startswith("_") and isinstance(value, list | tuple | dict) and leaves(value)
-            ):
-                setattr(module, key, cast(value, dtype))
+        for key, value in state.kept(module).items():
+            if isinstance(value, torch.Tensor) or next(nesting.tensors(value), None) is not None:
+                setattr(module, key, nesting.mapped(value, lambda t: t.to(_at_width(t, dtype), copy=True)))
 
 
 class _Reached:
@@ -189,6 +187,8 @@ class _Reached:
         self._dtype, self._copies, self._wider, self._done = dtype, copies, wider, done
         self._own = {id(value) for value in copies.values()}
         self._functions: dict[FunctionType, FunctionType] = {}
+        self._within = set[int]()
+        """What is being looked into: an object may hold itself."""
 
     def of(self, value: Any) -> Any:
         """The copy's counterpart of a value; what holds neither tensors nor modules is itself."""
@@ -199,13 +199,12 @@ class _Reached:
             return self._wider[id(copied)] if id(copied) in self._wider else value.to(_at_width(value, self._dtype))
         if isinstance(value, FunctionType):
             return self._function(value)
-        if type(value) not in (list, tuple, dict):
+        if id(value) in self._within:
             return value
-        held = value if type(value) is dict else dict(enumerate(value))
-        items = {key: self.of(item) for key, item in held.items()}
-        if all(items[key] is item for key, item in held.items()):
-            return value
-        return items if type(value) is dict else type(value)(items.values())
+        self._within.add(id(value))
+        made = nesting.with_items(value, self.of)
+        self._within.discard(id(value))
+        return made
 
     def _module(self, module: torch.nn.Module) -> torch.nn.Module:
         own = module if id(module) in self._own else copy.deepcopy(module, self._copies)

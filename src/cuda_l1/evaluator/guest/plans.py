@@ -75,6 +75,9 @@ def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tupl
 
 HISTORY = Plan("history", other_weights=True, in_forms=True)
 
+AGED = Plan("aged", other_weights=True, in_forms=True)
+AGED_ALIKE = Plan("aged-alike", other_weights=True, in_forms=True)
+
 PRUNED = Plan("pruned", other_weights=True, in_forms=True)
 
 SLIGHT = 1e-3
@@ -94,12 +97,15 @@ UNDRAWN_PLANS = (
     Plan("signs", other_weights=True, in_forms=True),
     PRUNED,
     HISTORY,
+    AGED,
+    AGED_ALIKE,
 )
 """What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
 draw has the same, in many places and then in two, one choice almost everywhere and samples of one sign, integers and
 masks in an order of their own, large values that lie near one another, numbers whose long products neither vanish nor
 overflow, integers with a meaning and probabilities of zero, parameters of both signs and buffers as another checkpoint
-has them, matrices with zeros and rows of zeros among them, biases that keep gates open."""
+has them, matrices with zeros and rows of zeros among them, biases that keep gates open, state that many
+calls have left, with ordinary inputs and with rows that are alike."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
 

@@ -9,6 +9,7 @@ import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import SystemRandom
 from typing import Any
 
 import torch
@@ -64,6 +65,11 @@ def _require_supported(what: str, value: Any) -> None:
 
 ACCURATE = 1e-2
 """The largest error of an element with which the reference itself still counts as right."""
+
+
+AGED_CALLS, AGED_S = 32, 0.5
+"""How many calls in a row age a state at the most, and for how many seconds they go on."""
+_random = SystemRandom()
 
 
 def _is_floating(tensor: torch.Tensor) -> bool:
@@ -364,7 +370,8 @@ class Reference:
             raise BadTask(f"{text}: such tasks are not supported")
 
     def learn_changes(self, inputs: drawing.Inputs) -> None:
-        """Find out which arguments and which parts of the state a call changes."""
+        """Find out which arguments and which parts of the state a call changes. What it only makes, and makes alike of
+        other inputs (a table that it keeps once it is needed), is no state: whoever needs none keeps none."""
         args = map_leaves(list(inputs), torch.clone)
         before = state.attributes(self.model)
         state.restore(self.model, self.public)
@@ -378,13 +385,72 @@ class Reference:
         self.exposes = any(touch(t, o) for t in leaves(result) for o in own)
         if len(leaves(inputs)) != len(leaves(args)):
             raise BadTask("Model.forward adds to a list or dict among its arguments: give back what is to be compared")
-        pairs = zip(leaves(inputs), leaves(args), strict=True)
-        self.changed_args = [i for i, (old, new) in enumerate(pairs) if not state.same(old, new)]
-        changed = weight_forms.changed(self.public, state.snapshot(self.model))
+        self.changed_args = _unlike(inputs, args)
+        after = state.snapshot(self.model)
+        changed = weight_forms.changed(self.public, after)
+        if made := [name for name in changed if name not in self.public]:
+            state.reinstate(self.model, before, changed)
+            state.restore(self.model, self.public)
+            self._stage("Model.forward raised", lambda: _no_grad_call(self.model, self.draw()))
+            again = state.collect(self.model)
+            tables = {name for name in made if name in again and state.same(again[name], after[name])}
+            changed = [name for name in changed if name not in tables]
         still = (n for n in self.public if n not in changed and weight_forms.is_tracked(n, changed))
         self.changed_state = [*changed, *still]
         state.reinstate(self.model, before, self.changed_state)
         state.restore(self.model, self.public)
+
+    def learn_more_changes(self, inputs: drawing.Inputs, weights: Mapping[str, torch.Tensor]) -> None:
+        """Add what a call changes of these, which no draw shows: a count of what is clipped stands still where nothing
+        is. Nothing where it refuses them."""
+        before = state.attributes(self.model)
+        args = map_leaves(list(inputs), torch.clone)
+        state.restore(self.model, weights)
+        marks = state.marks(self.model)
+        try:
+            self._stage("Model.forward raised", lambda: _no_grad_call(self.model, args))
+        except BadTask:
+            return
+        else:
+            self.changed_args = sorted({*self.changed_args, *_unlike(inputs, args)})
+            live = state.collect(self.model)
+            written = [n for n, mark in state.marks(self.model).items() if mark is None or mark != marks.get(n)]
+            kept = [n for n in written if n in self.public and live[n].shape == self.public[n].shape]
+            found = weight_forms.changed({n: weights[n] for n in kept}, {n: live[n] for n in kept})
+            self.changed_state += [name for name in found if name not in self.changed_state]
+        finally:
+            state.reinstate(self.model, before, state.collect(self.model))
+            state.restore(self.model, self.public)
+
+    def aged(self, make: input_forms.Make | None = None) -> state.State:
+        """Its public weights with the state that some calls in a row leave, each with inputs of its own, of which
+        `make` makes others: what is done about an entry that was not met for long, no single call shows. Empty where
+        calls change nothing, or leave what cannot take the place of the first state."""
+        if not self.changed_state:
+            return {}
+        before, number = state.attributes(self.model), _random.randrange(AGED_CALLS // 2, AGED_CALLS + 1)
+        state.restore(self.model, self.public)
+        left, begin = state.State(), time.monotonic()
+        try:
+            for _ in range(number):
+                inputs = map_leaves(make(self.draw())[0] if make else self.draw(), torch.clone)
+                self._stage("Model.forward raised", functools.partial(_no_grad_call, self.model, inputs))
+                live = state.collect(self.model)
+                now = {name: live[name].detach().clone() for name in self.changed_state if name in live}
+                if not all(self._can_begin_with(name, value) for name, value in now.items()):
+                    break
+                left = now
+                if time.monotonic() - begin > AGED_S:
+                    break
+        except BadTask:
+            pass
+        finally:
+            state.reinstate(self.model, before, state.collect(self.model))
+            state.restore(self.model, self.public)
+        return {**self.public, **left} if left else {}
+
+    def _can_begin_with(self, name: str, value: torch.Tensor) -> bool:
+        return value.shape == self.public[name].shape and oracle.all_finite(value) if name in self.public else False
 
     def rough_us(self, inputs: drawing.Inputs) -> float:
         """Host time of a call from idle to completion, microseconds: the least of three after a warm-up."""
@@ -400,6 +466,12 @@ class Reference:
         state.reinstate(self.model, before, self.changed_state)
         state.restore(self.model, self.public)
         return best
+
+
+def _unlike(inputs: Sequence[Any], args: Sequence[Any]) -> list[int]:
+    """Places of the tensors that hold other values than those of `inputs`."""
+    pairs = zip(leaves(inputs), leaves(args), strict=True)
+    return [index for index, (old, new) in enumerate(pairs) if not state.same(old, new)]
 
 
 def args_device(args: Any, default: str) -> str:

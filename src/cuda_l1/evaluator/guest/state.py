@@ -6,12 +6,13 @@ Ten KernelBench tasks keep hidden states as plain attributes, which `.double()`,
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from . import nesting
 from .tensors import overlaps
 
 _copy = torch.Tensor.copy_
@@ -23,6 +24,8 @@ _no_dispatch = torch.Tensor.__torch_dispatch__
 _no_functions = torch._C.DisableTorchFunctionSubclass
 _scripted = torch.jit.ScriptModule
 _named_modules = torch.nn.Module.named_modules
+_OWN = frozenset(vars(torch.nn.Module())) - {"training"}
+"""Attributes in which every module keeps its parameters, buffers, children and hooks."""
 _PARTS = re.compile(r"[a-z]+|\d+")
 State = dict[str, torch.Tensor]
 
@@ -71,23 +74,28 @@ def _plain_attributes(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tenso
                 yield f"{prefix}.{key}" if prefix else key, value
 
 
-def _nested_attributes(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+def kept(module: torch.nn.Module) -> dict[str, Any]:
+    """A module's attributes without those that every module has: what its author keeps there."""
+    return {key: value for key, value in vars(module).items() if key not in _OWN}
+
+
+def _nested_attributes(model: torch.nn.Module, parameters: Collection[int]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Without those whose `id` is among `parameters`: these are state under names of their own."""
     for prefix, module in _once(model):
-        for key, value in vars(module).items():
-            if key.startswith("_") or not isinstance(value, list | tuple | dict):
-                continue
-            for index, item in value.items() if isinstance(value, dict) else enumerate(value):
-                if isinstance(item, torch.Tensor) and "." not in str(index):
-                    yield (f"{prefix}.{key}.{index}" if prefix else f"{key}.{index}"), item
+        for key, value in kept(module).items():
+            for inner, item in nesting.tensors(value):
+                if id(item) not in parameters:
+                    yield (f"{prefix}.{key}.{inner}" if prefix else f"{key}.{inner}"), item
 
 
 def collect(model: torch.nn.Module) -> State:
-    """Live tensors by name: parameters, buffers, tensor attributes, tensors in list, tuple and dict attributes; those
-    that torch can compare and write."""
+    """Live tensors by name: parameters, buffers, tensor attributes, and tensors inside of what other attributes hold
+    (`nesting`); those that torch can compare and write."""
     state: State = dict(_members(model, "_parameters"))
+    parameters = {id(tensor) for tensor in state.values()}
     state.update(_members(model, "_buffers"))
     state.update(_plain_attributes(model))
-    state.update(_nested_attributes(model))
+    state.update(_nested_attributes(model, parameters))
     return {name: tensor for name, tensor in state.items() if _is_written(tensor)}
 
 
@@ -97,6 +105,22 @@ def kinds(model: torch.nn.Module) -> dict[str, str]:
     named.update(dict.fromkeys((name for name, _ in _members(model, "_buffers")), "buffer"))
     named.update(dict.fromkeys((name for name, _ in _members(model, "_parameters")), "parameter"))
     return named
+
+
+_READ = 1 << 20
+"""Elements of a parameter up to which reading them all costs nothing."""
+
+
+def marks(model: torch.nn.Module) -> dict[str, Any]:
+    """What tells, without reading large parameters, that a call has written to a tensor: equal before and after where
+    it has not. None where only its values tell."""
+    known = kinds(model)
+    return {
+        name: None
+        if known[name] != "parameter" or tensor.numel() <= _READ or tensor.is_inference()
+        else (id(tensor), tensor._version)
+        for name, tensor in collect(model).items()
+    }
 
 
 def saved_buffers(model: torch.nn.Module) -> set[str]:
@@ -152,68 +176,49 @@ def _same_kind(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def _assign(model: torch.nn.Module, name: str, value: torch.Tensor) -> None:
-    *path, last = name.split(".")
-    owner: Any = model
-    for part in path:
-        owner = owner[_place(owner, part)] if isinstance(owner, list | tuple | dict) else _inside(owner, part)
-    if isinstance(owner, list) and int(last) >= len(owner):  # some were taken out
-        owner.append(value)
-    elif isinstance(owner, list | dict):
-        owner[_place(owner, last)] = value
-    elif isinstance(owner, torch.nn.Module):
-        if last in owner._parameters:
-            owner._parameters[last] = torch.nn.Parameter(value, requires_grad=False)
-        elif last in owner._buffers:
-            owner._buffers[last] = value
-        else:
-            vars(owner)[last] = value
+    owner, key, path = _owner(dict(modules(model)), name)
+    if key in owner._parameters:
+        owner._parameters[key] = torch.nn.Parameter(value, requires_grad=False)
+    elif key in owner._buffers:
+        owner._buffers[key] = value
+    else:
+        vars(owner)[key] = nesting.placed(vars(owner).get(key), path, value) if path else value
 
 
-def _inside(owner: Any, part: str) -> Any:
-    """A submodule or attribute of a module, which is not asked where it has one of its own."""
-    own = vars(owner)
-    children = own.get("_modules", {})
-    return children[part] if part in children else own[part] if part in own else getattr(owner, part)
+def _owner(known: Mapping[str, torch.nn.Module], name: str) -> tuple[torch.nn.Module, str, list[str]]:
+    """The module that keeps what `name` says, its attribute, and the path inside that."""
+    parts = name.split(".")
+    depth = next(n for n in range(len(parts) - 1, -1, -1) if ".".join(parts[:n]) in known)
+    return known[".".join(parts[:depth])], parts[depth], parts[depth + 1 :]
 
 
-def _place(owner: Any, name: str) -> Any:
-    """The index or key that a part of a name stands for."""
-    return next((key for key in owner if str(key) == name), name) if isinstance(owner, dict) else int(name)
-
-
-def _shell(value: Any) -> Any:
-    """A list or dict of the same items, anything else itself."""
-    return type(value)(value) if type(value) in (list, dict) else value
-
-
-def attributes(model: torch.nn.Module) -> dict[str, Any]:
-    """Buffers, and plain attributes that hold tensors or could (None, lists, tuples, dicts), by name; lists and
-    dicts are copied."""
-    found: dict[str, Any] = {}
+def attributes(model: torch.nn.Module) -> dict[str, Callable[[], Any]]:
+    """What gives buffers and plain attributes that hold tensors, or could (None, containers, objects), back as they
+    are now, by name."""
+    found = {}
     for prefix, module in _once(model):
-        for key, value in {**vars(module), **module._buffers}.items():
-            own_dict = isinstance(value, dict) and not key.startswith("_")
-            if value is None or own_dict or isinstance(value, torch.Tensor | list | tuple):
-                found[f"{prefix}.{key}" if prefix else key] = _shell(value)
+        for key, value in {**kept(module), **module._buffers}.items():
+            if value is None or isinstance(value, torch.Tensor) or nesting.is_nest(value):
+                found[f"{prefix}.{key}" if prefix else key] = nesting.shell(value)
     return found
 
 
-def reinstate(model: torch.nn.Module, before: Mapping[str, Any], changed: Iterable[str]) -> None:
-    """Buffers and attributes among `changed` (names of `collect`) get the objects of `before` back; new ones vanish.
+def reinstate(model: torch.nn.Module, before: Mapping[str, Callable[[], Any]], changed: Iterable[str]) -> None:
+    """Buffers and attributes among `changed` (names of `collect`) get back what they held `before`; new ones vanish.
 
     After a call one of them may be a view of an input or of an output: `restore` must not write into that.
     """
-    known = dict(_once(model))
+    known = dict(modules(model))
+    wholes = {}
     for name in changed:
-        parts = name.split(".")
-        depth = next(n for n in range(len(parts) - 1, -1, -1) if ".".join(parts[:n]) in known)
-        owner, key = known[".".join(parts[:depth])], parts[depth]
+        owner, key, path = _owner(known, name)
+        wholes[name.removesuffix("".join(f".{part}" for part in path))] = owner, key
+    for whole, (owner, key) in wholes.items():
         if key in owner._parameters:
             continue
-        whole = ".".join(parts[: depth + 1])
         if whole in before:
             store = owner._buffers if key in owner._buffers else owner.__dict__
-            store[key] = _shell(before[whole])
+            store[key] = before[whole]()
         else:
             owner.__dict__.pop(key, None)
 

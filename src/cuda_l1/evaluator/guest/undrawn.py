@@ -1,0 +1,53 @@
+"""Inputs that no draw shows, by the plans of the trials that put them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection
+
+from . import arranged, choices, input_forms, rare, uneven
+from .input_forms import Make
+from .plans import Plan
+from .reference import Reference
+
+ALIKE: Make = functools.partial(input_forms.related, apart=input_forms.APART[0])
+"""Of inputs that age a state."""
+
+
+def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Make]:
+    """What makes inputs of a plan's form of drawn ones, from the first to the last that the reference may stand.
+    `fixed`: tensors, in the order of `leaves`, that are the same in every draw."""
+    made = functools.partial
+    match plan.kind:
+        case "constants":
+            return [made(input_forms.with_other_constants, count=c, factor=f) for c, f in input_forms.OTHERS]
+        case "choices" | "touched-choices":
+            few = plan.kind == "touched-choices"
+            other = made(choices.with_other_choices, fixed=fixed, few=few)
+            return [made(other, numbers=numbers, places=places) for numbers, places in choices.PARTS]
+        case "uneven":
+            even = made(uneven.uneven, fixed=fixed)
+            return [made(even, numbers=numbers, places=places) for numbers, places in uneven.PARTS]
+        case "arranged":
+            return [made(arranged.arranged, fixed=fixed)]
+        case "clusters":
+            return [made(input_forms.clustered, factor=factor) for factor in input_forms.LARGER]
+        case "near-one":
+            return [input_forms.near_one]
+        case "concentrated":
+            return [made(input_forms.concentrated, power=power) for power in input_forms.HELD_POWERS]
+        case "isolated":
+            return [made(input_forms.isolated, factors=factors) for factors in input_forms.ISOLATED_FACTORS]
+        case "related":
+            return [made(input_forms.related, apart=apart) for apart in input_forms.APART]
+        case "rare":
+            rares = rare.learn(reference)
+            return [made(rare.with_rare, rares=some) for some in (rares, *((one,) for one in rares))]
+        case "rows":
+            return [
+                made(input_forms.emptied, numbers=numbers, masks=m, all_ways=all_ways)
+                for numbers, m in input_forms.ROW_PARTS
+                for all_ways in (True, False)
+            ]
+        case _:
+            return [made(input_forms.mixed, factors=factors) for factors in input_forms.MIXTURES]
