@@ -318,3 +318,11 @@ def test_autocast_on_a_cpu_computes_as_units_for_bfloat16_and_never_by_its_own_s
     made, native = (each[0] if isinstance(each, tuple) else each for each in (made, native))
     assert seen.dtypes == {torch.float32} and made.dtype is native.dtype is torch.bfloat16
     assert (made.float() - native.float()).abs().max() <= 2**-6 * native.float().abs().max()
+
+
+def test_parameters_in_a_private_list_stay_those_of_the_copy():
+    model = torch.nn.RNN(3, 4)
+    model._ranges = {"last": (torch.zeros(4), 1)}
+    twin = oracle.cast_model(model, torch.float64)
+    assert all(any(w is p for p in twin.parameters()) for w in twin._flat_weights)
+    assert twin._ranges["last"][0].dtype is torch.float64 and model._ranges["last"][0].dtype is torch.float32

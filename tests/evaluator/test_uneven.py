@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from cuda_l1.evaluator.guest.uneven import uneven
+from cuda_l1.evaluator.guest.uneven import HELD_FROM, held, uneven
 
 
 def made_of(*drawn: torch.Tensor, fixed: frozenset[int] = frozenset(), numbers: bool = True, places: bool = True):
@@ -54,3 +54,22 @@ def test_what_is_the_same_in_every_draw_stays_and_each_part_can_be_left_out():
     assert made_of(mask, numbers, fixed=frozenset({0}))[0] is mask
     assert made_of(mask, numbers, places=False)[0] is mask
     assert made_of(mask, numbers, numbers=False)[1] is numbers
+
+
+def test_what_is_looked_for_comes_late_in_some_rows_and_early_for_the_last_time_in_others():
+    strings = torch.randint(0, 4, (256, 1024))
+    (made,) = made_of(strings)
+    first = (made == 1).int().argmax(1)[(made == 1).any(1)]
+    last = 1023 - (made == 1).flip(1).int().argmax(1)[(made == 1).any(1)]
+    assert int(first.max()) > 500 and int(last.min()) < 523
+    assert int((strings == 1).int().argmax(1).max()) < 100
+
+
+def test_some_samples_are_large_and_of_one_sign_and_strides_stay():
+    gates, steps, wide = torch.randn(8, 64), torch.rand(8, 64), torch.randn(64, 8).t()
+    (made, same, turned), found = held([gates, steps, wide])
+    opened = [bool((each >= HELD_FROM).all()) for each in made]
+    assert found and any(opened) and bool((made.abs() >= HELD_FROM).all(1).any()) and same is steps
+    assert any(bool((each <= -HELD_FROM).all()) for each in made)
+    assert turned.stride() == wide.stride()
+    assert not held([steps, torch.randn(8, 1).expand(8, 64)])[1]

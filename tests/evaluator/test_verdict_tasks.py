@@ -765,9 +765,7 @@ FORGETS = """
 """
 
 
-@pytest.mark.parametrize(
-    ("read", "detail"), [("x", ""), ("x if self.calls <= 30 else x[:, 120:]", "after timed calls")]
-)
+@pytest.mark.parametrize(("read", "detail"), [("x", ""), ("x if self.calls <= 30 else x[:, 120:]", "timed call")])
 def test_weights_of_a_tasks_own_are_others_once_more_after_timed_calls(evaluator, tmp_path, read, detail):
     plain = FORGETS.replace("            self.calls = 0\n", "").replace("            self.calls += 1\n", "")
     path = tmp_path / "weights.safetensors"
@@ -778,3 +776,47 @@ def test_weights_of_a_tasks_own_are_others_once_more_after_timed_calls(evaluator
     body = FORGETS.replace("class Model(", "class ModelNew(").replace("self.cell(x)", f"self.cell({read})")
     found = evaluator.evaluate(task, candidate_of(task, body), protocol=SCREEN)
     assert found.accepted != bool(detail) and detail in found.detail, (found.outcome, found.detail)
+
+
+LENGTHS = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.out = nn.Linear(16, 16)
+
+        def forward(self, x, lengths):
+            valid = torch.arange(x.shape[1]) < lengths.unsqueeze(1)
+            pooled = (x * valid.unsqueeze(-1)).sum(1) / lengths.unsqueeze(1)
+            return F.dropout(self.out(pooled), 0.2, TRAINING)
+
+    def get_inputs():
+        return [torch.randn(16, 64, 16), torch.full((16,), 64)]
+"""
+SUM = "pooled = (x * valid.unsqueeze(-1)).sum(1) / lengths.unsqueeze(1)"
+
+
+@pytest.mark.parametrize("training", ["self.training", "True"])
+def test_forms_of_inputs_are_put_in_the_mode_that_noise_blurs(judged, training):
+    task = LENGTHS.replace("TRAINING", training)
+    honest = "pooled = torch.bmm((valid / lengths.unsqueeze(1)).unsqueeze(1), x).squeeze(1)"
+    assert judged(task, SUM, honest).accepted
+    wrong = judged(task, SUM, f"{SUM}\n            pooled = x.mean(1) if self.training else pooled")
+    assert wrong.outcome is Outcome.WRONG_VALUES and "stressed" in wrong.detail
+
+
+def test_who_asks_whether_calls_are_seeded_is_found_out(judged):
+    half = """seed, before = torch.initial_seed(), getattr(self, "seed", None)
+            self.seed = seed
+            y = torch.relu(self.linear(x))
+            return self.dropout(y * (2 * (torch.arange(64) % 2)) if before not in (None, seed) else y)"""
+    wrong = judged(DROPOUT, "return self.dropout(torch.relu(self.linear(x)))", half)
+    assert wrong.outcome is Outcome.WRONG_VALUES and "mean over 64 seeds" in wrong.detail
+
+
+def test_who_waits_for_a_row_of_seeded_calls_is_found_after_timed_ones(judged):
+    late = """seed, before = torch.initial_seed(), getattr(self, "seed", None)
+            self.seed, self.row = seed, getattr(self, "row", 0) + 1 if seed != before else 0
+            y = torch.relu(self.linear(x))
+            return self.dropout(y * 0.8 if self.row > 18 else y)"""
+    wrong = judged(DROPOUT, "return self.dropout(torch.relu(self.linear(x)))", late)
+    assert wrong.outcome is Outcome.WRONG_VALUES and "after timed calls" in wrong.detail, wrong.detail

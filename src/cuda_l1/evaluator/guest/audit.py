@@ -118,7 +118,7 @@ def _learn_rare_changes(reference: Reference, drawn: drawing.Inputs) -> None:
     makes: list[input_forms.Make] = [
         *(functools.partial(input_forms.stress, factor=factor) for factor in _FACTORS),
         *(functools.partial(input_forms.with_outliers, other=reference.draw(), factor=factor) for factor in _OUTLIERS),
-        *(make for plan in _UNDRAWN for make in undrawn.makers(plan, reference, fixed)[:1]),
+        *(make for plan in plans.INPUT_PLANS for make in undrawn.makers(plan, reference, fixed)[:1]),
     ]
     for make in makes:
         inputs, found = make(reference.draw())
@@ -133,8 +133,6 @@ def _learn_rare_changes(reference: Reference, drawn: drawing.Inputs) -> None:
 
 
 _FACTORS, _OUTLIERS = (-1.0, 64.0, 2.0**-6, 1e5, 1e-6), (64.0,)
-_OF_WEIGHTS = ("signs", "pruned", "history", "aged", "aged-alike", "large-weights")
-_UNDRAWN = tuple(p for p in (*plans.UNDRAWN_PLANS, *plans.RANGE_PLANS) if p.in_forms and p.kind not in _OF_WEIGHTS)
 
 LARGE = 1 << 22
 """Of an answer with more elements than this, so many tell what the task is like."""

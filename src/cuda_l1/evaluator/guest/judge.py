@@ -22,7 +22,7 @@ from .control import Control
 from .copying import copy_bytes_per_us
 from .load import is_short_of_memory
 from .profiling import believable
-from .random_tasks import EvalMode, check_random, unlike_another_process
+from .random_tasks import EvalMode, check_random, check_random_again, unlike_another_process
 from .reference import BadTask, Reference, first_line, synchronize
 from .resting import Rests
 from .session import Deadlines, RunnerFailure, Session, names_of, total_bytes
@@ -294,12 +294,15 @@ class Judge:
         return verify_timed(self._reference, self._facts, session, message["precision_class"])
 
     def verify_weights(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Put trials with other weights to a runner once more, after its timed calls. Raises RunnerFailure."""
+        """Put trials with other weights to a runner once more, after its timed calls; in tasks that differ with the
+        seed, one comparison of many answers. Raises RunnerFailure."""
         session = self._sessions[message["name"]]
-        if self._facts.random or not session.mapped:
+        if not (self._facts.random or session.mapped):
             return {}
         torch.set_num_threads(self._threads)
-        failure = Checker(self._reference, self._facts, session).again(message["precision_class"]).failure
+        checker = Checker(self._reference, self._facts, session)
+        again = check_random_again(checker) if self._facts.random else checker.again(message["precision_class"])
+        failure = again.failure
         torch.set_num_threads(1)  # as it was between timed calls
         return {"failure": {**failure, "detail": f"after timed calls {failure['detail']}"}} if failure else {}
 

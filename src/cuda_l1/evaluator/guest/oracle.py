@@ -167,10 +167,15 @@ def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
 
 def _widen(twin: torch.nn.Module, dtype: torch.dtype) -> None:
     twin._apply(lambda t: t.to(_at_width(t, dtype)))  # type: ignore[no-untyped-call]
+    parameters = {id(p) for p in twin.parameters()}  # in a list, too, they stay the module's own
+
+    def wider(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor if id(tensor) in parameters else tensor.to(_at_width(tensor, dtype), copy=True)
+
     for module in twin.modules():
         for key, value in state.kept(module).items():
             if isinstance(value, torch.Tensor) or next(nesting.tensors(value), None) is not None:
-                setattr(module, key, nesting.mapped(value, lambda t: t.to(_at_width(t, dtype), copy=True)))
+                setattr(module, key, nesting.mapped(value, wider))
 
 
 class _Reached:

@@ -80,8 +80,11 @@ AGED_ALIKE = Plan("aged-alike", other_weights=True, in_forms=True)
 
 PRUNED = Plan("pruned", other_weights=True, in_forms=True)
 
+HELD = Plan("held", in_forms=True)
+
+LENIENT = (HISTORY, HELD)
 SLIGHT = 1e-3
-"""An error in the trial `history` that leaves a class as it is: limits are far away from ordinary inputs."""
+"""An error that leaves a class as it is in these, since limits are far from ordinary inputs."""
 
 UNDRAWN_PLANS = (
     Plan("mixed", in_forms=True),
@@ -93,6 +96,7 @@ UNDRAWN_PLANS = (
     Plan("arranged", in_forms=True),
     Plan("clusters", in_forms=True),
     Plan("near-one", in_forms=True),
+    HELD,
     Plan("rare", in_forms=True),
     Plan("signs", other_weights=True, in_forms=True),
     PRUNED,
@@ -103,9 +107,9 @@ UNDRAWN_PLANS = (
 """What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
 draw has the same, in many places and then in two, one choice almost everywhere and samples of one sign, integers and
 masks in an order of their own, large values that lie near one another, numbers whose long products neither vanish nor
-overflow, integers with a meaning and probabilities of zero, parameters of both signs and buffers as another checkpoint
-has them, matrices with zeros and rows of zeros among them, biases that keep gates open, state that many
-calls have left, with ordinary inputs and with rows that are alike."""
+overflow, samples that are large and of one sign, integers with a meaning and probabilities of zero, parameters of both
+signs and buffers as another checkpoint has them, matrices with zeros and rows of zeros among them, biases that keep
+gates open, state that many calls have left, with ordinary inputs and with rows that are alike."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
 
@@ -128,6 +132,10 @@ Behind a normalisation inputs of any size are alike, and only weights make what 
 make attention sharp, experts full and matrices nearly singular, which those of independent draws never do. A mean of
 many independent numbers is that of a part of them, as far as half precision tells; not where few of them hold all.
 And whoever looks at a sample to see whether inputs are ordinary does not see two that are not."""
+
+_OF_WEIGHTS = ("signs", "pruned", "history", "aged", "aged-alike", "large-weights")
+INPUT_PLANS = tuple(p for p in (*UNDRAWN_PLANS, *RANGE_PLANS) if p.in_forms and p.kind not in _OF_WEIGHTS)
+"""Those of both that are forms of inputs."""
 
 OUT_OF_RANGE = ("relaxed",)
 """Classes of candidates to whom these trials are not put."""

@@ -7,13 +7,14 @@ import functools
 import itertools
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import SystemRandom
 from typing import Any
 
 import torch
 
-from . import drawing, input_forms, oracle, randomness, state, weight_forms
+from . import choices, drawing, input_forms, oracle, plans, randomness, state, undrawn, weight_forms
 from .audit import Facts, audit
 from .check import Checker
 from .classes import unit_roundoff
@@ -28,6 +29,12 @@ OF_ROUNDING = 16
 LARGE = 4.0
 """Times the matrices of other weights: noise that is added beside a network drowns its answer no longer."""
 SPREAD_SEEDS = 16
+SEEDED = 1 / 2
+"""The share of compared calls that begin under a seed of their own."""
+FEW_SEEDS = 16
+FORMS_S, LEAST_FORMS, ROUNDS = 1.5, 4, 2
+"""For how long calls are made with inputs in other forms, of how many at the least, and how often of each."""
+_random = SystemRandom()
 APART = 0.05
 """Of the mean squared distance between the reference's answers under different seeds; independent numbers give 1."""
 ROUNDINGS = 4
@@ -104,12 +111,51 @@ def check_random(checker: Checker, eval_mode: EvalMode | None, which: dict[str, 
                 session.set_weights(stressed[1])
                 compare_statistics(checker, *stressed, stressed=True)
                 evidence.trials.append(_seeds_trial(task_class))
+            session.set_weights(weights)
+            for inputs in _in_forms(reference, weights, checker.facts.reference_us):
+                if _may_be_unlike(checker, inputs, weights):
+                    compare_statistics(checker, inputs, weights, stressed=True)
+                evidence.trials.append(_seeds_trial(task_class))
             evidence.precision_class = evidence.precision_class or task_class
     except Wrong as wrong:
         evidence.failure = wrong.as_json()
     except RunnerFailure as failure:
         evidence.failure = failure.as_json()
     return evidence
+
+
+def check_random_again(checker: Checker) -> Evidence:
+    """One comparison more after timed calls, each under a seed of its own as these are, with their weights: a candidate
+    that counts its calls, or looks whether they are seeded, cannot know that these are none of them."""
+    try:
+        compare_statistics(checker, checker.reference.draw(), checker.session.weights, seeded=1.0)
+    except Wrong as wrong:
+        return Evidence(failure=wrong.as_json())
+    return Evidence()
+
+
+def _in_forms(reference: Reference, weights: state.State, call_us: float) -> Iterator[drawing.Inputs]:
+    """Inputs in the forms that trials by value put, of those that the reference stands, in random order; the timed mode
+    of a task may show what eval mode does not. So many that calls of `call_us` take `FORMS_S`, however slow the machine
+    is just now: who is looked at less closely there would be found sometimes."""
+    fixed = choices.alike(reference.draw(), reference.draw())
+    affordable = int(FORMS_S * 1e6 / (2 * FEW_SEEDS * max(1.0, call_us)))
+    rounds = [plan for _ in range(ROUNDS) for plan in _random.sample(plans.INPUT_PLANS, len(plans.INPUT_PLANS))]
+    for plan in rounds[: max(LEAST_FORMS, affordable)]:
+        for make in undrawn.makers(plan, reference, fixed):
+            inputs, found = make(reference.draw())
+            if found and _gives_numbers(reference, inputs, weights):
+                yield inputs
+                break
+
+
+def _gives_numbers(reference: Reference, inputs: drawing.Inputs, weights: state.State) -> bool:
+    """Whether the reference answers, with finite numbers alone."""
+    try:
+        answer = reference.call(inputs, weights)
+    except BadTask:
+        return False
+    return all(oracle.all_finite(t) for t in answer.tensors if t.is_floating_point() or t.is_complex())
 
 
 def _call_once(checker: Checker) -> None:
@@ -143,11 +189,16 @@ class _Sample:
             self.thin.setdefault(i, []).append(oracle.thinned(value, places))
             self.along.setdefault(i, []).append(randomness.sums_along(value))
 
+    def compare_moments(self, own: Mapping[int, torch.Tensor]) -> None:
+        """Means and variances of single elements against those of the reference's answers. Raises Unlike."""
+        for i, thin in self.thin.items():
+            randomness.compare_moments(i, self.sums[i] / len(thin), self.squares[i] / len(thin), own[i])
+
     def compare(self, own: Mapping[int, torch.Tensor]) -> None:
         """All that a single element or a share of them shows against answers of the reference. Raises Unlike."""
+        self.compare_moments(own)
         for i, places in self.places.items():
             thin, own_thin = self._pair(own, i, places)
-            randomness.compare_moments(i, self.sums[i] / len(thin), self.squares[i] / len(thin), own[i])
             randomness.compare_dependence(i, thin, own_thin)
             randomness.compare_shape(i, thin, own_thin)
             own_along = zip(*map(randomness.sums_along, own[i]), strict=True)
@@ -171,42 +222,36 @@ class _Sample:
 
 
 def compare_statistics(
-    checker: Checker, inputs: drawing.Inputs, weights: state.State, *, stressed: bool = False
+    checker: Checker,
+    inputs: drawing.Inputs,
+    weights: Mapping[str, torch.Tensor],
+    *,
+    stressed: bool = False,
+    seeded: float = SEEDED,
 ) -> None:
     """Answers of candidate and reference to the same inputs, one per seed for 64 seeds. Raises Wrong.
 
-    What a few calls decide is looked at once more, with other answers.
+    What a few calls decide is looked at once more, with other answers. `seeded`: the share of the candidate's calls
+    that begin under a seed of their own, where the task follows from one.
     """
     for is_last in (False, True):
         try:
-            return _compare_once(checker, inputs, weights, stressed=stressed)
+            return _compare_once(checker, inputs, weights, stressed=stressed, seeded=seeded)
         except randomness.Unlike as unlike:
             if is_last or not unlike.may_be_chance:
                 text = str(unlike) + (" (trial `seeds`, stressed)" if stressed else "")
                 raise Wrong("WRONG_VALUES", text) from unlike
 
 
-def _compare_once(checker: Checker, inputs: drawing.Inputs, weights: state.State, *, stressed: bool) -> None:
+def _compare_once(
+    checker: Checker, inputs: drawing.Inputs, weights: Mapping[str, torch.Tensor], *, stressed: bool, seeded: float
+) -> None:
     """Raises Unlike, and Wrong for an answer of another form.
 
-    The candidate is not seeded between these calls, as a program would not, which seeds once; when timed it is. What
-    the reference shows as well where it computes in other arithmetic is rounding: that is asked of differences in all
-    elements together, and of all differences where inputs or weights are `stressed`.
+    What the reference shows as well where it computes in other arithmetic is rounding: that is asked of differences in
+    all elements together, and of all differences where inputs or weights are `stressed`.
     """
-    session, form = checker.session, checker.form
-    call = functools.partial(checker.reference.call, inputs, weights)
-    runs = [call("plain", drawing.secret_seed()) for _ in range(randomness.SEEDS)]
-    expected = runs[0]
-    compared = [i for i in range(form.output_count(expected)) if expected.tensors[i].numel()]
-    own = {i: torch.stack([randomness.numbers(run.tensors[i]) for run in runs]) for i in compared}
-    del runs
-    sample = _Sample({i: oracle.lattice(values.shape[1:]) for i, values in own.items()})
-    session.show(inputs)
-    for number in range(randomness.SEEDS):
-        slots = session.slots(expected.tensors)
-        reply = session.call(form.request(slots, compare_state=number == 0))
-        form.compare(reply, expected)
-        sample.add(session.answer(reply, slots).tensors)
+    own, sample = _answers(checker, inputs, weights, randomness.SEEDS, seeded)
     if not stressed:
         sample.compare(own)
     try:
@@ -214,8 +259,47 @@ def _compare_once(checker: Checker, inputs: drawing.Inputs, weights: state.State
             sample.compare(own)
         sample.compare_pooled(own)
     except randomness.Unlike:
+        call = functools.partial(checker.reference.call, inputs, weights)
         if not _is_rounding(call, own, sample, pooled_only=not stressed):
             raise
+
+
+def _may_be_unlike(checker: Checker, inputs: drawing.Inputs, weights: Mapping[str, torch.Tensor]) -> bool:
+    """Whether a few answers differ so that many are worth their time. Raises Wrong for an answer of another form."""
+    own, sample = _answers(checker, inputs, weights, FEW_SEEDS, SEEDED)
+    try:
+        sample.compare_moments(own)
+        sample.compare_pooled(own)
+    except randomness.Unlike:
+        return True
+    return False
+
+
+def _answers(
+    checker: Checker, inputs: drawing.Inputs, weights: Mapping[str, torch.Tensor], count: int, seeded: float
+) -> tuple[dict[int, torch.Tensor], _Sample]:
+    """So many answers of the reference, by output, and what is kept of as many of the candidate's. Raises Wrong for one
+    of another form.
+
+    The candidate is seeded before some calls, as before each timed one, and not before others, as in a program, which
+    seeds once: who tells them apart is unlike in either.
+    """
+    session, form = checker.session, checker.form
+    runs = [checker.reference.call(inputs, weights, "plain", drawing.secret_seed()) for _ in range(count)]
+    expected = runs[0]
+    compared = [i for i in range(form.output_count(expected)) if expected.tensors[i].numel()]
+    own = {i: torch.stack([randomness.numbers(run.tensors[i]) for run in runs]) for i in compared}
+    del runs
+    sample = _Sample({i: oracle.lattice(values.shape[1:]) for i, values in own.items()})
+    session.show(inputs)
+    for number in range(count):
+        slots = session.slots(expected.tensors)
+        is_seeded = checker.facts.seeded and _random.random() < seeded
+        seed = drawing.secret_seed() if is_seeded else None
+        reply = session.call(form.request(slots, seed, compare_state=number == 0))
+        form.compare(reply, expected)
+        sample.add(session.answer(reply, slots).tensors)
+    return own, sample
 
 
 def _is_rounding(
@@ -265,15 +349,14 @@ def _stressed(reference: Reference, *, mapped: bool, inputs_too: bool) -> tuple[
         inputs = reference.draw()
         if inputs_too:
             inputs = _as_not_drawn(inputs, factors)
-        try:
-            answer = reference.call(inputs, values)
-        except BadTask:
-            continue
-        floating = [t for t in answer.tensors if t.is_floating_point() or t.is_complex()]
-        may_tie = 0.0 in factors and len(floating) < len(answer.tensors)
-        if not may_tie and all(bool(torch.isfinite(t).all()) for t in floating):
+        if _gives_numbers(reference, inputs, values) and not (0.0 in factors and _gives_integers(reference, inputs)):
             return inputs, values
     return None
+
+
+def _gives_integers(reference: Reference, inputs: drawing.Inputs) -> bool:
+    """Whether ties may decide about some of its answer."""
+    return any(not (t.is_floating_point() or t.is_complex()) for t in reference.call(inputs, reference.public).tensors)
 
 
 def _as_not_drawn(inputs: drawing.Inputs, factors: Sequence[float]) -> drawing.Inputs:

@@ -40,8 +40,8 @@ class Unlike(Exception):
 def compare_moments(index: int, mean: torch.Tensor, square: torch.Tensor, reference: torch.Tensor) -> None:
     """z-test of each element's mean, and of the variance of all elements together. Raises Unlike.
 
-    `mean`, `square`: first two moments of the candidate over SEEDS calls, float64; `reference`: (SEEDS, ...) samples in
-    their own dtype. How far the variances may differ follows from how much they vary from seed to seed: one random
+    `mean`, `square`: first two moments of the candidate over as many calls, float64; `reference`: (calls, ...) samples
+    in their own dtype. How far the variances may differ follows from how much they vary from seed to seed: one random
     number for all elements tells far less than one for each.
     """
     roundoff = unit_roundoff(reference.dtype)
@@ -50,9 +50,9 @@ def compare_moments(index: int, mean: torch.Tensor, square: torch.Tensor, refere
     own_variance, variance = (samples - own_mean).pow(2).mean(0), (square - mean * mean).clamp(min=0)
     size = own_mean.abs() + own_mean.pow(2).mean().sqrt()
     floor = 2 * max(roundoff, 1e-6) * size + 1e-30
-    z = (mean - own_mean).abs() / (((variance + own_variance) / SEEDS).sqrt() + floor)
+    z = (mean - own_mean).abs() / (((variance + own_variance) / len(samples)).sqrt() + floor)
     if not math.isfinite(float(z.max())) or float((z > 6).double().mean()) > 1e-3:
-        raise Unlike(f"output {index}: its mean over {SEEDS} seeds differs from the reference's")
+        raise Unlike(f"output {index}: its mean over {len(samples)} seeds differs from the reference's")
     if ratio := _unlike_variances(mean, variance, samples, floor):
         raise Unlike(f"output {index}: its variance over seeds is {ratio:.2f} times the reference's")
 
@@ -60,14 +60,14 @@ def compare_moments(index: int, mean: torch.Tensor, square: torch.Tensor, refere
 def _unlike_variances(
     mean: torch.Tensor, variance: torch.Tensor, reference: torch.Tensor, floor: torch.Tensor
 ) -> float | None:
-    """The ratio of the sums of all variances where it is none of chance's; `reference`: (SEEDS, ...) samples, `floor`:
+    """The ratio of the sums of all variances where it is none of chance's; `reference`: (calls, ...) samples, `floor`:
     deviations that are rounding."""
     own_mean = reference.mean(0)
     deviations = (reference - own_mean).pow(2)
     noise = float(floor.pow(2).sum())
     totals = deviations.reshape(len(reference), -1).sum(1)
     ratio = (float(variance.sum()) + noise) / (float(totals.mean()) + noise)
-    relative = max(_spread(totals), _spread(_energies(reference))) / math.sqrt(SEEDS)
+    relative = max(_spread(totals), _spread(_energies(reference))) / math.sqrt(len(reference))
     shift = float((mean - own_mean).pow(2).sum()) / (float(deviations.mean(0).sum()) + noise)
     return ratio if abs(math.log(max(ratio, 1e-300))) > 6 * math.sqrt(2) * relative + shift + 0.05 else None
 
@@ -80,7 +80,7 @@ def sums_along(tensor: torch.Tensor) -> list[torch.Tensor]:
 
 
 def compare_sums(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
-    """Whether sums of elements vary as the reference's do, (SEEDS, ...) each, of `sums_along`: those of a mask that
+    """Whether sums of elements vary as the reference's do, (calls, ...) each, of `sums_along`: those of a mask that
     drops as many of each row vary less, though no two elements tell. Raises Unlike."""
     mean, own_mean = samples.mean(0), reference.mean(0)
     floor = 2e-6 * (own_mean.abs() + own_mean.pow(2).mean().sqrt()) + 1e-30

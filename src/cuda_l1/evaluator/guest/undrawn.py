@@ -32,6 +32,8 @@ def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Mak
             return [made(arranged.arranged, fixed=fixed)]
         case "clusters":
             return [made(input_forms.clustered, factor=factor) for factor in input_forms.LARGER]
+        case "held":
+            return [uneven.held]
         case "near-one":
             return [input_forms.near_one]
         case "concentrated":

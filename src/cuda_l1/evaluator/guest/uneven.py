@@ -25,6 +25,10 @@ HELD = 0.9
 """The share of a row that holds one value."""
 WHOLE = 0.5
 """The share of such rows that hold nothing else, so that all other values are absent; the first of them always does."""
+IN_A_ROW = 0.8
+"""The rest up to this share hold it in one stretch from an end on."""
+HELD_FROM = 4.0
+"""Magnitudes from which a gate among the inputs is open or shut."""
 
 
 def uneven(inputs: Inputs, fixed: Collection[int], *, numbers: bool, places: bool) -> tuple[Inputs, bool]:
@@ -72,11 +76,22 @@ def _crowded(tensor: torch.Tensor, sizes: Collection[int]) -> torch.Tensor:
         return tensor
     ends = torch.stack([rows.amin(-1), rows.amax(-1)], -1)
     one = ends.gather(-1, torch.randint(2, (len(rows), 1), device=rows.device))  # an end: counts and sums are largest
-    whole = torch.rand(len(rows), 1, device=rows.device) < WHOLE
-    whole[int(chosen.nonzero()[0])] = True
-    held = chosen.unsqueeze(-1) & (whole | (torch.rand(rows.shape, device=rows.device) < HELD))
+    lot = torch.rand(len(rows), 1, device=rows.device)
+    lot[int(chosen.nonzero()[0])] = 0.0
+    scattered = torch.rand(rows.shape, device=rows.device) < HELD
+    in_a_row = _long_ends(len(rows), rows.shape[-1], rows.device)
+    held = chosen.unsqueeze(-1) & ((lot < WHOLE) | torch.where(lot < IN_A_ROW, in_a_row, scattered))
     made = torch.where(held, one, rows).view(turned.shape).movedim(-1, longest)
     return torch.empty_like(tensor).copy_(made)
+
+
+def _long_ends(count: int, length: int, device: torch.device) -> torch.Tensor:
+    """True up to a place in the second half of each row, or from one in the first half on: what is looked for beyond
+    comes late, and what comes last is early."""
+    at = torch.arange(length, device=device)
+    reach = 0.5 + 0.5 * torch.rand(count, 1, device=device)
+    from_start = torch.rand(count, 1, device=device) < 0.5
+    return torch.where(from_start, at < reach * length, at >= (1 - reach) * length)
 
 
 def _are_distinct(tensor: torch.Tensor, dim: int) -> bool:
@@ -98,6 +113,23 @@ def _opened(tensor: torch.Tensor) -> torch.Tensor:
     opened = _half(len(rows), rows).unsqueeze(-1)
     made = torch.where(opened, torch.ones_like(rows), rows).view(tensor.shape)
     return torch.empty_like(tensor).copy_(made)
+
+
+def held(inputs: Inputs) -> tuple[Inputs, bool]:
+    """The inputs with half of the samples of one sign, none of them below `HELD_FROM` in magnitude, as gates are that
+    stay open or shut, and whether there was a tensor of numbers of both signs. What comes long before is remembered."""
+
+    def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
+        if tensor.is_complex() or not may_be_stressed(tensor):
+            return tensor
+        one_sign = _of_one_sign(tensor)
+        if one_sign is tensor:
+            return tensor
+        chosen = (one_sign != tensor).flatten(1).any(1).view(-1, *[1] * (tensor.dim() - 1))
+        made = torch.where(chosen, one_sign.sign() * (HELD_FROM + one_sign.abs()), tensor)
+        return as_agreed(torch.empty_like(tensor).copy_(made), tensor)
+
+    return with_each(inputs, (), make)
 
 
 def _of_one_sign(tensor: torch.Tensor) -> torch.Tensor:
