@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from cuda_l1.errors import UsageError
 from cuda_l1.types import Clock, Frozen
@@ -15,25 +15,35 @@ from cuda_l1.types import Clock, Frozen
 Precision = Literal["default", "fp32", "tf32", "relaxed"]
 
 
-class Limits(Frozen):
+class Settings(Frozen):
+    """What a person may write: no number of it is infinite."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+YEAR_S = 366 * 86400.0
+"""A deadline later than this is a slip."""
+
+
+class Limits(Settings):
     """Deadlines and caps for code that is not trusted. Baselines get ten times the deadlines."""
 
-    build_s: float = Field(180.0, gt=0)
+    build_s: float = Field(180.0, gt=0, le=YEAR_S)
     """Importing the candidate, compilers included."""
-    first_call_s: float = Field(120.0, gt=0)
+    first_call_s: float = Field(120.0, gt=0, le=YEAR_S)
     """The first call in a mode and with inputs of a layout: Triton and torch.compile compile in it."""
-    call_factor: float = Field(10.0, gt=0)
+    call_factor: float = Field(10.0, gt=0, le=1e6)
     """Later calls: this many times the reference's time, plus one second."""
-    verdict_s: float = Field(300.0, gt=0)
+    verdict_s: float = Field(300.0, gt=0, le=YEAR_S)
     """Examining a task's reference, and a candidate's trials, each by itself; trials may take `first_call_s` longer.
     Building, waiting for a device and timing are in neither."""
-    memory_bytes: int = Field(16 << 30, gt=0)
+    memory_bytes: int = Field(16 << 30, gt=0, le=1 << 50)
     """Host memory of a guest and its children."""
-    work_bytes: int = Field(2 << 30, gt=0)
+    work_bytes: int = Field(2 << 30, gt=0, le=1 << 50)
     """Size of the work directory."""
-    processes: int = Field(256, gt=0)
+    processes: int = Field(256, gt=0, le=1 << 22)
     """Processes and threads of a guest."""
-    log_bytes: int = Field(1 << 20, gt=0)
+    log_bytes: int = Field(1 << 20, gt=0, le=1 << 32)
     """stdout and stderr together; the head and the tail are kept."""
 
     def within(self, seconds: float) -> Limits:
@@ -194,7 +204,7 @@ class EvaluatorSettings(Frozen):
         return self
 
 
-class ReviewerSettings(Frozen):
+class ReviewerSettings(Settings):
     """A language model that is asked about a jump in speed-up."""
 
     url: str
@@ -205,11 +215,11 @@ class ReviewerSettings(Frozen):
     """A file whose first line is the key."""
     key_env: str | None = None
     """The environment's variable that holds the key; with neither as for a `ModelSettings`."""
-    timeout_s: float = Field(300.0, gt=0)
+    timeout_s: float = Field(300.0, gt=0, le=YEAR_S)
     """How long one opinion may take, further attempts included; a search gives it no more than its budget can spare."""
 
 
-class SamplerSettings(Frozen):
+class SamplerSettings(Settings):
     """Which earlier variants of a task a prompt shows."""
 
     kind: Literal["bucket", "island", "random", "top", "none", "bucket-shuffled-scores", "bucket-hidden-scores"] = (
@@ -220,7 +230,7 @@ class SamplerSettings(Frozen):
     """Exemplars in a prompt; CUDA-L1's N."""
     bucket_width: float = Field(0.1, ge=0.01, le=10.0)
     """Width of a score bucket, in log speed-up; a multiple of 0.01."""
-    temperature: float = Field(0.5, gt=0)
+    temperature: float = Field(0.5, gt=0, le=1e6)
     """tau of P(bucket) ~ exp((mean score - mu) / tau), in units of the standard deviation of the buckets' means."""
     islands: int = Field(4, ge=1, le=16)
     """Populations of the sampler `island`; equally large for a power of two."""
@@ -233,7 +243,7 @@ class SamplerSettings(Frozen):
         return round(width, 2)
 
 
-class PromptSettings(Frozen):
+class PromptSettings(Settings):
     """What a prompt holds beside the task and its exemplars."""
 
     kind: Literal["contrastive", "one-shot", "compact"] = "contrastive"
@@ -259,20 +269,20 @@ class PromptSettings(Frozen):
     model's own."""
 
 
-class ModelSettings(Frozen):
+class ModelSettings(Settings):
     """A language model that proposes, and how it is asked."""
 
     name: str = Field(min_length=1)
     """As its endpoint calls it."""
     url: str
     """Base URL of an OpenAI-compatible endpoint, e.g. `http://localhost:8000/v1`."""
-    temperature: float | None = Field(None, ge=0, allow_inf_nan=False)
+    temperature: float | None = Field(None, ge=0)
     """None: the endpoint's own."""
     max_tokens: int | None = Field(None, ge=1)
     """Of one answer, what a model thinks aloud included; None: the endpoint's own limit."""
     concurrency: int = Field(4, ge=1, le=1024)
     """Questions under way, and answers that wait to be evaluated, at a time."""
-    timeout_s: float = Field(600.0, gt=0)
+    timeout_s: float = Field(600.0, gt=0, le=YEAR_S)
     """For one answer, further attempts and the pauses between them included."""
     retries: int = Field(5, ge=0, le=100)
     """Further attempts after a fault that may pass, with growing pauses, or those that the endpoint asks for."""
@@ -283,7 +293,7 @@ class ModelSettings(Frozen):
     of $OPENAI_BASE_URL (of OpenAI where that is not set), and no key anywhere else."""
 
 
-class LlmSettings(Frozen):
+class LlmSettings(Settings):
     """The proposer `llm`: who is asked what, and how much it may cost."""
 
     models: tuple[ModelSettings, ...] = Field(min_length=1)
@@ -301,7 +311,7 @@ class LlmSettings(Frozen):
     """Of the draws of exemplars."""
 
 
-class PromptFormat(Frozen):
+class PromptFormat(Settings):
     """What a policy was trained to read and write; `prompt_format.json` beside its weights."""
 
     prompt: PromptSettings = PromptSettings()
@@ -309,7 +319,7 @@ class PromptFormat(Frozen):
     sampler: SamplerSettings = SamplerSettings()
     max_new_tokens: int | None = Field(None, ge=1)
     """The longest reply that it has learnt from."""
-    temperature: float | None = Field(None, ge=0, allow_inf_nan=False)
+    temperature: float | None = Field(None, ge=0)
     top_p: float | None = Field(None, gt=0, le=1)
     """How it was sampled while it learned."""
     tokenizer: str | None = None
@@ -318,10 +328,10 @@ class PromptFormat(Frozen):
     """Name and version of the built-in template of its questions; None: not known, or one of its own."""
 
 
-class GenerationSettings(Frozen):
+class GenerationSettings(Settings):
     """How a policy writes its replies."""
 
-    temperature: float = Field(1.0, ge=0, allow_inf_nan=False)
+    temperature: float = Field(1.0, ge=0)
     """0: the most likely token, each time."""
     top_p: float = Field(1.0, gt=0, le=1)
     """Draw among the most likely tokens that together have this probability; 1: among all."""

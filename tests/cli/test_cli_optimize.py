@@ -225,6 +225,8 @@ def test_a_file_of_ones_own_is_never_overwritten(run: Run, reference: Path, prop
         (["--limits", "verdict_s=-1"], 2, "give a positive number of seconds"),
         (["--limits", "verdict_s=inf"], 2, "give a positive number of seconds"),
         (["--limits", "memory_bytes=1.5"], 2, "give a positive whole number"),
+        (["--limits", "verdict_s=1e9"], 2, "must be at most 31622400.0; leave it out for 300"),
+        (["--limits", "verdict_s=60,verdict_s=90"], 2, "`verdict_s` is given twice, 60 and 90; give it once"),
         (["--limits", "verdict_s"], 2, "give a positive number of seconds"),
         (["--final-budget", "20"], 2, "--final-budget 20: give a time"),
     ],

@@ -115,7 +115,7 @@ def test_a_suite_is_searched_with_one_loading(
         ("policy:a,policy:b", (), "name one checkpoint"),
         ("techniques", ("--generation", "batch=2"), "only --proposer policy:FOLDER generates"),
         ("policy:{}", ("--generation", "heat=2"), "`heat=2` is no setting; give NAME=VALUE with temperature, top_p"),
-        ("policy:{}", ("--generation", "temperature=-1"), "temperature: input should be greater than or equal to 0"),
+        ("policy:{}", ("--generation", "temperature=-1"), "temperature: must be at least 0"),
         ("policy:{}", ("--generation", "seed=3"), "`seed=3` is no setting"),
         ("policy:{}", ("--generation", "max_new_tokens=16380"), "leaves no room for a prompt"),
         ("policy:{}", ("--prompt", "sonnet"), "--prompt sonnet: kind"),

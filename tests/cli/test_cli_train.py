@@ -105,7 +105,7 @@ def test_from_nothing_to_a_checkpoint_and_not_twice(run: Run, recipe: Path, tmp_
         (["--set", "evaluation.device=cpu,cpu"], 2, "evaluation.device cpu,cpu: several are named as cuda:6,cuda:7"),
         (["--set", "evaluation.clock=device"], 2, "evaluation.clock device: a CPU has no device clock"),
         (["--set", "evaluation.cores=100000"], 2, "evaluation.cores 100000: this process may use"),
-        (["--set", "evaluation.cores=0"], 2, "evaluation.cores: input should be greater than or equal to 1"),
+        (["--set", "evaluation.cores=0"], 2, "evaluation.cores: must be at least 1"),
         (["--set", "evaluation.reviewer=wise"], 2, "evaluation.reviewer wise: is not the address of an endpoint"),
         (["--set", "evaluation.reviewer_model=m"], 2, "evaluation.reviewer_model m: say where it is served"),
         (["--set", "model.path=nowhere"], 2, "checkpoint nowhere: no such folder"),

@@ -41,7 +41,7 @@ def test_a_price_is_of_a_model_anywhere_or_at_one_place(tmp_path: Path, monkeypa
         ("[m]\ninput = inf\noutput = 1", '"m": give'),
         ("[m]\ninput = '1'\noutput = 1", '"m": give'),
         ("[m]\ninput = 1\noutput = 1\ncurrency = 'EUR'", '"m": give'),
-        ("[m]\ninput = 1\nouptut = 1", r"output: field required"),
+        ("[m]\ninput = 1\nouptut = 1", r"output: is missing"),
         ("[m-1.5.b]\ninput = 1\noutput = 1", r'a name with a dot wants quotes: \["m-1\.5\.b"\]'),
         ("m = 3", '"m": give'),
         ("[m", "is no TOML"),

@@ -82,7 +82,7 @@ def test_a_score_that_is_no_number_is_left_out_and_named_and_its_kernel_stays(tm
     assert [entry.scores for entry in release.entries] == [{"cudnn": 2.0}, {}, {"default": 1.5}]
     named = ["line 1: level1/2, score `default`", "line 2: level1/3, score `default`"]
     named.append("line 3: level1/4, score `released`")
-    assert [problem.partition(": Input should be")[0] for problem in release.problems] == named
+    assert [problem.partition(": must be")[0] for problem in release.problems] == named
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -173,7 +173,7 @@ def test_separators_of_lines_within_a_string_do_not_cut_a_row(tmp_path):
         ("", "is empty"),
         ("import torch\n", "neither JSON lines"),
         ('{"1": [{"task_id": 1, "ref_co\n', "no published kernel.*entry 1 of level 1: not JSON: .* at line 1"),
-        ('{"level_id": 1, "task_id": 1, "code": "x"}\n', "no published kernel.*line 1: `ref_code`: Field required"),
+        ('{"level_id": 1, "task_id": 1, "code": "x"}\n', "no published kernel.*line 1: `ref_code`: is missing"),
         ('{"1": 5}', "no published kernel"),
         ("[]", "no published kernel"),
         (json.dumps({"level_id": 1, "task_id": 1, "ref_code": "\ud800"}), "no published kernel"),

@@ -67,9 +67,13 @@ def test_the_digest_is_of_what_decides_the_result(file: Path) -> None:
         ("stf.steps=3", r"the top level has no key `stf`; did you mean `sft`\?"),
         ("contrastive.sampler.kindd=top", r"\[contrastive.sampler\] has no key `kindd`; did you mean `kind`\?"),
         ("sft.xyzzyxyzzy=3", r"\[sft\] has no key `xyzzyxyzzy`; known are steps, "),
-        ("sft.steps=0", r"sft.steps: input should be greater than or equal to 1, not 0"),
+        ("sft.steps=0", r"sft.steps: must be at least 1, not 0"),
         ("sft.steps=many", r"sft.steps: .* not 'many'"),
-        ("contrastive.sampler.kind=best", r"contrastive.sampler.kind: input should be 'bucket'"),
+        ("contrastive.sampler.kind=best", r"contrastive.sampler.kind: must be 'bucket'"),
+        ("sft.steps=1.5", r"sft.steps: must be a whole number, not 1.5"),
+        ("sft=3", r"sft: must be a group of named values, not 3"),
+        ("data.tasks=x", r"data.tasks: must be a list, not 'x'"),
+        ("contrastive.sampler.bucket_width=0.015", r"bucket_width: give a multiple of 0.01, not 0.015"),
         ("sft.steps", r"write section.key=value"),
         ("run_dir.x=1", r"`run_dir` is no section"),
     ],
@@ -78,6 +82,36 @@ def test_a_mistake_is_named_in_one_line(file: Path, override: str, said: str) ->
     with pytest.raises(UsageError, match=said) as caught:
         load_recipe(file, [override])
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("sft.steps=1e20", r"sft.steps: is too large a number, not 1e\+20"),
+        ("sft.steps=1000000000", r"sft.steps: must be at most 100000000, not 1000000000"),
+        ("sft.steps=" + "9" * 5000, r"sft.steps: is too large a number, not '999"),
+        ("sft.steps=0x" + "f" * 5000, r"sft.steps: .*, not a number of thousands of digits"),
+        ("sft.learning_rate=inf", r"sft.learning_rate: must be a finite number, not inf"),
+        ("contrastive.kl=nan", r"contrastive.kl: must be a finite number, not nan"),
+        ("contrastive.sampler.temperature=inf", r"contrastive.sampler.temperature: must be a finite number"),
+        ("evaluation.limits.build_s=inf", r"evaluation.limits.build_s: must be a finite number, not inf"),
+        ("evaluation.within_s=1e9", r"evaluation.within_s: must be at most 31622400"),
+        ("run.seed=5000000000", r"run.seed: must be at most 4294967295"),
+        ("model.layers=100000", r"model.layers: must be at most 1024"),
+    ],
+)
+def test_numbers_that_nobody_means(file: Path, override: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        load_recipe(file, [override])
+    assert len(str(caught.value)) < 300
+
+
+def test_every_number_of_a_recipe_has_an_upper_bound() -> None:
+    for name, section in Recipe.model_json_schema()["$defs"].items():
+        for key, field in section["properties"].items():
+            for kind in field.get("anyOf", [field]):
+                is_number = kind.get("type") in ("integer", "number")
+                assert not is_number or {"maximum", "exclusiveMaximum"} & kind.keys(), f"{name}.{key}"
 
 
 def test_files_that_are_no_recipes(tmp_path: Path) -> None:
@@ -89,6 +123,10 @@ def test_files_that_are_no_recipes(tmp_path: Path) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"run_dir = '\xff'")
     with pytest.raises(UsageError, match="UTF-8"):
         load_recipe(tmp_path / "bytes.toml")
+    for text in ("[sft]\nsteps = " + "9" * 5000, "run_dir = " + "[" * 3000):
+        (tmp_path / "odd.toml").write_text(text)
+        with pytest.raises(UsageError, match=r"odd.toml: cannot be read as TOML"):
+            load_recipe(tmp_path / "odd.toml")
     (tmp_path / "empty.toml").write_text("")
-    with pytest.raises(UsageError, match=r"run_dir: field required"):
+    with pytest.raises(UsageError, match=r"run_dir: is missing$"):
         load_recipe(tmp_path / "empty.toml")

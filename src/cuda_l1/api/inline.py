@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from cuda_l1.errors import UsageError
 from cuda_l1.types import Frozen
+from cuda_l1.validation import first_problem
 
 M = TypeVar("M", bound=Frozen)
 
@@ -33,15 +34,16 @@ def parse_inline(
     if first and (head := parts.pop(0)):
         values[first] = head
     known = [name for name in kind.model_fields if name != first and name not in hidden]
+    named: set[str] = set()
     for part in filter(None, parts):
         name, equals, value = (word.strip() for word in part.partition("="))
         if name not in known or not equals:
             raise UsageError(f"{option} {text}: `{part}` is no setting; give NAME=VALUE with {', '.join(known)}")
+        if name in named:
+            raise UsageError(f"{option} {text}: `{name}` is given twice; give it once")
+        named.add(name)
         values[name] = value
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        fault = error.errors()[0]
-        place = str(fault["loc"][0]) if fault["loc"] else first or kind.__name__
-        said = str(fault["msg"])
-        raise UsageError(f"{option} {text}: {place}: {said[:1].lower()}{said[1:]}") from error
+        raise UsageError(f"{option} {text}: {first_problem(error, first or 'it')}") from error

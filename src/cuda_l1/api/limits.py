@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from cuda_l1.api.budget import parse_budget
 from cuda_l1.config import Limits
 from cuda_l1.errors import UsageError
+from cuda_l1.validation import plain
 
 
 def parse_limits(text: str | None) -> Limits:
@@ -19,26 +19,27 @@ def parse_limits(text: str | None) -> Limits:
     values: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in (text or "").split(","))):
         name, _, value = (word.strip() for word in part.partition("="))
+        if name in values:
+            raise UsageError(f"--limits: `{name}` is given twice, {values[name]} and {value}; give it once")
         values[name] = value
     for name in values:
         if name not in Limits.model_fields:
             raise UsageError(f"--limits: unknown limit `{name}`; known are {', '.join(Limits.model_fields)}")
     try:
-        limits = Limits.model_validate(values)
+        return Limits.model_validate(values)
     except ValidationError as error:
-        name = str(error.errors()[0]["loc"][0])
-        raise UsageError(_not_positive(name, values[name])) from error
-    for name, value in values.items():
-        if not math.isfinite(getattr(limits, name)):
-            raise UsageError(_not_positive(name, value))
-    return limits
+        problem = error.errors()[0]
+        name = str(problem["loc"][0])
+        raise UsageError(f"--limits {name}={values[name]}: {_wanted(name, problem)}") from error
 
 
-def _not_positive(name: str, value: str) -> str:
+def _wanted(name: str, problem: ErrorDetails) -> str:
+    if problem["type"] == "less_than_equal":
+        return f"{plain(problem)}; leave it out for {Limits.model_fields[name].default:g}"
     kind = "a positive number of seconds" if name.endswith("_s") else "a positive number"
     if Limits.model_fields[name].annotation is int:
         kind = "a positive whole number"
-    return f"--limits {name}={value}: give {kind}; known are {', '.join(Limits.model_fields)}"
+    return f"give {kind}; known are {', '.join(Limits.model_fields)}"
 
 
 def parse_final_budget(text: str) -> float:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, select, update
 from cuda_l1.archive.tables import log_speedup, records
 from cuda_l1.errors import ArchiveError
 from cuda_l1.types import Record
+from cuda_l1.validation import first_problem
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -37,9 +38,7 @@ def parse(kind: type[M], what: str, key: str, document: str) -> M:
     try:
         return kind.model_validate_json(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ArchiveError(f"{what} {key[:12]} cannot be read: {place}: {first['msg']}") from error
+        raise ArchiveError(f"{what} {key[:12]} cannot be read: {first_problem(error)}") from error
 
 
 def fill_log_speedup(connection: Connection) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import ConfigDict, Field, ValidationError
 
 from cuda_l1.types import Candidate, Evaluation, Frozen, HackCase, Task
+from cuda_l1.validation import first_problem
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -79,8 +80,7 @@ def parse_review(reply: str, candidate: Candidate, *, fence: str) -> Answer:
     try:
         answer = Answer.model_validate(objects[-1])
     except ValidationError as error:
-        first = error.errors()[0]
-        raise ValueError(f"the reply has another form: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise ValueError(f"the reply has another form: {first_problem(error)}") from error
     if answer.question != fence:
         raise ValueError("the reply does not repeat the number of the question, so it may be the candidate's own")
     count = len(candidate.source.split("\n"))

@@ -32,6 +32,7 @@ from cuda_l1.errors import TaskError
 from cuda_l1.tasks.file_task import source_task
 from cuda_l1.tasks.source_file import SourceFile
 from cuda_l1.types import Frozen, Task
+from cuda_l1.validation import plain
 
 Column = Literal["custom", "cuda_graph", "cudnn"]
 COLUMNS: tuple[Column, ...] = ("custom", "cuda_graph", "cudnn")
@@ -353,8 +354,7 @@ def _first(error: ValidationError) -> str:
     """The first thing that is wrong with a row, in one line."""
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    return f"`{field}`: {message}" if field else message
+    return f"`{field}`: {plain(first)}" if field else plain(first)
 
 
 def _brief(error: Exception) -> str:

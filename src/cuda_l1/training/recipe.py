@@ -11,6 +11,7 @@ from types import UnionType
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from cuda_l1.errors import UsageError
 from cuda_l1.training.sections import (
@@ -27,6 +28,7 @@ from cuda_l1.training.sections import (
     SftSection,
 )
 from cuda_l1.types import Frozen, digest
+from cuda_l1.validation import plain
 
 
 class Recipe(Frozen):
@@ -97,8 +99,8 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
         raise UsageError(f"recipe {path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"recipe {path}: is not text in UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"recipe {path}: {error}") from error
+    except (ValueError, RecursionError) as error:  # also a number with thousands of digits, or a list in a list in ...
+        raise UsageError(f"recipe {path}: cannot be read as TOML: {error}") from error
     for override in overrides:
         _override(values, override)
     return recipe_from(values, str(path))
@@ -144,7 +146,7 @@ def _override(values: dict[str, Any], text: str) -> None:
 def _value(text: str, *, is_text: bool) -> Any:
     try:
         found = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML, or nothing that Python reads
         return text
     return text if is_text and not isinstance(found, str) else found
 
@@ -166,12 +168,22 @@ def _first_problem(error: ValidationError) -> str:
     first = problems[0]
     where = [str(part) for part in first["loc"]]
     if first["type"] != "extra_forbidden":
-        return f"{'.'.join(where)}: {first['msg'][:1].lower()}{first['msg'][1:]}, not {first['input']!r:.80}"
+        return f"{'.'.join(where)}: {plain(first)}{_not(first)}"
     known = list(_section(where[:-1]).model_fields)
     close = difflib.get_close_matches(where[-1], known, n=1, cutoff=0.5)
     hint = f"; did you mean `{close[0]}`?" if close else f"; known are {', '.join(known)}"
     section = f"[{'.'.join(where[:-1])}]" if where[:-1] else "the top level"
     return f"{section} has no key `{where[-1]}`{hint}"
+
+
+def _not(problem: ErrorDetails) -> str:
+    """What was given in place of it."""
+    if problem["type"] == "missing":
+        return ""
+    try:
+        return f", not {problem['input']!r:.80}"
+    except ValueError:  # of an integer Python writes no more than some thousand digits
+        return ", not a number of thousands of digits"
 
 
 def _section(names: Sequence[str]) -> type[Frozen]:

@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError
 from cuda_l1.config import config_home
 from cuda_l1.errors import UsageError
 from cuda_l1.types import Frozen
+from cuda_l1.validation import first_problem
 
 MILLION = 1_000_000
 
@@ -56,7 +57,7 @@ def load_prices(named: str | None = None) -> Prices:
         tables = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise UsageError(f"prices {path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"prices {path}: is no TOML ({' '.join(str(error).split())})") from error
     return {name: _price(path, name, table) for name, table in tables.items()}
 
@@ -65,12 +66,9 @@ def _price(path: Path, name: str, table: object) -> Price:
     try:
         return Price.model_validate(table, strict=True)
     except ValidationError as error:
-        fault = error.errors()[0]
-        field = ".".join(map(str, fault["loc"]))
-        said = f"{field}: {fault['msg'].lower()}" if field else fault["msg"].lower()
         raise UsageError(
             f'prices {path}, "{name}": give input = and output =, US dollars for a million tokens '
-            f"({said}){_unquoted(name, table)}"
+            f"({first_problem(error)}){_unquoted(name, table)}"
         ) from error
 
 

@@ -13,6 +13,7 @@ from cuda_l1.config import PromptFormat
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.templates import built_in_template
 from cuda_l1.types import digest
+from cuda_l1.validation import first_problem
 
 FORMAT_FILE = "prompt_format.json"
 ADAPTER = "adapter_config.json"
@@ -71,9 +72,7 @@ def read_format(path: Path) -> PromptFormat:
     try:
         found = PromptFormat.model_validate_json(file.read_bytes())
     except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"]))
-        raise UsageError(f"{file}: {where}: {fault['msg']}") from error
+        raise UsageError(f"{file}: {first_problem(error)}") from error
     if found.prompt.template is None:
         return found
     template = str(path / found.prompt.template)
