@@ -91,7 +91,7 @@ def test_ctrl_c_in_the_search_keeps_the_records_and_goes_on(search: Search, arch
     with pytest.raises(KeyboardInterrupt):
         search(ListProposer(*TEXTS), evaluator=FakeEvaluator(before=interrupt), on_event=events.append)
     assert [record.candidate.source for record in archive.records()] == [EAGER.source, *TEXTS[:2]]
-    assert isinstance(events[-1], Stopped) and events[-1].reason == "interrupted"
+    assert events[-1] == Stopped("interrupted", evaluations=3, duplicates=0), "as many as the archive holds"
 
 
 def test_ctrl_c_in_the_final_goes_on(search: Search) -> None:

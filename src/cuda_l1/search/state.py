@@ -161,8 +161,7 @@ class Search:
             if stored is not None:
                 return stored
         self.emit(Evaluating(candidate.label, candidate.id, protocol.name))
-        self.evaluations += 1
-        return verdict(
+        record = verdict(
             self.task,
             candidate,
             protocol=protocol,
@@ -175,6 +174,8 @@ class Search:
             best_so_far=best_so_far,
             within_s=within_s,
         )
+        self.evaluations += 1  # not before: one that is interrupted, or given up, leaves no record
+        return record
 
     def _tell(self, record: Record, *, known: bool) -> None:
         evaluation, precision = record.evaluation, self.settings.precision
