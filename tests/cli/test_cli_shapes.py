@@ -86,6 +86,13 @@ def test_copies_share_their_sizes(run: Run, sized: Path, candidate: Path, tmp_pa
     assert result.stderr.count(" at dim=7: fails") == 1
 
 
+@pytest.mark.parametrize("words", [("--shapes", ""), ("--shapes", " "), ("--shapes=",)])
+def test_an_empty_one_is_refused(run: Run, sized: Path, candidate: Path, words: tuple[str, ...]) -> None:
+    result = run("evaluate", sized, candidate, "--device", "cpu", *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("cuda-l1: --shapes: is empty; give auto, or NAME=NUMBER,NUMBER,...")
+
+
 def test_an_unknown_size_costs_nothing(run: Run, sized: Path, candidate: Path) -> None:
     result = run("evaluate", sized, candidate, "--device", "cpu", "--shapes", "width=7")
     assert result.exit_code == 2 and not result.stdout

@@ -78,7 +78,7 @@ def test_selections(checkout: Path, selection: str, chosen: list[str]) -> None:
 @pytest.mark.parametrize(
     ("selection", "told"),
     [
-        ("level4", "level1/1-10 (3 tasks); level2/1 (1 task)"),
+        ("level4", "there are level1/1-2,10 (3 tasks); level2/1 (1 task)"),
         ("level1,1/3", "#1/3: names no task"),
         ("level3-1", "ends before it begins"),
         (" , ", "the selection is empty"),
@@ -95,6 +95,9 @@ def test_a_selection_that_names_nothing_says_what_there_is(checkout: Path, selec
 def test_selections_from_other_suites(checkout: Path) -> None:
     assert names("builtin#scaled_softmax,symmetric_*") == ["scaled_softmax", "symmetric_matmul"]
     assert names(f"{checkout}#level2") == ["level2/1_Add_Mul"]
+    for spec in ("#level1", " #level1"):
+        with pytest.raises(TaskError, match="nothing stands before `#`; write what to choose from"):
+            load_tasks(spec)
     with pytest.raises(TaskError, match="neither"):
         load_tasks("scaled_softmax#level1")
     with pytest.raises(UsageError, match="--inputs is for one task"):

@@ -154,9 +154,9 @@ class BareShapes(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         filled = []
-        for word, following in zip(args, [*args, ""][1:], strict=True):
+        for word, following in zip(args, [*args, "--"][1:], strict=True):
             filled.append(word)
-            if word == "--shapes" and following != "auto" and "=" not in following:
+            if word == "--shapes" and following.strip() not in ("", "auto") and "=" not in following:
                 filled.append("auto")
         return super().parse_args(ctx, filled)
 

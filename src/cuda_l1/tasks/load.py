@@ -60,6 +60,8 @@ def load_tasks(
     if not spec.strip():
         raise TaskError("no task is named; give a file, `file.py::ClassName` or one that `cuda-l1 tasks list` names")
     suite, selection = _parts(spec)
+    if not suite.strip():
+        raise TaskError(f"`{spec}`: nothing stands before `#`; write what to choose from, e.g. builtin#{selection}")
     several = _suite(suite, device, dtype)
     if several is None:
         if selection is not None:

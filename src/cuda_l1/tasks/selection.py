@@ -15,6 +15,8 @@ from fnmatch import fnmatchcase
 from cuda_l1.errors import TaskError
 from cuda_l1.types import Task
 
+MOST_RANGES = 10
+"""Of a level's numbers, in a message."""
 _LEVELS = re.compile(r"level(\d+)(?:-(?:level)?(\d+))?", re.IGNORECASE)
 _ANY_LEVEL = re.compile(r"(\d+)(?:-(\d+))?")
 _NUMBERS = re.compile(r"(?:level)?(\d+)/(\d+)(?:-(\d+))?", re.IGNORECASE)
@@ -73,11 +75,20 @@ def _choices(tasks: Sequence[Task]) -> str:
     if not levels:
         return ", ".join(task.name for task in tasks[:5]) + (", ..." if len(tasks) > 5 else "")
     return "; ".join(
-        f"level{level}/{_span(tasks, level)} ({count} task{'' if count == 1 else 's'})"
+        f"level{level}{_numbers(tasks, level)} ({count} task{'' if count == 1 else 's'})"
         for level, count in sorted(levels.items())
     )
 
 
-def _span(tasks: Sequence[Task], level: int) -> str:
-    numbers = [problem_number(task) or 0 for task in tasks if task.level == level]
-    return f"{min(numbers)}-{max(numbers)}" if len(numbers) > 1 else f"{numbers[0]}"
+def _numbers(tasks: Sequence[Task], level: int) -> str:
+    """Those that a level has, e.g. `/1-3,7`; nothing where its tasks have none."""
+    numbers = sorted({n for task in tasks if task.level == level and (n := problem_number(task)) is not None})
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1] = ranges[-1][0], number
+        else:
+            ranges.append((number, number))
+    told = [f"{first}-{last}" if last > first else f"{first}" for first, last in ranges[:MOST_RANGES]]
+    told += ["..."] if len(ranges) > MOST_RANGES else []
+    return f"/{','.join(told)}" if told else ""

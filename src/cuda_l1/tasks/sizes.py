@@ -106,6 +106,8 @@ def parse_shapes(text: str, task: Task) -> list[Size]:
 
     Raises UsageError, which names the task's sizes.
     """
+    if not text.strip():
+        raise UsageError("--shapes: is empty; give auto, or NAME=NUMBER,NUMBER,... with whole numbers from 1")
     known = axes(task)
     sizes: list[Size] = []
     for item in re.split(r"[\s;]+", text.strip()):
