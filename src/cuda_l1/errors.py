@@ -43,7 +43,7 @@ class CandidateError(UsageError):
 
 
 class ArchiveError(CudaL1Error):
-    """The archive cannot be used: locked, written by a newer version, or not an archive."""
+    """The archive cannot be used: locked, written by a newer version, or damaged."""
 
 
 class EndpointError(CudaL1Error):

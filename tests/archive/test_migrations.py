@@ -154,7 +154,7 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path: Path) -> 
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE invoices (id INTEGER)")
     before = path.read_bytes()
-    with pytest.raises(ArchiveError, match="another program's database"):
+    with pytest.raises(UsageError, match="another program's database"):
         Archive.open(path)
     assert path.read_bytes() == before
 
@@ -162,13 +162,18 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path: Path) -> 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a database, but long enough to have a header\n" * 50)
-    with pytest.raises(ArchiveError, match="is not an archive; name another file"):
+    with pytest.raises(UsageError, match="is not an archive; name another file"):
         Archive.open(path)
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ArchiveError, match="is a folder"):
+    with pytest.raises(UsageError, match="is a folder"):
         Archive.open(tmp_path)
+
+
+def test_a_device_is_refused() -> None:
+    with pytest.raises(UsageError, match="/dev/null is no file; name the archive's file"):
+        Archive.open("/dev/null", create=False)
 
 
 def test_an_empty_file_becomes_an_archive(tmp_path: Path) -> None:

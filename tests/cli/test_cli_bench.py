@@ -348,7 +348,7 @@ def test_bad_input(run: Run, suite: Callable[..., str], words: list[str], told: 
 def test_a_bundle_never_overwrites_another_file(run: Run, suite: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine\n" * 200)
     got = run("bench", suite(""), "--bundle", tmp_path / "notes.txt")
-    assert got.exit_code == 3 and not BenchEvaluator.asked and (tmp_path / "notes.txt").read_text() == "mine\n" * 200
+    assert got.exit_code == 2 and not BenchEvaluator.asked and (tmp_path / "notes.txt").read_text() == "mine\n" * 200
 
 
 def reply_about(task: Task, run: str) -> Reply:
@@ -427,7 +427,7 @@ def test_a_runs_report_has_all_its_tasks_whoever_paid_for_them(run: Run, suite: 
         found = lines(run("report", summary["run"], "--json"))
         reported = {row["task"]: row["speedup_eager"] for row in found if row.get("method") == "compile"}
         assert reported == {row["task"]: row["baselines"][1]["speedup"] for row in rows}
-    assert run("report", "no-such-run").exit_code == 1
+    assert run("report", "no-such-run").exit_code == 2
 
 
 def test_a_search_that_found_nothing_counts_for_its_own_archive(
@@ -483,6 +483,8 @@ def test_finals_of_baselines_are_neither_best_nor_exported(run: Run, suite: Call
     fast.write_text(REFERENCE + "\n\nModelNew = Model\n# speedup 3.0\n")
     reference = Path(spec.partition(":")[2]) / "KernelBench" / "level1" / "1_Task.py"
     assert run("evaluate", reference, fast).exit_code == 0
+    both = run("archive", "export", "--release", tmp_path / "ours.jsonl", "--out", "fast.py")
+    assert both.exit_code == 2 and "--out fast.py: a release goes where --release says" in both.stderr
     written = run("archive", "export", "--release", tmp_path / "ours.jsonl", "--json")
     assert written.exit_code == 0 and lines(written)[-1]["kernels"] == 1
     (row,) = map(json.loads, (tmp_path / "ours.jsonl").read_text().splitlines())

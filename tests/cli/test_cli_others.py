@@ -140,7 +140,7 @@ def test_an_archive_that_is_none(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a database, but long enough to be looked at as one, if anybody did\n" * 20)
     result = run("archive", "list", "--archive", path)
-    assert result.exit_code == 3 and len(result.stderr.splitlines()) == 1
+    assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1
 
 
 def test_doctor_says_what_every_lack_costs(run: Run) -> None:

@@ -13,7 +13,8 @@ from cli_fakes import FAST, REFERENCE, FakeEvaluator, lines
 from typer.testing import Result
 
 import cuda_l1.evaluator
-from cuda_l1.archive import Archive
+from cuda_l1.archive import Archive, RunDirectory
+from cuda_l1.config import Limits
 from cuda_l1.types import Task
 
 Run = Callable[..., Result]
@@ -110,11 +111,20 @@ def test_the_pages_show_what_a_model_wrote(run: Run, judged: str, tmp_path: Path
 
 def test_an_empty_archive_and_an_empty_run_are_one_line(run: Run, judged: str, tmp_path: Path) -> None:
     Archive.open(tmp_path / "empty.sqlite").close()
-    for words in (["--archive", tmp_path / "empty.sqlite"], ["no-such-run"], [judged, "no-such-run"]):
+    RunDirectory.create(tmp_path / "data" / "runs", Limits(), name="empty-run")
+    for words in (["--archive", tmp_path / "empty.sqlite"], ["empty-run"], [judged, "empty-run"]):
         result = run("report", *words)
         assert (result.exit_code, result.stdout) == (1, ""), words
         assert len(result.stderr.splitlines()) == 1
-    assert "no-such-run" in run("report", "no-such-run").stderr
+    assert "run empty-run: no records" in run("report", "empty-run").stderr
+
+
+def test_a_run_that_is_not_there_is_one_line(run: Run, judged: str) -> None:
+    for words in (["no-such-run"], [judged, "no-such-run"]):
+        result = run("report", *words)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith("cuda-l1: run no-such-run: no such run; there are ")
+        assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.fixture

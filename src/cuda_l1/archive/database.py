@@ -67,7 +67,7 @@ def open_engine(url: URL, *, create: bool, timeout_s: float) -> Engine:
 
     Without `create` a file that may not be written, or lies in such a folder, can be read.
 
-    Raises ArchiveError (locked, no archive, newer), InfrastructureError (disk full), UsageError (no driver, no file).
+    Raises ArchiveError (locked, newer), InfrastructureError (disk full), UsageError (no archive, no file, no driver).
     """
     path = sqlite_file(url)
     if path is not None:
@@ -113,8 +113,10 @@ def insert_new(connection: Connection, table: Table, key: Column[Any], row: dict
 
 def _prepare_file(path: Path, *, create: bool) -> None:
     if path.is_dir():
-        raise ArchiveError(f"{path} is a folder; name the archive's file, e.g. {path / 'archive.sqlite'}")
+        raise UsageError(f"{path} is a folder; name the archive's file, e.g. {path / 'archive.sqlite'}")
     if path.exists():
+        if not path.is_file():
+            raise UsageError(f"{path} is no file; name the archive's file, e.g. archive.sqlite")
         return
     if not create:
         raise UsageError(f"{path}: no such archive; check the path, or let a first verdict make it")
@@ -176,7 +178,7 @@ def _checked_version(engine: Engine, where: str) -> int:
     with engine.connect() as connection:
         found = version(connection)
     if found is None:
-        raise ArchiveError(f"{where} is not an archive but another program's database; name another one")
+        raise UsageError(f"{where} is not an archive but another program's database; name another one")
     if found > SCHEMA_VERSION:
         raise ArchiveError(
             f"{where} has schema version {found}, this cuda-l1 knows up to {SCHEMA_VERSION}; upgrade cuda-l1"

@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from cuda_l1.errors import ArchiveError, CudaL1Error, InfrastructureError
+from cuda_l1.errors import ArchiveError, CudaL1Error, InfrastructureError, UsageError
 
 _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 
@@ -22,7 +22,8 @@ _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 def database_faults(where: str) -> Iterator[None]:
     """Translates errors of SQLAlchemy and its drivers, with `where` naming the archive.
 
-    Raises ArchiveError (locked, damaged, unreachable) or InfrastructureError (disk full, failing disk).
+    Raises ArchiveError (locked, damaged, unreachable), InfrastructureError (disk full, failing disk) or UsageError (no
+    archive).
     """
     try:
         yield
@@ -70,7 +71,7 @@ def translate(error: BaseException, where: str) -> CudaL1Error:
             f"{where}: the disk failed or is full ({name}); check it and run again, what was recorded is kept"
         )
     if name == "SQLITE_NOTADB":
-        return ArchiveError(f"{where} is not an archive; name another file, or move this one away to start a new one")
+        return UsageError(f"{where} is not an archive; name another file, or move this one away to start a new one")
     if name.startswith("SQLITE_CORRUPT"):
         return ArchiveError(f"{where} is damaged ({one_line(error)}); restore a copy, or merge what `sqlite3` recovers")
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):

@@ -170,6 +170,8 @@ def export(
     objective: Clock | None = clock.value if clock else None
     with _existing(archive) as opened:
         if release is not None:
+            if out is not None:
+                raise UsageError(f"--out {out}: a release goes where --release says; leave one of them out")
             wanted = [_task(opened, task)] if task else list(opened.tasks())
             best_of_each = [(one, _winners(opened, one, precision, clock)) for one in wanted]
             _say_by_earlier_rules([record for _, winners in best_of_each for record in winners.values()])

@@ -86,6 +86,7 @@ def report(
     if readme is not None:
         check_file("--readme", readme)
     asked = _parts(archive, runs or [])
+    _check_runs(archive, runs or [])
     selection = _select(archive, asked if runs else [])
     judged = {entry.task.sha for entry in selection.entries}
     # Several archives may lie beside one folder of runs: one that judged other tasks alone is none of this archive's.
@@ -173,6 +174,20 @@ def _parts(archives: list[str] | None, runs: list[str]) -> list[RunParts]:
         except UsageError as error:  # of a report on everything a damaged folder is the smallest part
             Output.say(str(error))
     return found
+
+
+def _check_runs(archives: list[str] | None, runs: list[str]) -> None:
+    """Raises UsageError for a run of which there is neither a folder nor a record."""
+    from cuda_l1.api.places import data_folder
+
+    folders = [data_folder(where) / "runs" for where in _places(archives)]
+    known = {path.parent.name for folder in folders for path in folder.glob("*/config.json")}
+    with _opened(archives) as opened:
+        for name in runs:
+            if name not in known and not any(any(archive.records(run=name, limit=1)) for archive in opened):
+                there = ", ".join(sorted(known)[:5]) or "none"
+                more = f" and {len(known) - 5} more" if len(known) > 5 else ""
+                raise UsageError(f"run {name}: no such run; there are {there}{more}; without a name all are reported")
 
 
 def _select(archives: list[str] | None, runs: list[RunParts]) -> Selection:
