@@ -104,8 +104,22 @@ def test_true_and_false_are_no_numbers_and_their_kernels_stay(tmp_path):
 
 
 def test_what_is_no_speed_up_is_no_score(tmp_path):
-    release = read(tmp_path, row(score_default=0, score_cudnn=-1.5, score_cuda_graph=0.5))
-    assert release.entries[0].scores == {"cuda_graph": 0.5} and release.problems == ()
+    release = read(tmp_path, row(score_default=0, score_cudnn=-1.5, score_cuda_graph=0.5, score_x=None))
+    assert release.entries[0].scores == {"cuda_graph": 0.5}
+    (problem,) = release.problems
+    assert problem.endswith("score `default` = 0, `cudnn` = -1.5: no speed-up is 0 or less; left out")
+
+
+@pytest.mark.parametrize("layout", ["lines", "array", "nested", "damaged"])
+def test_a_number_that_python_does_not_read_costs_its_score_alone(tmp_path, layout):
+    text = json.dumps(row(1, 2, score_default=77)).replace("77", "7" * 5000)
+    path = tmp_path / "release.json"
+    path.write_text(
+        {"lines": text, "array": f"[{text}]", "nested": f'{{"1": [{text}]}}', "damaged": f"[{text}, x"}[layout]
+    )
+    release = read_release(path)
+    assert release.entries[0].scores == {} and release.entries[0].source("custom")
+    assert release.problems[-1].endswith("level1/2, score `default`: must be a finite number; left out")
 
 
 def test_a_line_that_is_nested_too_deep_is_reported_and_the_rest_goes_on(tmp_path):

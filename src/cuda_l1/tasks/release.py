@@ -38,6 +38,18 @@ Column = Literal["custom", "cuda_graph", "cudnn"]
 COLUMNS: tuple[Column, ...] = ("custom", "cuda_graph", "cudnn")
 
 
+LONGEST_NUMBER = 1000
+"""Digits of a whole number that is read as one; Python refuses to read one of some thousand."""
+
+
+def _whole(text: str) -> int | float:
+    """A longer one is an infinite float, so that it spoils what it stands for and not its row."""
+    return int(text) if len(text) <= LONGEST_NUMBER else float(text)
+
+
+_DECODER = json.JSONDecoder(parse_int=_whole)
+
+
 class ReleaseEntry(Frozen):
     """One task of a release and what was published for it."""
 
@@ -87,7 +99,7 @@ class Release(Frozen):
     """In the order of level and number; no two of one id."""
     problems: tuple[str, ...] = ()
     """One line each, with the place in the file: lines that are not JSON, rows that lack a field, ids that repeat,
-    scores that are no number, which their kernels do without."""
+    scores that are no number, or 0 or less, which their kernels do without."""
     unread: tuple[Task | None, ...] = ()
     """For each row of which nothing could be read its task, without a text; None where it does not say which."""
 
@@ -192,7 +204,7 @@ def _text(path: Path) -> str:
 def _rows(path: Path, text: str, problems: list[str]) -> Iterator[_Found]:
     """The rows of any layout; what is not JSON goes to `problems`."""
     try:
-        document = json.loads(text)
+        document = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         if _DOCUMENT.match(text) and not _is_json(text.lstrip().partition("\n")[0]):
             return _before_the_fault(text, problems)
@@ -210,7 +222,7 @@ _DOCUMENT = re.compile(r'\s*(\[\s*\{|\{\s*"[^"\\]*"\s*:\s*\[)')
 
 def _is_json(line: str) -> bool:
     try:
-        json.loads(line)
+        _DECODER.decode(line)
     except (ValueError, RecursionError):
         return False
     return True
@@ -272,7 +284,7 @@ class _Reading:
 
     def value(self) -> Any:
         self.takes("")  # the space before it
-        value, self._at = json.JSONDecoder().raw_decode(self._text, self._at)
+        value, self._at = _DECODER.raw_decode(self._text, self._at)
         return value
 
     def rows(self, of: str = "") -> Iterator[_Found]:
@@ -294,7 +306,7 @@ def _lines(path: Path, text: str, problems: list[str], whole: Exception) -> Iter
         if not line.strip():
             continue
         try:
-            found.append(_Found(f"line {number}", json.loads(line)))
+            found.append(_Found(f"line {number}", _DECODER.decode(line)))
         except (ValueError, RecursionError) as error:
             problems.append(f"line {number}: not JSON: {_brief(error)}")
     if not text.strip():
@@ -330,14 +342,19 @@ def _entry(row: _Row, place: str, problems: list[str]) -> ReleaseEntry:
             codes[column] = code
     task = row.task(row.ref_code)
     scores = {}
+    below = []
     for against, given in row.scores.items():
         try:
-            score = _SCORE.validate_python(given) if given is not None else 0.0
+            score = _SCORE.validate_python(given) if given is not None else None
         except ValidationError as error:
             problems.append(f"{place}: {task.name}, score `{against}`: {_first(error)}; left out")
             continue
-        if score > 0:
+        if score is not None and score > 0:
             scores[against] = score
+        elif score is not None:
+            below.append(f"`{against}` = {score:g}")
+    if below:
+        problems.append(f"{place}: {task.name}, score {', '.join(below)}: no speed-up is 0 or less; left out")
     called = row.evidence.get("task") if isinstance(row.evidence, dict) else None
     return ReleaseEntry(
         level_id=row.level_id,
