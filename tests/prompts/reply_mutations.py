@@ -189,6 +189,7 @@ def _is_file(source: str) -> bool:
         warnings.simplefilter("ignore")
         try:
             tree = ast.parse(source)
+            compile(source, "<file>", "exec", dont_inherit=True)
         except (SyntaxError, ValueError):
             return False
     names = {node.name for body in _bodies(tree) for node in body if isinstance(node, ast.ClassDef)}

@@ -42,6 +42,15 @@ def test_the_three_sections() -> None:
         ("## Performance Analysis\n" + fenced(FILE), "wrong-sections"),
         (SECTIONS + fenced(FILE.replace("ModelNew", "Model")), "no-model-new"),
         (SECTIONS + fenced(FILE.replace("return x", "return (x")), "syntax-error"),
+        (SECTIONS + fenced(FILE + "return ModelNew\n"), "syntax-error"),
+        (SECTIONS + fenced(FILE + "from __future__ import annotations\n"), "syntax-error"),
+        (SECTIONS + fenced(f"cat > model.py <<'EOF'\n{FILE}EOF\n", "bash"), "syntax-error"),
+        (SECTIONS + fenced(f"cat > model.py << EOF\n{FILE}EOF\n", "python"), "syntax-error"),
+        (SECTIONS + fenced(f"cat <<-EOF > model.py\n{FILE}EOF\npython\n", ""), "syntax-error"),
+        (SECTIONS + fenced(FILE + "ModelNew = None\n"), "no-model-new"),
+        (SECTIONS + fenced(FILE + "ModelNew: type = 0\n"), "no-model-new"),
+        (SECTIONS + fenced(FILE + "del ModelNew\n"), "no-model-new"),
+        (SECTIONS + fenced("ModelNew = None\n"), "no-model-new"),
     ],
 )
 def test_a_reply_without_a_file_has_a_reason(reply: str, problem: str) -> None:
@@ -65,6 +74,7 @@ def test_a_reply_without_a_file_has_a_reason(reply: str, problem: str) -> None:
         "<think>" + fenced("x = 1\n") + "<think></think></think>" + SECTIONS + fenced(FILE),
         "no opening tag\n</think>\n" + SECTIONS + fenced(FILE),
         fenced(FILE),
+        SECTIONS + fenced(FILE) + fenced(FILE.replace("\n", "  \n")),
     ],
 )  # fmt: skip
 def test_the_one_file_is_found(reply: str) -> None:
@@ -87,6 +97,26 @@ def test_the_one_file_is_found(reply: str) -> None:
 def test_the_file_is_found_however_it_is_announced(reply: str, missing: int) -> None:
     found = parse_reply(reply)
     assert (found.source, len(found.missing)) == (FILE, missing)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "ModelNew = None\n" + FILE,
+        "import torch\n\ntry:\n    import triton\n    class ModelNew: ...\nexcept ImportError:\n    ModelNew = None\n",
+        FILE + "if not torch.cuda.is_available():\n    ModelNew = None\n",
+        "EOF = 1 << 3\n1 << EOF\n" + FILE,
+        "from __future__ import annotations\n" + FILE,
+    ],
+)
+def test_a_class_that_may_be_there_at_the_end_is_one(file: str) -> None:
+    assert parse_reply(SECTIONS + fenced(file)).source == file
+
+
+def test_an_answer_that_is_no_python_behind_its_reference_is_none() -> None:
+    late = fenced("from __future__ import annotations\n" + FILE)
+    found = parse_reply(SECTIONS + late, kind="compact", reference="class Model: ...\n")
+    assert (found.source, found.problem) == (None, "syntax-error") and "beginning" in found.detail
 
 
 def test_a_heading_for_short_counts_only_where_the_whole_one_is_missing() -> None:

@@ -28,9 +28,15 @@ def tree_of(text: str) -> ast.Module | None:
 
 
 def defines_model_new(text: str) -> bool:
-    """Whether a text is Python whose own level defines a class, or another name, `ModelNew`."""
+    """Whether a text is Python whose own level defines a class, or another name, `ModelNew`, and does not take it back
+    below."""
     tree = tree_of(text)
-    return tree is not None and "ModelNew" in set(_defined(tree.body))
+    if tree is None:
+        return False
+    found = False
+    for statement in tree.body:
+        found = "ModelNew" in set(_defined([statement])) or (found and "ModelNew" not in _taken_back(statement))
+    return found
 
 
 @lru_cache(maxsize=16)
@@ -39,24 +45,63 @@ def _parsed(text: str) -> ast.Module | str:
         return f"it has {len(text)} characters, more than {LONGEST}"
     try:
         # Bytes, so that a coding line counts as it does when the file is imported.
-        return ast.parse(text.encode(), filename=_NAME)
+        tree = ast.parse(text.encode(), filename=_NAME)
+        compile(text.encode(), _NAME, "exec", dont_inherit=True)  # a `return` outside of a function is no fault before
     except SyntaxError as error:
         return f"line {error.lineno}: {error.msg}"
-    except (ValueError, RecursionError, MemoryError) as error:
+    except (ValueError, RecursionError, MemoryError, SystemError) as error:
         return f"it cannot be parsed ({type(error).__name__}: {error})"
+    if (line := _here_document(tree)) is not None:
+        return f"line {line}: it is a shell script that writes a file, and not the file"
+    return tree
+
+
+def _here_document(tree: ast.Module) -> int | None:
+    """The line where a shell script's text for a file begins: to Python `cat > model.py <<'EOF'` compares and shifts,
+    and the line `EOF` at its end is a name."""
+    begun: dict[str, int] = {}
+    for node in tree.body:
+        if not isinstance(node, ast.Expr):
+            continue
+        if isinstance(node.value, ast.Name) and node.value.id in begun:
+            return begun[node.value.id]
+        for part in ast.walk(node.value):
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.LShift) and (end := _end_mark(part.right)):
+                begun[end] = node.lineno
+    return None
+
+
+def _end_mark(node: ast.expr) -> str | None:
+    """The word behind `<<`, plain, quoted, or behind a dash."""
+    node = node.operand if isinstance(node, ast.UnaryOp) else node
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def _defined(body: list[ast.stmt]) -> Iterator[str]:
-    """Names that statements define; without recursion, since each `elif` lies one level deeper."""
+    """Names that statements give to what may be a class; without recursion, since each `elif` lies one level deeper."""
     left: list[ast.stmt] = list(body)
     while left:
         node = left.pop()
         if isinstance(node, ast.ClassDef):
             yield node.name
-        elif isinstance(node, ast.Assign):
+        elif isinstance(node, ast.Assign) and not isinstance(node.value, ast.Constant):
             yield from (target.id for target in node.targets if isinstance(target, ast.Name))
-        elif isinstance(node, ast.AnnAssign) and node.value is not None and isinstance(node.target, ast.Name):
-            yield node.target.id
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            if node.value is not None and not isinstance(node.value, ast.Constant):
+                yield node.target.id
         elif isinstance(node, ast.If | ast.Try | ast.With):
             for part in ("body", "orelse", "finalbody"):
                 left.extend(getattr(node, part, []))
+
+
+def _taken_back(node: ast.stmt) -> set[str]:
+    """Names that a statement deletes, or gives to a constant."""
+    if isinstance(node, ast.Delete) or (isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Constant):
+        targets = [node.target]
+    else:
+        return set()
+    return {target.id for target in targets if isinstance(target, ast.Name)}

@@ -71,6 +71,8 @@ def parse_reply(
     source, problem, detail = found
     if kind == "compact" and source is not None:
         source = whole_file(reference, source)
+        if late := syntax_problem(source):  # a `from __future__` of the answer is late behind the reference
+            source, problem, detail = None, "syntax-error", one_line(late, DETAIL_CHARACTERS)
     return ParsedReply(
         texts[ANALYSIS],
         texts[DESIGN],
@@ -99,7 +101,7 @@ def _answer(
     here = _in_code(blocks, sections)
     if any(_is_cut(block) for block in here):
         return None, "cut-off", NOT_CLOSED
-    files = list(dict.fromkeys(_as_file(block.text) for block in here if _is_file(block)))
+    files = _different([_as_file(block.text) for block in here if _is_file(block)])
     if files and finish_reason in CUT_OFF and not sections:
         return None, "cut-off", "the reply met its token limit, and what it holds may be a thought"
     if len(files) == 1:
@@ -109,6 +111,14 @@ def _answer(
     if bare := _unfenced(visible, blocks, sections, finish_reason):
         return bare, None, ""
     return None, *_reason(visible, blocks, here, sections, finish_reason, thinking)
+
+
+def _different(files: Sequence[str]) -> list[str]:
+    """The first of those that are the same but for blanks at the ends of lines."""
+    found: dict[str, str] = {}
+    for file in files:
+        found.setdefault("\n".join(line.rstrip() for line in file.split("\n")), file)
+    return list(found.values())
 
 
 def _in_code(blocks: Sequence[Block], sections: Sequence[Section]) -> list[Block]:
