@@ -309,6 +309,17 @@ def test_closing_does_not_wait_for_answers() -> None:
         assert time.monotonic() - began < 5
 
 
+@pytest.mark.parametrize("answer", ["code x = 1", "nothing"])
+def test_closing_stores_what_has_come_in_and_asks_no_more(answer: str) -> None:
+    replies = FakeReplies()
+    with asking(answer, make=alone, replies=replies) as (llm, server):
+        llm.propose(TASK, [], math.inf)
+        while not all(question.future.done() for question in llm._talks[TASK.sha].open):
+            time.sleep(0.005)
+        llm.close()
+        assert len(replies.stored) == llm.ledger.replies == len(server.asked) == 1
+
+
 @pytest.mark.parametrize("answer", ["code x = 1", "nothing", "fresh"])
 def test_a_limit_of_attempts_counts_every_reply_and_those_stored(answer: str) -> None:
     replies = FakeReplies()

@@ -52,5 +52,5 @@ class ModelProposer(Proposer, Protocol):
         ...
 
     def close(self) -> None:
-        """Leaves what is under way."""
+        """Stores replies that have come in, and leaves what is under way."""
         ...

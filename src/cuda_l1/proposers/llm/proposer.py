@@ -115,14 +115,24 @@ class LlmProposer:
         return NOT_YET if awaited else None
 
     def close(self) -> None:
-        """Leaves what is under way."""
+        """Stores the replies that have come in since the last `propose`, and leaves what is under way. Raises
+        ArchiveError."""
         background, self._background = self._background, None
         if background is None:
             return
+        try:
+            for talk in self._talks.values():
+                for question in [question for question in talk.open if question.future.done()]:
+                    self._take_in(talk, question)
+        finally:
+            self._leave(background)
+
+    def _leave(self, background: Background) -> None:
         for talk in self._talks.values():
             for question in talk.open:
                 question.future.cancel()
                 self._purse.release(question.reserved)
+            talk.open.clear()
         closing = [background.submit(model.chat.close()) for model in self._models]
         for future in closing:
             with contextlib.suppress(Exception):  # it is left in any case
@@ -219,22 +229,28 @@ class LlmProposer:
             self._repair_unusable(talk, reply)
         return talk
 
-    def _close(self, talk: Talk, question: Question) -> None:
-        """Takes in how a question ended."""
+    def _take_in(self, talk: Talk, question: Question) -> tuple[Reply, Candidate | None] | None:
+        """Stores and books the reply of a question that has ended; None where it has none."""
         talk.open.remove(question)
         talk.is_blocked = False
         self._purse.release(question.reserved)
-        asked = question.asked
         try:
             answer, wall_s = question.future.result()
         except (EndpointError, CancelledError) as error:
-            asked.under_way -= 1
-            asked.failed(error if isinstance(error, EndpointError) else EndpointError("cancelled"))
-            return
+            question.asked.under_way -= 1
+            question.asked.failed(error if isinstance(error, EndpointError) else EndpointError("cancelled"))
+            return None
         reply, candidate = self._reply(question, answer, wall_s)
         self._replies.append(reply)
         self._on_reply(reply)
         self.ledger.add(reply)
+        return reply, candidate
+
+    def _close(self, talk: Talk, question: Question) -> None:
+        """Takes in how a question ended, and what follows from it."""
+        if (taken := self._take_in(talk, question)) is None:
+            return
+        (reply, candidate), asked = taken, question.asked
         is_new = talk.hear(reply, candidate)
         asked.answered(is_new=is_new)
         if candidate is not None and is_new:
