@@ -64,6 +64,28 @@ def test_names_that_lead_nowhere(run: Run, reference: Path, tmp_path: Path) -> N
         assert told in line and name in line
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("archive", "list", "--limit", "9" * 30), "'--limit': must be at most 1099511627776"),
+        (("archive", "list", "--limit", "many"), "'--limit': must be a whole number"),
+        (("archive", "list", "--limit", "0"), "'--limit': must be at least 1"),
+        (("report", "--format", "x"), "'--format': 'x' is not one of 'terminal', 'markdown', 'csv', 'json'"),
+    ],
+)
+def test_a_value_that_an_option_cannot_have_is_told_in_plain_words(run: Run, words: tuple[str, ...], told: str) -> None:
+    result = run(*words)
+    assert result.exit_code == 2 and f"Invalid value for {told}" in result.stderr
+
+
+@pytest.mark.parametrize("command", [("optimize",), ("train", "sft"), ("replay",)])
+def test_what_never_ends_is_not_read_for_ever(
+    run: Run, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cuda_l1.tasks.release.MOST_CHARACTERS", 1000)
+    assert "/dev/zero: cannot be read: File too large" in only_line(run(*command, "/dev/zero"))
+
+
 def test_a_link_and_a_name_with_dots_are_the_files_that_they_lead_to(run: Run, reference: Path, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "good.py").write_text("# speedup 2.0\n" + FAST)

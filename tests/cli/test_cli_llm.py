@@ -237,6 +237,7 @@ def test_money_is_limited_where_prices_are_known(ask: Ask, tmp_path: Path) -> No
         (("--proposer", "llm", "--model", "m", "--base-url", "localhost:1"), "is not the address of an endpoint"),
         (("--proposer", "llm", "--model", "m", "--base-url", "http://a:b@c/v1"), "leave keys out of the address"),
         (("--proposer", "llm", "--model", "m", "--max-usd", "0"), "--max-usd 0.0: nothing fits"),
+        (("--proposer", "llm", "--model", "m", "--max-usd", "inf"), "--max-usd inf: is no limit; leave it out"),
         (("--proposer", "llm", "--model", "m", "--sampler", "best"), "--sampler best: kind: must be"),
         (
             ("--proposer", "llm", "--model", "m", "--prompt", "contrastive,profile=maybe"),

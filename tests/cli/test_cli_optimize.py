@@ -207,6 +207,8 @@ def test_a_file_of_ones_own_is_never_overwritten(run: Run, reference: Path, prop
         (["--budget", "0"], 2, "nothing fits"),
         (["--budget", "0s"], 2, "nothing fits"),
         (["--budget", "-5s"], 2, "give a time"),
+        (["--budget", "99999999999999999999h"], 2, "is more than a year; give e.g. 1h"),
+        (["--budget", "9999999999999999"], 2, "is more than 1000000000 evaluations"),
         (["--budget", "soon"], 2, "give a time"),
         (["--budget", "2.5"], 2, "write a unit"),
         (["--clock", "device"], 2, "no device clock"),

@@ -230,6 +230,8 @@ def test_wrong_weights_are_one_clear_line(tmp_path):
     assert "no such file" in refused(path, weights="none.safetensors")
     assert "not a safetensors file" in refused(path, weights=str(tmp_path / "bad.safetensors"))
     assert "not a file of plain tensors" in refused(path, weights=str(tmp_path / "bad.pt"))
+    (tmp_path / "text.pt").write_text("import torch\n")
+    assert "weights_only" not in refused(path, weights=str(tmp_path / "text.pt"))
     assert "`a` is not a tensor" in refused(path, weights=str(tmp_path / "odd.pt"))
     assert "not a file of plain tensors" in refused(path, weights=str(tmp_path / "pickled.pt"))
 

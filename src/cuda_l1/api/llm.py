@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -54,6 +55,8 @@ def parse_llm(options: LlmOptions, proposers: Sequence[str]) -> LlmSettings | No
     for limit, value in (("--max-usd", options.max_usd), ("--max-tokens", options.max_tokens)):
         if value is not None and not value > 0:
             raise UsageError(f"{limit} {value}: nothing fits into it; give more")
+        if value == math.inf:
+            raise UsageError(f"{limit} inf: is no limit; leave it out")
     return LlmSettings(
         models=named_models(options.models, options.base_url, options.key_file),
         prompt=parse_inline("--prompt", options.prompt or "", PromptSettings, "kind"),

@@ -14,7 +14,7 @@ from cuda_l1.cli.collect import collect
 from cuda_l1.cli.doctor import doctor
 from cuda_l1.cli.evaluate import evaluate
 from cuda_l1.cli.optimize import optimize
-from cuda_l1.cli.options import BareShapes
+from cuda_l1.cli.options import BareShapes, Commands
 from cuda_l1.cli.prompt import prompt
 from cuda_l1.cli.replay import replay
 from cuda_l1.cli.report import report
@@ -23,6 +23,7 @@ from cuda_l1.cli.train import train_app
 
 app = typer.Typer(
     name="cuda-l1",
+    cls=Commands,
     help="Make PyTorch modules faster, and prove it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -32,7 +32,7 @@ NOTHING = "the archive is as it was"
 def list_records(
     task: Annotated[str | None, typer.Option(help="Only this task: name, id or sha.")] = None,
     outcome: Annotated[str | None, typer.Option(help="Only this outcome, e.g. ACCEPTED.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most this many, the latest.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=1 << 40, help="At most this many, the latest.", metavar="N")] = 50,
     archive: o.ArchiveOption = None,
     json: o.Json = False,
 ) -> None:

@@ -35,8 +35,10 @@ def collect(
     proposer: Annotated[
         str, typer.Option(help="Who proposes, separated by commas: techniques, techniques:NAME+NAME, llm.")
     ] = "techniques",
-    attempts: Annotated[int, typer.Option(min=1, help="Of each model or other proposer on each task.")] = 20,
-    keep: Annotated[int, typer.Option(min=1, help="Right variants of each on each task.")] = 2,
+    attempts: Annotated[
+        int, typer.Option(min=1, max=1 << 20, help="Of each model or other proposer on each task.")
+    ] = 20,
+    keep: Annotated[int, typer.Option(min=1, max=1 << 20, help="Right variants of each on each task.")] = 2,
     against: Annotated[
         list[str] | None,
         typer.Option(metavar="SUITE", help="Leave out tasks of this evaluation suite, too; may be given again."),

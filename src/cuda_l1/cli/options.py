@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, a summary last.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.", metavar="DEVICE")]
@@ -159,6 +159,22 @@ class BareShapes(TyperCommand):
             if word == "--shapes" and following.strip() not in ("", "auto") and "=" not in following:
                 filled.append("auto")
         return super().parse_args(ctx, filled)
+
+
+class Commands(TyperGroup):
+    """The commands; what is wrong about a value is told as everywhere."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            from pydantic import ValidationError
+
+            from cuda_l1.validation import plain
+
+            if isinstance(error.__cause__, ValidationError):
+                error.message = plain(error.__cause__.errors()[0])
+            raise
 
 
 RequireShapes = Annotated[

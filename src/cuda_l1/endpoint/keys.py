@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cuda_l1.errors import UsageError
+from cuda_l1.texts import read_text
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
@@ -77,7 +78,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None] | None:
 
 def _first_line(file: str) -> str:
     try:
-        lines = Path(file).expanduser().read_text("utf-8").splitlines()
+        lines = read_text(Path(file).expanduser()).splitlines()
     except UnicodeDecodeError:
         raise UsageError(f"key file {file}: is not a text file; it should hold the key, alone") from None
     except (OSError, RuntimeError) as error:

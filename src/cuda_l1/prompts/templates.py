@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuda_l1.errors import UsageError
+from cuda_l1.texts import read_text
 from cuda_l1.types import digest
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def load_template(path: Path) -> PromptTemplate:
     Raises UsageError: it cannot be read, is no template, or names a variable that no prompt has.
     """
     try:
-        text = path.read_text("utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"template {path}: cannot be read ({getattr(error, 'strerror', None) or 'no UTF-8'})"

@@ -54,7 +54,10 @@ def load_saved(path: Path) -> Any:
     except FileNotFoundError:
         raise TaskError(f"{path}: no such file") from None
     except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        if isinstance(error, pickle.UnpicklingError):  # torch advises to run what the file holds
+            reason = "it holds something else"
+        else:
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise TaskError(f"{path}: is not a file of plain tensors written by torch.save: {reason[:200]}") from None
 
 

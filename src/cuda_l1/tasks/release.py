@@ -31,6 +31,7 @@ from pydantic import (
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.file_task import source_task
 from cuda_l1.tasks.source_file import SourceFile
+from cuda_l1.texts import read_text
 from cuda_l1.types import Frozen, Task
 from cuda_l1.validation import plain
 
@@ -38,6 +39,8 @@ Column = Literal["custom", "cuda_graph", "cudnn"]
 COLUMNS: tuple[Column, ...] = ("custom", "cuda_graph", "cudnn")
 
 
+MOST_CHARACTERS = 1 << 30
+"""Of a release."""
 LONGEST_NUMBER = 1000
 """Digits of a whole number that is read as one; Python refuses to read one of some thousand."""
 
@@ -194,7 +197,7 @@ def _cast(path: Path, task: Task, dtype: str) -> Task:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_text(path, most=MOST_CHARACTERS, encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise TaskError(f"{path}: is not text in UTF-8 (byte {error.start}), so not a release") from error
     except OSError as error:

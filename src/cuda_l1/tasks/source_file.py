@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.own_modules import parsed, with_own_modules
+from cuda_l1.texts import read_text
 
 
 class SourceFile:
@@ -54,7 +55,7 @@ class SourceFile:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
+        return read_text(path, encoding="utf-8-sig")  # some editors put a mark in front
     except FileNotFoundError:
         raise TaskError(f"{path}: no such file") from None
     except IsADirectoryError:

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from cuda_l1.errors import UsageError
+from cuda_l1.texts import read_text
 from cuda_l1.training.sections import (
     ALWAYS,
     Changeable,
@@ -94,7 +95,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     the file cannot be read, a key is unknown (the nearest is named), a value is not possible.
     """
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
+        values = tomllib.loads(read_text(path))
     except OSError as error:
         raise UsageError(f"recipe {path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -241,7 +241,7 @@ class GenerationSection(Settings):
     top_p: float = Field(1.0, gt=0, le=1)
     max_new_tokens: int = Field(1024, ge=1, le=MOST_TOKENS)
     """Of a reply; a longer one has no answer."""
-    batch: int = Field(32, ge=1, le=MOST_REPLIES)
+    batch: int = Field(32, ge=1, le=4096)
     """Replies that are written at a time."""
     engine: Literal["transformers", "vllm-server", "vllm-colocate"] = "transformers"
     """Who writes in stage 3: the model that is trained, a server (`vllm serve`) on other GPUs that is given its

@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError
 
 from cuda_l1.config import config_home
 from cuda_l1.errors import UsageError
+from cuda_l1.texts import read_text
 from cuda_l1.types import Frozen
 from cuda_l1.validation import first_problem
 
@@ -54,7 +55,7 @@ def load_prices(named: str | None = None) -> Prices:
     if named is None and not path.is_file():
         return {}
     try:
-        tables = tomllib.loads(path.read_text("utf-8"))
+        tables = tomllib.loads(read_text(path))
     except OSError as error:
         raise UsageError(f"prices {path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
