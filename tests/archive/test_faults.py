@@ -15,7 +15,7 @@ import pytest
 from cuda_l1.archive import Archive, RunDirectory
 from cuda_l1.archive.faults import file_faults
 from cuda_l1.config import SearchSettings
-from cuda_l1.errors import ArchiveError, InfrastructureError
+from cuda_l1.errors import ArchiveError, InfrastructureError, UsageError
 from cuda_l1.types import HackCase, Record, Reply, Task
 
 Make = Callable[..., Record]
@@ -139,13 +139,13 @@ def test_what_cannot_be_read_of_somebody_elses_archive_is_named(
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_without_permission_is_one_line(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(ArchiveError, match="check the path and its permissions"):
+    with pytest.raises(UsageError, match="check the path and its permissions"):
         Archive.open(tmp_path / "deeper" / "archive.sqlite")
 
 
 def test_a_file_in_the_way_of_the_folder_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ArchiveError, match="check the path and its permissions"):
+    with pytest.raises(UsageError, match="check the path and its permissions"):
         Archive.open(tmp_path / "file" / "archive.sqlite")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,13 @@ def test_a_torn_last_line_is_left_out_and_does_not_spoil_the_next(tmp_path: Path
     assert [event["event"] for event in run.events()] == ["one", "two"]
 
 
+def test_lines_that_are_no_events_are_left_out(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path, SETTINGS)
+    (run.path / "events.jsonl").write_text('1\n[1]\nnull\n{"a": 1}\n{"event": 3}\n' + "[" * 5000 + "\n")
+    run.log("one")
+    assert [event["event"] for event in run.events()] == ["one"]
+
+
 def test_no_events_yet(tmp_path: Path) -> None:
     assert list(RunDirectory.create(tmp_path, SETTINGS).events()) == []
 
@@ -74,11 +82,12 @@ def test_a_folder_left_by_a_kill_before_its_configuration_is_taken_up(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("text", "says"), [("{", "damaged"), ("[]", "damaged"), ('{"digest": "0", "settings": {}}', "edited since")]
+    ("text", "says"),
+    [("{", "damaged"), ("\udcff", "damaged"), ("[]", "damaged"), ('{"digest": "0", "settings": {}}', "edited since")],
 )
 def test_a_configuration_that_is_not_what_was_written(tmp_path: Path, text: str, says: str) -> None:
     run = RunDirectory.create(tmp_path, SETTINGS, name="mine")
-    (run.path / "config.json").write_text(text)
+    (run.path / "config.json").write_bytes(os.fsencode(text))
     with pytest.raises(UsageError, match=says):
         RunDirectory.create(tmp_path, SETTINGS, name="mine")
 

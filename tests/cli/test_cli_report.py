@@ -14,7 +14,7 @@ from typer.testing import Result
 
 import cuda_l1.evaluator
 from cuda_l1.archive import Archive, RunDirectory
-from cuda_l1.config import Limits
+from cuda_l1.config import BenchSettings, Limits
 from cuda_l1.types import Task
 
 Run = Callable[..., Result]
@@ -125,6 +125,16 @@ def test_a_run_that_is_not_there_is_one_line(run: Run, judged: str) -> None:
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr.startswith("cuda-l1: run no-such-run: no such run; there are ")
         assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("line", ['{"event": "judged"}', '{"event": "searched", "task": [1], "run": {}}'])
+def test_a_damaged_run_is_one_line_and_the_rest_is_reported(run: Run, judged: str, tmp_path: Path, line: str) -> None:
+    made = RunDirectory.create(tmp_path / "data" / "runs", BenchSettings(tasks="", device="cpu", baselines=()))
+    (made.path / "events.jsonl").write_text(f"{line}\n")
+    result = run("report", made.name)
+    assert (result.exit_code, result.stdout) == (2, "") and "events.jsonl: damaged" in result.stderr
+    everything = run("report")
+    assert everything.exit_code == 0 and "events.jsonl: damaged" in everything.stderr and "2.50x" in everything.stdout
 
 
 @pytest.fixture

@@ -126,6 +126,8 @@ def test_lines_survive_one_that_a_kill_has_torn(tmp_path: Path) -> None:
     with (stage.path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 2, "lo')
     stage.append("metrics", {"step": 3})
+    with (stage.path / "metrics.jsonl").open("a") as file:
+        file.write("1\n[1]\nnull\n")  # nor what is no line of ours
     assert list(stage.rows("metrics")) == [{"step": 1}, {"step": 3}]
     assert list(stage.rows("samples")) == []
 

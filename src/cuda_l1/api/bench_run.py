@@ -116,14 +116,18 @@ def parts_of(runs: Iterable[Path], name: str) -> RunParts:
         path = folder / name
         if name != path.name or not (path / "config.json").is_file():
             continue
-        for event in RunDirectory.open(path).events():
-            if event["event"] == "judged":
-                tasks[event["task"]] = None
-            elif event["event"] in ("skipped", "left_out"):
-                skipped[event["task"]] = Skipped(event["task"], event["name"], name, event["reason"] or "")
-            elif event["event"] in ("searching", "searched"):
-                searches[event["run"]] = None
-                found[event["task"], event.get("place", "")] = event.get("ours", {}).get("record")
+        directory = RunDirectory.open(path)
+        try:
+            for event in directory.events():
+                if event["event"] == "judged":
+                    tasks[event["task"]] = None
+                elif event["event"] in ("skipped", "left_out"):
+                    skipped[event["task"]] = Skipped(event["task"], event["name"], name, event["reason"] or "")
+                elif event["event"] in ("searching", "searched"):
+                    searches[event["run"]] = None
+                    found[event["task"], event.get("place", "")] = event.get("ours", {}).get("record")
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"{path / 'events.jsonl'}: damaged, not what `bench` writes; restore a copy") from error
     without = tuple(one for sha, one in skipped.items() if one.why and sha not in tasks)
     return RunParts(name, tuple(searches), frozenset(tasks), without, frozenset(filter(None, found.values())))
 

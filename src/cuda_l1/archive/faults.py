@@ -16,6 +16,17 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from cuda_l1.errors import ArchiveError, CudaL1Error, InfrastructureError, UsageError
 
 _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+_PLACE = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+}
+"""What says that nothing can be written there: the person's to change."""
 
 
 @contextmanager
@@ -23,7 +34,7 @@ def database_faults(where: str) -> Iterator[None]:
     """Translates errors of SQLAlchemy and its drivers, with `where` naming the archive.
 
     Raises ArchiveError (locked, damaged, unreachable), InfrastructureError (disk full, failing disk) or UsageError (no
-    archive).
+    archive, or one that cannot be written to).
     """
     try:
         yield
@@ -39,7 +50,8 @@ def database_faults(where: str) -> Iterator[None]:
 
 @contextmanager
 def file_faults(path: Path) -> Iterator[None]:
-    """Translates OSError on `path`: disk full to InfrastructureError, anything else to ArchiveError."""
+    """Translates OSError on `path`: disk full to InfrastructureError, a place that cannot be written to to UsageError,
+    anything else to ArchiveError."""
     try:
         yield
     except OSError as error:
@@ -48,7 +60,8 @@ def file_faults(path: Path) -> Iterator[None]:
                 f"{path}: {error.strerror or 'the disk is full'}; free some space and run the same command again, "
                 "nothing written is lost"
             ) from error
-        raise ArchiveError(f"{path}: {error.strerror or error}; check the path and its permissions") from error
+        kind = UsageError if error.errno in _PLACE else ArchiveError
+        raise kind(f"{path}: {error.strerror or error}; check the path and its permissions") from error
 
 
 def disk_is_full(error: OSError) -> bool:
@@ -75,7 +88,7 @@ def translate(error: BaseException, where: str) -> CudaL1Error:
     if name.startswith("SQLITE_CORRUPT"):
         return ArchiveError(f"{where} is damaged ({one_line(error)}); restore a copy, or merge what `sqlite3` recovers")
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
-        return ArchiveError(f"{where} cannot be opened for writing; check the path and its permissions")
+        return UsageError(f"{where} cannot be opened for writing; check the path and its permissions")
     return ArchiveError(f"{where}: {one_line(error)}")
 
 

@@ -27,7 +27,8 @@ _ABSENT = "(not there)"
 
 
 class RunDirectory:
-    """A run's files. Errors of the disk: InfrastructureError when it is full, else ArchiveError."""
+    """A run's files. Errors of the disk: InfrastructureError when it is full, UsageError where nothing can be written,
+    else ArchiveError."""
 
     def __init__(self, path: Path, settings_digest: str) -> None:
         self.path = path
@@ -85,16 +86,18 @@ class RunDirectory:
             file.write((b"\n" if torn else b"") + line.encode() + b"\n")
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """What happened, oldest first. A line that a kill has torn is left out."""
+        """What happened, oldest first. A line that a kill has torn is left out, and what is no event."""
         path = self.path / "events.jsonl"
         if not path.exists():
             return
         with file_faults(path), path.open("rb") as file:
             for line in file:
                 try:
-                    yield json.loads(line)
-                except ValueError:
+                    event = json.loads(line)
+                except (ValueError, RecursionError):
                     continue
+                if isinstance(event, dict) and isinstance(event.get("event"), str):
+                    yield event
 
 
 def resolve(settings: BaseModel) -> dict[str, Any]:
@@ -134,11 +137,11 @@ def _read_config(path: Path) -> dict[str, Any]:
     if not file.exists():
         raise UsageError(f"{path}: no run there (no config.json); check the path")
     with file_faults(file):
-        text = file.read_text()
+        content = file.read_bytes()
     try:
-        stored = json.loads(text)
+        stored = json.loads(content)
         settings, own = stored["settings"], stored["digest"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise UsageError(f"{file}: damaged; remove the folder to start the run anew") from error
     if settings_digest(settings) != own:
         raise UsageError(f"{file}: edited since the run was made; undo that, or start a run of another name")

@@ -70,16 +70,18 @@ class StageDirectory:
                 out.write((b"\n" if torn else b"") + json.dumps(row).encode() + b"\n")
 
     def rows(self, file: str) -> Iterator[dict[str, Any]]:
-        """The lines of `metrics` or `samples`, oldest first, without torn ones."""
+        """The lines of `metrics` or `samples`, oldest first, without torn ones and what is no line of ours."""
         path = self.path / f"{file}.jsonl"
         if not path.exists():
             return
         with file_faults(path), path.open("rb") as lines:
             for line in lines:
                 try:
-                    yield json.loads(line)
-                except ValueError:
+                    row = json.loads(line)
+                except (ValueError, RecursionError):
                     continue
+                if isinstance(row, dict):
+                    yield row
 
     def rewind(self, file: str, checkpoint: Path | None) -> None:
         """Takes the lines of steps behind a checkpoint (None: all) out of `metrics` or `samples`: they come again."""
