@@ -53,8 +53,9 @@ def plain(problem: Mapping[str, Any]) -> str:
     return words if isinstance(words, str) else words(problem.get("ctx", {}))
 
 
-def first_problem(error: ValidationError, whole: str = "it") -> str:
-    """The first problem with its place, e.g. `sampler.kind: must be 'top'`; `whole` stands for the place of all."""
+def first_problem(error: ValidationError, whole: str = "") -> str:
+    """The first problem with its place, e.g. `sampler.kind: must be 'top'`. One that is about no part has none, or is
+    said of `whole`."""
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"])) or whole
-    return f"{place}: {plain(first)}"
+    return f"{place}: {plain(first)}" if place else plain(first)

@@ -82,6 +82,7 @@ def with_text(name: str, text: str) -> Callable[[Path], None]:
         (with_text("config.json", "{"), "config.json: cannot be read"),
         (with_text("config.json", "[]"), "config.json: holds no JSON object"),
         (with_text("prompt_format.json", '{"prompt": {"kind": "sonnet"}}'), "prompt_format.json: prompt.kind:"),
+        (with_text("prompt_format.json", "[1]"), "prompt_format.json: must be a group of named values"),
     ],
 )  # fmt: skip
 def test_what_is_no_policy_is_one_line(folder: Path, damage: Callable[[Path], None], said: str) -> None:

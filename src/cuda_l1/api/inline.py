@@ -46,4 +46,4 @@ def parse_inline(
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise UsageError(f"{option} {text}: {first_problem(error, first or 'it')}") from error
+        raise UsageError(f"{option} {text}: {first_problem(error, first or '')}") from error
