@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from cuda_l1.errors import UsageError
 from cuda_l1.types import Clock, Frozen
@@ -15,10 +15,23 @@ from cuda_l1.types import Clock, Frozen
 Precision = Literal["default", "fp32", "tf32", "relaxed"]
 
 
+_NUMBERS = (int, float, int | None, float | None)
+
+
 class Settings(Frozen):
-    """What a person may write: no number of it is infinite."""
+    """What a person may write: no number of it is infinite, or a truth value, and no text has what no path can hold."""
 
     model_config = ConfigDict(allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_meant(cls, value: object, info: ValidationInfo) -> object:
+        assert info.field_name is not None
+        if isinstance(value, bool) and cls.model_fields[info.field_name].annotation in _NUMBERS:
+            raise ValueError("must be a number, no truth value")
+        if isinstance(value, str) and "\0" in value:
+            raise ValueError("must not hold a zero byte")
+        return value
 
 
 YEAR_S = 366 * 86400.0

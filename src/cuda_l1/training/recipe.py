@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from cuda_l1.config import Settings
 from cuda_l1.errors import UsageError
 from cuda_l1.texts import read_text
 from cuda_l1.training.sections import (
@@ -32,7 +33,7 @@ from cuda_l1.types import Frozen, digest
 from cuda_l1.validation import plain
 
 
-class Recipe(Frozen):
+class Recipe(Settings):
     """A whole training run; its digest is in every model card."""
 
     run_dir: Annotated[str, ALWAYS] = Field(min_length=1)
