@@ -46,7 +46,7 @@ class Limits(Settings):
     first_call_s: float = Field(120.0, gt=0, le=YEAR_S)
     """The first call in a mode and with inputs of a layout: Triton and torch.compile compile in it."""
     call_factor: float = Field(10.0, gt=0, le=1e6)
-    """Later calls: this many times the reference's time, plus one second."""
+    """Later calls: this many times the reference's time, plus five seconds."""
     verdict_s: float = Field(300.0, gt=0, le=YEAR_S)
     """Examining a task's reference, and a candidate's trials, each by itself; trials may take `first_call_s` longer.
     Building, waiting for a device and timing are in neither."""

@@ -27,6 +27,9 @@ from cuda_l1.evaluator.templates import Templates
 from cuda_l1.types import Candidate, Counters, Outcome, Task, Work
 
 CORES_FOR_PARALLEL = 8
+HELD_UP_S = 5.0
+"""What a call may take beside a multiple of the reference's time: where others compute, threads that wait for one
+another can be held up for seconds."""
 RETEST_S = 5.0
 """A device that is well answers a small question within milliseconds."""
 CEILINGS_S, NEEDED_S = 60.0, 120.0
@@ -209,7 +212,7 @@ class Bench:
 
     def deadlines(self, limits: Limits) -> dict[str, float]:
         """The judge's deadlines for one runner, seconds; a call's follow from the reference's own time."""
-        call_s = limits.call_factor * self.facts.get("reference_us", 0.0) / 1e6 + 1.0
+        call_s = limits.call_factor * self.facts.get("reference_us", 0.0) / 1e6 + HELD_UP_S
         return {"load_s": limits.build_s, "first_call_s": limits.first_call_s, "call_s": call_s}
 
     def _spawn(self, template: Template, work_dir: Path | None = None, limits: Limits | None = None) -> Runner:

@@ -25,9 +25,6 @@ from .tensors import leaves, view
 
 KEPT, KEPT_BYTES = 8, 1 << 30
 QUICKEST = 3
-HELD_UP_S = 4.0
-"""So much longer than any other call may a timed one take: it was quick before, and where others compute, threads that
-wait for one another can be held up for a second."""
 GATE_PATIENCE_S, SHORT_PATIENCE_S = 0.02, 0.002
 """A call that has not returned behind the closed gate by then waits for the device itself; its gate is opened. After
 `OPENED` such calls in a block no other one is waited for as long."""

@@ -244,7 +244,7 @@ class Judge:
         """One block of driven calls of one runner on one clock."""
         session = self._sessions[message["name"]]
         assert self._supply is not None
-        patience_s = session.deadlines.call_s + driving.HELD_UP_S
+        patience_s = session.deadlines.call_s
         options = {"warm": message["warm"], "strange": message["strange"], "patience_s": patience_s}
         if self._driver:
             block = driving.block_on_cuda(
@@ -258,7 +258,7 @@ class Judge:
         """The judge's own figure for a call on a CPU, of several in a row."""
         session = self._sessions[message["name"]]
         assert self._supply is not None
-        patience_s = session.deadlines.call_s + driving.HELD_UP_S
+        patience_s = session.deadlines.call_s
         us = back_to_back.back_to_back_us(session, self._supply, call_us=message["call_us"], patience_s=patience_s)
         return {"us": us}
 
