@@ -75,7 +75,7 @@ def test_a_tensor_is_found_replaced_and_given_back(kind):
     assert [t for _, t in nesting.tensors(changed)] == [other] and type(changed) is type(value)
     back = give()
     assert [(n, t is held) for n, t in nesting.tensors(back)] == [(name, True)] and type(back) is type(value)
-    wide = nesting.mapped(back, torch.Tensor.double)
+    wide = nesting.map_in_place(back, torch.Tensor.double)
     assert next(t for _, t in nesting.tensors(wide)).dtype is torch.float64 and type(wide) is type(value)
 
 

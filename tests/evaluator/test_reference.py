@@ -340,3 +340,21 @@ def test_a_table_that_is_made_when_it_is_needed_is_no_state(tmp_path):
     assert learned(tmp_path, table).changed_state == []
     kept = model("self._kept['last'] = x\nreturn x * 2", "self._kept = {}")
     assert learned(tmp_path, kept).changed_state == ["_kept.last"]
+
+
+@pytest.mark.parametrize("where", ["self.count = 0", "self.own = [0]"])
+def test_a_count_of_calls_is_told_wherever_it_is_kept(tmp_path, where):
+    name = "self.count" if "count" in where else "self.own[0]"
+    counted = model(f"{name} += 1\nreturn x * min(1.0, {name} / 8)", where)
+    with pytest.raises(BadTask, match="Python number that every call changes"):
+        learned(tmp_path, counted)
+
+
+def test_a_mask_that_is_made_of_the_first_inputs_is_state(tmp_path):
+    lazily = "if self.mask is None:\n    self.mask = (x == 0).all(-1, keepdim=True)\nreturn x.masked_fill(self.mask, 1)"
+    assert learned(tmp_path, model(lazily, "self.mask = None")).changed_state == ["mask"]
+
+
+def test_a_count_that_is_made_when_it_is_needed_is_state(tmp_path):
+    lazily = "if self.step is None:\n    self.step = torch.zeros(1)\nself.step = self.step + 1\nreturn x * self.step"
+    assert learned(tmp_path, model(lazily, "self.step = None")).changed_state == ["step"]

@@ -820,3 +820,169 @@ def test_who_waits_for_a_row_of_seeded_calls_is_found_after_timed_ones(judged):
             return self.dropout(y * 0.8 if self.row > 18 else y)"""
     wrong = judged(DROPOUT, "return self.dropout(torch.relu(self.linear(x)))", late)
     assert wrong.outcome is Outcome.WRONG_VALUES and "after timed calls" in wrong.detail, wrong.detail
+
+
+SLOW_MEANS = """
+    import time
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.calls = 0
+
+        def forward(self, x):
+            time.sleep(0.02)
+            there = (x != 0).to(x.dtype)
+            return (x * there).sum(1) / there.sum(1).clamp(min=1)
+
+    def get_inputs():
+        return [torch.rand(16, 64) + 0.5]
+"""
+
+
+def test_forms_that_no_timed_call_had_are_put_after_them(judged):
+    """Of slow calls few are timed, and fewer have inputs of another form."""
+    honest = judged(SLOW_MEANS, "there = (x != 0).to(x.dtype)", "there = x.bool().to(x.dtype)")
+    assert honest.accepted, honest.detail
+    late = """import sys
+            frame = sys._getframe()
+            while frame is not None and not self.calls:
+                self.calls, frame = int(frame.f_code.co_name == "block"), frame.f_back
+            there = torch.ones_like(x) if self.calls else (x != 0).to(x.dtype)"""
+    wrong = judged(SLOW_MEANS, "there = (x != 0).to(x.dtype)", late)
+    assert wrong.outcome is Outcome.WRONG_VALUES and "timed call" in wrong.detail, wrong.detail
+
+
+LAZY_STATE = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.Linear(32, 32)
+            self.h = None
+
+        def forward(self, x):
+            past = torch.zeros_like(x) if self.h is None else self.h
+            self.h = torch.tanh(x + self.cell(past))
+            return self.h * 2
+
+    def get_inputs():
+        return [torch.randn(8, 32)]
+"""
+GROWING = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.out = nn.Linear(32, 32)
+            self.cache = []
+
+        def forward(self, x):
+            self.cache.append((x, self.out(x)))
+            keys, values = (torch.stack([each[n] for each in self.cache], 1) for n in (0, 1))
+            share = torch.softmax((keys * x.unsqueeze(1)).sum(-1) / 6, -1)
+            return torch.einsum("bn,bnd->bd", share, values)
+
+    def get_inputs():
+        return [torch.randn(8, 32)]
+"""
+IN_AN_OBJECT = """
+    from dataclasses import dataclass
+
+    @dataclass(slots=True)
+    class Ring:
+        held: torch.Tensor
+        place: int = 0
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.ring = Ring(torch.zeros(16, 8, 32))
+
+        def forward(self, x):
+            self.ring.held[self.ring.place % 16] = x
+            self.ring.place += 1
+            return self.ring.held[: self.ring.place].sum(0) * x
+
+    def get_inputs():
+        return [torch.randn(8, 32)]
+"""
+ROWS = {
+    "begins as nothing": (LAZY_STATE, "x + self.cell(past)", "self.cell(past).add_(x)", "x + self.cell.bias"),
+    "grows": (
+        GROWING,
+        'torch.einsum("bn,bnd->bd", share, values)',
+        "torch.bmm(share.unsqueeze(1), values).squeeze(1)",
+        "values[:, -1]",
+    ),
+    "has a place in an object": (
+        IN_AN_OBJECT,
+        "self.ring.held[: self.ring.place].sum(0) * x",
+        "x * self.ring.held[: self.ring.place].sum(dim=0)",
+        "x * x",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_what_shows_in_the_next_call_alone(judged, kind):
+    task, old, honest, wrong = ROWS[kind]
+    found = judged(task, old, honest)
+    assert found.accepted and not checks(found, "suspect"), found.detail
+    refused = judged(task, old, wrong)
+    assert refused.outcome is Outcome.WRONG_VALUES and "`row`" in refused.detail, refused.detail
+
+
+SHARED = """
+    class Norm(nn.Module):
+        def __init__(self, stats):
+            super().__init__()
+            self.stats = stats
+
+        def forward(self, x):
+            self.stats["mean"].lerp_(x.mean(0), 0.1)
+            return x - self.stats["mean"]
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            stats = {"mean": torch.zeros(16)}
+            self.first, self.second = Norm(stats), Norm(stats)
+            self.linear = nn.Linear(16, 16)
+
+        def forward(self, x):
+            return self.second(self.linear(self.first(x)))
+
+    def get_inputs():
+        return [torch.randn(32, 16) + 1]
+"""
+WINDOW = """
+    from collections import deque
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(40, 16))
+            self.window = deque([torch.zeros(8, 16) for _ in range(40)], maxlen=40)
+
+        def forward(self, x):
+            self.window.append(x.clone())
+            return (torch.stack(list(self.window), 1) * self.weight).sum(1)
+
+    def get_inputs():
+        return [torch.randn(8, 16)]
+"""
+
+
+def test_a_container_that_two_modules_hold_stays_one(judged):
+    honest = judged(SHARED, 'x - self.stats["mean"]', 'x.sub(self.stats["mean"])')
+    assert honest.accepted and "ill-conditioned" not in honest.task_flags, honest.detail
+    parted = 'Norm(stats), Norm({"mean": torch.zeros(16)})'
+    assert judged(SHARED, "Norm(stats), Norm(stats)", parted).outcome is Outcome.WRONG_VALUES
+
+
+def test_a_long_window_moves_on_as_a_whole(judged):
+    product = 'torch.einsum("nbd,nd->bd", torch.stack(list(self.window)), self.weight)'
+    honest = judged(WINDOW, "(torch.stack(list(self.window), 1) * self.weight).sum(1)", product)
+    assert honest.accepted and not checks(honest, "suspect"), honest.detail
+    assert (
+        judged(WINDOW, "self.window.append(x.clone())", "self.window[-1] = x.clone()").outcome is Outcome.WRONG_VALUES
+    )

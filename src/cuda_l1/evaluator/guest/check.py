@@ -6,13 +6,15 @@ import functools
 import itertools
 import math
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from random import SystemRandom
 from typing import Any
 
 import torch
 
-from . import choices, dirty_memory, drawing, input_forms, oracle, plans, state, undrawn, weight_forms
+from . import choices, dirty_memory, drawing, input_forms, oracle, plans, state, uncounted, undrawn, weight_forms
 from .audit import Facts
 from .classes import Case, Errors, least_exact
 from .evidence import Evidence, Wrong
@@ -22,6 +24,8 @@ from .reference import Answer, Reference
 from .session import RunnerFailure, Session
 from .tensors import VECTOR_BYTES, leaves
 
+AGAIN_S = 5.0
+_random = SystemRandom()
 _SMALL_PARTS = "most elements, or slices that are small beside the others, are wrong by their own measure"
 
 
@@ -57,6 +61,7 @@ class Checker:
                 self.evidence.at_odd_bytes = 0 < plan.offset < VECTOR_BYTES
                 self._trial(plan, other)
             self.evidence.at_odd_bytes = False
+            self._put_row()
             for plan in plans.UNDRAWN_PLANS:
                 if mapped or not plan.other_weights:
                     self._trial(plan, other)
@@ -73,14 +78,17 @@ class Checker:
         return self.evidence
 
     def again(self, precision_class: str) -> Evidence:
-        """Trials with weights that timed calls are not made with, once more after these, for a candidate of that class;
-        then it has the weights of timed calls again. Raises RunnerFailure."""
+        """Once more after timed calls, for a candidate of that class: trials with inputs of forms that none of them
+        had, since some are slow and some machines busy, and, where it can be given others, with weights that they are
+        not made with; then it has those of timed calls again. Raises RunnerFailure."""
         timed = self._weights = dict(self.session.weights)
         self.evidence.trials.append({"kind": "timed", "passed_class": precision_class})
         in_range = precision_class not in plans.OUT_OF_RANGE
         try:
+            self._put_forms_again(timed, precision_class)
             other = self.reference.other_weights()
-            for plan in (plans.OTHER_WEIGHTS, plans.HISTORY, *[plans.LARGE_WEIGHTS] * in_range):
+            every = (plans.OTHER_WEIGHTS, plans.HISTORY, *[plans.LARGE_WEIGHTS] * in_range)
+            for plan in every if self.session.mapped else ():
                 self._trial(plan, other if plan is plans.OTHER_WEIGHTS else timed)
                 last = self.evidence.trials[-1]
                 # one class less is a matter of luck
@@ -91,6 +99,30 @@ class Checker:
         if self._weights is not timed:
             self.session.set_weights(timed)
         return self.evidence
+
+    def _put_forms_again(self, weights: state.State, precision_class: str) -> None:
+        """Inputs of the forms of which no timed call was compared, in random order, for `AGAIN_S` seconds. Raises
+        Wrong."""
+        if self.session.moving:  # they left it as it was before the last of them
+            self.session.set_weights(weights)
+        begin = time.monotonic() - self.reference.rested_s
+        forms = uncounted.forms_of(self.reference, self.session)
+        left = [plan for plan in forms if plan not in self.session.compared]
+        for plan in _random.sample(left, len(left)):
+            if time.monotonic() - self.reference.rested_s - begin > AGAIN_S:
+                return
+            inputs, found = forms[plan](self.reference.draw())
+            if not (found and self.session.fits(inputs)):
+                continue
+            case = Case.where_stood(self.reference, plan, inputs, weights, self.facts.jumpy)
+            if case is None or not case.sound or (plan in plans.RANGE_PLANS and precision_class in plans.OUT_OF_RANGE):
+                continue
+            self.session.refill(inputs)
+            answer = self._call(case)
+            self._compare_inputs(case)
+            errors = case.errors(answer)
+            if not case.passes_when_timed(errors, precision_class, relaxed=self.facts.relaxed_allowed):
+                raise Wrong("WRONG_VALUES", self._what_is_wrong(errors, case))
 
     def _class_so_far(self) -> str | None:
         return least_exact([t["passed_class"] for t in self.evidence.trials])
@@ -124,6 +156,8 @@ class Checker:
         if not names or self.session.unpartnered or any(kinds.get(name) != "buffer" for name in names):
             return
         left = dict(zip(names, answer.tensors[-len(names) :], strict=True))
+        if any(name not in case.weights or value.shape != case.weights[name].shape for name, value in left.items()):
+            return  # it has grown: a row of calls asks about that
         weights = {**case.weights, **left}
         again = Case.where_stood(self.reference, plans.SUCCESSION, self.reference.draw(), weights, self.facts.jumpy)
         if again is not None and again.sound and self.session.fits(again.inputs):
@@ -131,6 +165,28 @@ class Checker:
             self._call(case, stays=True)
             self.session.refill(again.inputs)
             self._compare_values(self._call(again, goes_on=True), again)
+
+    def _put_row(self) -> None:
+        """Some calls in a row, as a program makes them: what begins as nothing (a cache that grows), or lies where
+        nobody looks (a position beside tensors in an object), shows in the next call alone. Raises Wrong."""
+        if not self.reference.changed_state:
+            return
+        earlier = [self.reference.draw() for _ in range(_random.randint(*plans.ROW_CALLS) - 1)]
+        later = self.reference.after(earlier)
+        inputs = self.reference.draw()
+        case = Case.where_stood(later, plans.ROW, inputs, self.reference.public, self.facts.jumpy)
+        if case is None or not case.sound:
+            return
+        if case.weights is not self._weights:
+            self.session.set_weights(case.weights)
+            self._weights = case.weights
+        form, slots = Form(self.reference), self.session.slots(case.noise.tensors)
+        for number, each in enumerate([*earlier, inputs]):
+            is_last = number == len(earlier)
+            self.session.show(each)
+            reply = self.session.call(form.request(slots, in_a_row=True, stays=not is_last, goes_on=number > 0))
+        Form(later).compare(reply, case.noise)
+        self._compare_values(self.session.answer(reply, slots), case)
 
     def _call(self, case: Case, **succession: bool) -> Answer:
         """The candidate's answer, right in form; `succession` as for `Form.request`. Raises Wrong."""
@@ -288,7 +344,7 @@ class Checker:
         if self._is_repeat(case):
             first = "the first run on these inputs passed, the second, whose memory held no zeros, did not"
             return Wrong("NONDETERMINISTIC", f"{first}: {text}")
-        if case.plan is not plans.SUCCESSION and not self._repeats(answer, case):
+        if case.plan not in (plans.SUCCESSION, plans.ROW) and not self._repeats(answer, case):
             return Wrong(
                 "NONDETERMINISTIC", "a second run on the same inputs gave another answer; in the first " + text
             )
@@ -307,7 +363,7 @@ class Checker:
     def _what_is_wrong(self, errors: Errors, case: Case) -> str:
         worst, bounds = errors.worst, self._bounds(case)
         index = max(range(len(worst)), key=lambda i: math.inf if worst[i] == math.inf else worst[i] - bounds[i])
-        name, own = self.form.place_name(index, case.noise), case.noise_errors[index]
+        name, own = Form(case.reference).place_name(index, case.noise), case.noise_errors[index]
         if worst[index] > bounds[index]:
             said = f"{name} errs by {worst[index]:.2e} where {bounds[index]:.2e} is allowed"
         else:

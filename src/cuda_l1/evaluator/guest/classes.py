@@ -35,7 +35,7 @@ import torch
 from . import oracle
 from .drawing import Inputs, secret_seed
 from .load import seed_everything
-from .plans import RANGE_PLANS, Plan
+from .plans import RANGE_PLANS, SLIGHT, Plan
 from .reference import Answer, BadTask, Reference
 from .tensors import leaves, map_leaves
 from .traits import is_integer
@@ -657,6 +657,20 @@ class Case:
         if all(e <= b for e, b in zip(errors.worst, self.range_bounds(), strict=True)):
             return before
         return before if self.plan.in_forms and self.passes(errors, before) else None
+
+    def passes_when_timed(self, errors: Errors, name: str, *, relaxed: bool) -> bool:
+        """Whether a call among timed ones, or after them, is within the class `name` that the trials gave. For inputs
+        of other forms a little more is a matter of luck: errors that are slight, or of any class where that of the
+        trials is none of float32."""
+        if self.plan in RANGE_PLANS:
+            return self.class_in_range(errors, name, relaxed=relaxed) is not None
+        if self.passes(errors, name):
+            return True
+        if not (self.plan.in_forms or self.plan.few) or name == "exact":
+            return False
+        if name == "fp32":
+            return max(errors.worst, default=0.0) <= SLIGHT
+        return self.best_class(errors, relaxed=relaxed) is not None
 
     def range_bounds(self) -> list[float]:
         """Per tensor, what an element of an answer in float32 may err by far from ordinary inputs."""

@@ -28,9 +28,11 @@ class Form:
         dirt: int | None = None,
         stays: bool = False,
         goes_on: bool = False,
+        in_a_row: bool = False,
     ) -> dict[str, Any]:
         """What a call must deliver. `compare_state`: and whether it left the weights alone. `dirt`: a byte that its
-        memory holds at first. `stays`: the state that it leaves is there for the next call, which `goes_on`."""
+        memory holds at first. `stays`: the state that it leaves is there for the next call, which `goes_on`.
+        `in_a_row`: its inputs are tensors of its own, which it may keep, and what it changes is not delivered."""
         return {
             "slots": list(slots),
             "changed_args": self.reference.changed_args,
@@ -40,6 +42,7 @@ class Form:
             "dirt": dirt,
             "stays": stays,
             "goes_on": goes_on,
+            "in_a_row": in_a_row,
         }
 
     def places_of_state(self, expected: Answer) -> set[int]:

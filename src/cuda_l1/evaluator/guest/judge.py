@@ -294,11 +294,9 @@ class Judge:
         return verify_timed(self._reference, self._facts, session, message["precision_class"])
 
     def verify_weights(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Put trials with other weights to a runner once more, after its timed calls; in tasks that differ with the
-        seed, one comparison of many answers. Raises RunnerFailure."""
+        """Put trials to a runner once more, after its timed calls: forms of inputs that none of these had, and other
+        weights; in tasks that differ with the seed, one comparison of many answers. Raises RunnerFailure."""
         session = self._sessions[message["name"]]
-        if not (self._facts.random or session.mapped):
-            return {}
         torch.set_num_threads(self._threads)
         checker = Checker(self._reference, self._facts, session)
         again = check_random_again(checker) if self._facts.random else checker.again(message["precision_class"])

@@ -108,24 +108,48 @@ def _name(place: Any) -> str | None:
     return str(place) if type(place) in (str, int) and "." not in str(place) else None
 
 
-def tensors(value: Any, depth: int = 0) -> Iterator[tuple[str, torch.Tensor]]:
+def tensors(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
     """Tensors in a container or an object by their places in it, whose parts are joined by dots."""
+    return _leaves(value, lambda item: isinstance(item, _tensor))
+
+
+def numbers(value: Any) -> Iterator[tuple[str, int | float]]:
+    """The same of Python's numbers, truth values left out."""
+    return _leaves(value, lambda item: type(item) in (int, float))
+
+
+def _leaves(value: Any, is_wanted: Callable[[Any], bool], depth: int = 0) -> Iterator[tuple[str, Any]]:
     if depth == _DEPTH or isinstance(value, _tensor):
         return
     for place, item in islice(_held(value), _ITEMS):
         if (name := _name(place)) is None:
             continue
-        if isinstance(item, _tensor):
+        if is_wanted(item):
             yield name, item
         else:
-            yield from ((f"{name}.{inner}", tensor) for inner, tensor in tensors(item, depth + 1))
+            yield from ((f"{name}.{inner}", leaf) for inner, leaf in _leaves(item, is_wanted, depth + 1))
 
 
-def mapped(value: Any, function: Callable[[torch.Tensor], torch.Tensor], depth: int = 0) -> Any:
-    """A value with what `function` makes of every tensor in it, as `with_items` gives it."""
+def map_in_place(value: Any, function: Callable[[torch.Tensor], torch.Tensor], depth: int = 0) -> Any:
+    """A value with what `function` makes of every tensor in it: containers and objects themselves, which others may
+    hold, too, and tuples anew."""
     if isinstance(value, _tensor):
         return function(value)
-    return value if depth > _DEPTH else with_items(value, lambda item: mapped(item, function, depth + 1))
+    if depth > _DEPTH or not is_nest(value):
+        return value
+    return _filled(value, [map_in_place(item, function, depth + 1) for _, item in _held(value)])
+
+
+def _filled(value: Any, items: Sequence[Any]) -> Any:
+    """A container or object with other items in the same places; a tuple anew where one is another."""
+    if type(value) in _MAPPINGS:
+        value.update(zip(list(dict.keys(value)), items, strict=True))
+    elif type(value) in _LISTS:
+        for index, item in enumerate(items):
+            value[index] = item
+    elif any(a is not b for (_, a), b in zip(_held(value), items, strict=True)):
+        return _rebuilt(value, items)
+    return value
 
 
 def with_items(value: Any, function: Callable[[Any], Any]) -> Any:
@@ -138,9 +162,9 @@ def with_items(value: Any, function: Callable[[Any], Any]) -> Any:
     return value if all(a is b for a, b in zip(items, made, strict=True)) else _rebuilt(value, made)
 
 
-def placed(value: Any, path: Sequence[str], new: torch.Tensor) -> Any:
-    """A value with another tensor at `path`: lists, dicts and objects themselves, tuples anew. A list or dict grows
-    where it has no such place; anything else stays as it is."""
+def placed(value: Any, path: Sequence[str], new: Any) -> Any:
+    """A value with another tensor or number at `path`: lists, dicts and objects themselves, tuples anew. A list or dict
+    grows where it has no such place; anything else stays as it is."""
     place, *rest = path
     items = [item for _, item in _held(value)]
     index = next((n for n, (key, _) in enumerate(_held(value)) if _name(key) == place), None)
@@ -151,29 +175,29 @@ def placed(value: Any, path: Sequence[str], new: torch.Tensor) -> Any:
             value[place] = new
         return value
     items[index] = placed(items[index], rest, new) if rest else new
-    if type(value) in _LISTS:
-        value[index] = items[index]
-        return value
-    if type(value) in _MAPPINGS:
-        value.update(zip(dict.keys(value), items, strict=True))
-        return value
-    return _rebuilt(value, items)
+    return _filled(value, items)
 
 
 def shell(value: Any, depth: int = 0) -> Callable[[], Any]:
-    """What gives the value back as it is now: containers anew with the same tensors in them, objects themselves with
-    the attributes of now."""
+    """What gives the value back as it is now: the same containers, which others may hold, too, with the same tensors in
+    them, and objects with the attributes of now."""
     if depth > _DEPTH or not is_nest(value):
         return lambda: value
-    held, is_object = dict(_held(value)), _descriptors(value) is not None
-    like = value if is_object or _is_tuple(value) else value.copy()
+    held = dict(_held(value))
     inner = {key: shell(item, depth + 1) for key, item in held.items() if is_nest(item)}
 
     def give() -> Any:
         now = {key: inner[key]() if key in inner else item for key, item in held.items()}
-        if is_object:
+        if type(value) in _MAPPINGS:
+            value.clear()
+            value.update(now)
+        elif type(value) in _LISTS:
+            value.clear()
+            value.extend(now.values())
+        elif _descriptors(value) is not None:
             _set_fields(value, now)
-            return value
-        return _rebuilt(like, list(now.values()))
+        else:
+            return _rebuilt(value, list(now.values()))
+        return value
 
     return give

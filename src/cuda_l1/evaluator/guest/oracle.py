@@ -169,13 +169,22 @@ def _widen(twin: torch.nn.Module, dtype: torch.dtype) -> None:
     twin._apply(lambda t: t.to(_at_width(t, dtype)))  # type: ignore[no-untyped-call]
     parameters = {id(p) for p in twin.parameters()}  # in a list, too, they stay the module's own
 
+    widened: dict[int, torch.Tensor] = {}  # what two hold stays one
+    held: list[torch.Tensor] = []  # else another tensor may get the identity of one that is gone
+
     def wider(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor if id(tensor) in parameters else tensor.to(_at_width(tensor, dtype), copy=True)
+        if id(tensor) in parameters:
+            return tensor
+        if id(tensor) not in widened:
+            wide = tensor.to(_at_width(tensor, dtype), copy=True)
+            widened[id(tensor)] = widened[id(wide)] = wide
+            held.append(tensor)
+        return widened[id(tensor)]
 
     for module in twin.modules():
         for key, value in state.kept(module).items():
             if isinstance(value, torch.Tensor) or next(nesting.tensors(value), None) is not None:
-                setattr(module, key, nesting.mapped(value, wider))
+                setattr(module, key, nesting.map_in_place(value, wider))
 
 
 class _Reached:

@@ -48,6 +48,9 @@ class Plan:
 
 SUCCESSION = Plan("succession", other_weights=True)
 """A second call, from the state that the first has left."""
+ROW = Plan("row", in_forms=True)
+"""The last of some calls in a row, each side with the state that its own have left."""
+ROW_CALLS = (3, 8)
 OTHER_WEIGHTS = Plan("weights", other_weights=True)
 
 

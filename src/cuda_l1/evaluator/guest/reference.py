@@ -5,9 +5,10 @@ Everything that a call may leave behind counts as an answer: the outputs, the ar
 
 from __future__ import annotations
 
+import copy
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import SystemRandom
 from typing import Any
@@ -101,6 +102,12 @@ class Reference:
     """With the task's weights loaded, where it has some."""
     changed_args: list[int] = field(init=False, default_factory=list)
     changed_state: list[str] = field(init=False, default_factory=list)
+    _tables: dict[str, torch.Tensor] = field(init=False, default_factory=dict)
+    """What a call makes where nothing was, and makes alike of other inputs: whoever needs none keeps none."""
+    _without_tables: dict[str, Callable[[], Any]] = field(init=False, default_factory=dict)
+    _earlier: list[drawing.Inputs] = field(init=False, default_factory=list)
+    """What it has been called with before each call, and what of its state is put back then, see `after`."""
+    _restored: list[str] = field(init=False, default_factory=list)
     aliases: bool = field(init=False, default=False)
     """An output of the reference's is a view of an argument."""
     shares: bool = field(init=False, default=False)
@@ -338,6 +345,8 @@ class Reference:
         """One call. `may_change`: `inputs` are a copy already, and large ones should not lie in memory twice."""
         before = state.attributes(model)
         state.restore(model, weights)
+        if self._earlier:
+            self._call_earlier(model, run)
         args = list(inputs)
         if not may_change:
             args = map_leaves(args, lambda t: t.clone(memory_format=torch.preserve_format))
@@ -359,7 +368,22 @@ class Reference:
             tensors = [*leaves(result), *(flat[i] for i in self.changed_args), *(live[n] for n in self.changed_state)]
             return Answer(structure_of(result), [t.detach().clone() for t in tensors])
         finally:
-            state.reinstate(model, before, self.changed_state)
+            state.reinstate(model, before, self._restored or self.changed_state)
+
+    def after(self, earlier: Sequence[drawing.Inputs]) -> Reference:
+        """This reference as it answers when it has been called with all of these, one after the other. What such a call
+        leaves behind is no part of its answer."""
+        later = copy.copy(self)
+        later._earlier, later.changed_args, later.changed_state = list(earlier), [], []
+        later._restored = self.changed_state
+        return later
+
+    def _call_earlier(self, model: torch.nn.Module, run: Callable[[Any, Any], Any]) -> None:
+        wide = run is oracle.run_float64
+        for inputs in self._earlier:
+            args = oracle.cast(inputs, torch.float64) if wide else map_leaves(list(inputs), torch.clone)
+            seed_everything(drawing.secret_seed())
+            self._stage("Model.forward raised", functools.partial(run, model, args))
 
     def _require_shapes(self, outputs: list[torch.Tensor]) -> None:
         """Raises BadTask where outputs have other shapes than those of the first call: nothing could be compared."""
@@ -370,8 +394,8 @@ class Reference:
             raise BadTask(f"{text}: such tasks are not supported")
 
     def learn_changes(self, inputs: drawing.Inputs) -> None:
-        """Find out which arguments and which parts of the state a call changes. What it only makes, and makes alike of
-        other inputs (a table that it keeps once it is needed), is no state: whoever needs none keeps none."""
+        """Find out which arguments and which parts of the state a call changes."""
+        self.changed_state = []
         args = map_leaves(list(inputs), torch.clone)
         before = state.attributes(self.model)
         state.restore(self.model, self.public)
@@ -388,24 +412,42 @@ class Reference:
         self.changed_args = _unlike(inputs, args)
         after = state.snapshot(self.model)
         changed = weight_forms.changed(self.public, after)
-        if made := [name for name in changed if name not in self.public]:
+        self._tables = {name: after[name] for name in changed if name not in self.public}
+        if self._tables:
+            self._stage("Model.forward raised", lambda: _no_grad_call(self.model, self.draw()))
+            self._forget_tables(state.collect(self.model))  # a count goes on in the same module
             state.reinstate(self.model, before, changed)
             state.restore(self.model, self.public)
             self._stage("Model.forward raised", lambda: _no_grad_call(self.model, self.draw()))
-            again = state.collect(self.model)
-            tables = {name for name in made if name in again and state.same(again[name], after[name])}
-            changed = [name for name in changed if name not in tables]
-        still = (n for n in self.public if n not in changed and weight_forms.is_tracked(n, changed))
-        self.changed_state = [*changed, *still]
+            self._forget_tables(state.collect(self.model))
+        self._without_tables = before
+        self._add_changed([name for name in changed if name not in self._tables])
+        self._add_changed(n for n in self.public if weight_forms.is_tracked(n, self.changed_state))
         state.reinstate(self.model, before, self.changed_state)
         state.restore(self.model, self.public)
 
+    def _forget_tables(self, live: Mapping[str, torch.Tensor]) -> None:
+        """What is another one now is no table but state."""
+        others = [name for name, table in self._tables.items() if name in live and not state.same(live[name], table)]
+        for name in others:
+            del self._tables[name]
+        self._add_changed(others)
+
+    def _add_changed(self, names: Iterable[str]) -> None:
+        """State, with what lies beside it in the same list, dict or object: of a window that moves on one call shows
+        the last place alone."""
+        for name in names:
+            whole = state.attribute_of(self.model, name)
+            beside = [other for other in self.public if whole and other.startswith(f"{whole}.")]
+            self.changed_state += [each for each in (name, *beside) if each not in self.changed_state]
+
     def learn_more_changes(self, inputs: drawing.Inputs, weights: Mapping[str, torch.Tensor]) -> None:
         """Add what a call changes of these, which no draw shows: a count of what is clipped stands still where nothing
-        is. Nothing where it refuses them."""
+        is, and a mask may be made of the first inputs. Nothing where it refuses them."""
         before = state.attributes(self.model)
         args = map_leaves(list(inputs), torch.clone)
         state.restore(self.model, weights)
+        state.reinstate(self.model, self._without_tables, self._tables)
         marks = state.marks(self.model)
         try:
             self._stage("Model.forward raised", lambda: _no_grad_call(self.model, args))
@@ -413,28 +455,34 @@ class Reference:
             return
         else:
             self.changed_args = sorted({*self.changed_args, *_unlike(inputs, args)})
-            live = state.collect(self.model)
-            written = [n for n, mark in state.marks(self.model).items() if mark is None or mark != marks.get(n)]
-            kept = [n for n in written if n in self.public and live[n].shape == self.public[n].shape]
-            found = weight_forms.changed({n: weights[n] for n in kept}, {n: live[n] for n in kept})
-            self.changed_state += [name for name in found if name not in self.changed_state]
+            self._learn_from(marks, weights)
+            self._forget_tables(state.collect(self.model))
         finally:
             state.reinstate(self.model, before, state.collect(self.model))
             state.restore(self.model, self.public)
 
-    def aged(self, make: input_forms.Make | None = None) -> state.State:
+    def _learn_from(self, marks: Mapping[str, Any], began: Mapping[str, torch.Tensor]) -> None:
+        """Add what is another one than it `began` as, when the state had these `marks`."""
+        live = state.collect(self.model)
+        written = [n for n, mark in state.marks(self.model).items() if mark is None or mark != marks.get(n)]
+        kept = [n for n in written if n in self.public and live[n].shape == self.public[n].shape]
+        self._add_changed(weight_forms.changed({n: began[n] for n in kept}, {n: live[n] for n in kept}))
+
+    def aged(self, make: input_forms.Make | None = None, *, learn: bool = False) -> state.State:
         """Its public weights with the state that some calls in a row leave, each with inputs of its own, of which
         `make` makes others: what is done about an entry that was not met for long, no single call shows. Empty where
-        calls change nothing, or leave what cannot take the place of the first state."""
+        calls change nothing, or leave what cannot take the place of the first state. `learn`: add what they change."""
         if not self.changed_state:
             return {}
         before, number = state.attributes(self.model), _random.randrange(AGED_CALLS // 2, AGED_CALLS + 1)
         state.restore(self.model, self.public)
-        left, begin = state.State(), time.monotonic()
+        marks, left, begin = state.marks(self.model), state.State(), time.monotonic()
         try:
             for _ in range(number):
                 inputs = map_leaves(make(self.draw())[0] if make else self.draw(), torch.clone)
                 self._stage("Model.forward raised", functools.partial(_no_grad_call, self.model, inputs))
+                if learn:
+                    self._learn_from(marks, self.public)
                 live = state.collect(self.model)
                 now = {name: live[name].detach().clone() for name in self.changed_state if name in live}
                 if not all(self._can_begin_with(name, value) for name, value in now.items()):

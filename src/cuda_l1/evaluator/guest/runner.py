@@ -168,6 +168,9 @@ class Runner:
         """One untimed call from the base state, or from what the call before has left: outputs to the output buffer,
         their description to the judge."""
         before = self._stayed if message.get("goes_on") else self._restored(message)
+        shown = self._args
+        if message.get("in_a_row"):
+            self._args = map_leaves(shown, _clone)
         self.seed(message.get("seed"))
         with self._memory.holding(message.get("dirt"), message["slots"]):
             start = _now()
@@ -179,6 +182,7 @@ class Runner:
         described["reused"] = self._reuses(result)
         described.update(self._sharing(result))
         described["us"] = elapsed
+        self._args = shown
         described["overwritten"] = self._overwritten(message["changed_state"]) if message.get("compare_state") else []
         self._stayed = before
         if not message.get("stays"):
@@ -229,6 +233,8 @@ class Runner:
 
     def _delivered(self, result: Any, message: dict[str, Any]) -> list[Any]:
         """Outputs, changed arguments and changed state, in the order of their slots; None for state without partner."""
+        if message.get("in_a_row"):
+            return leaves(result)
         flat_args = leaves(self._args)
         live = state.collect(self._model) if message["changed_state"] else {}
         partners = [live.get(self._partners.partner.get(name, name)) for name in message["changed_state"]]

@@ -101,6 +101,8 @@ class Session:
         """One of the calls in a row."""
         self.strange: dict[Any, Any] = {}
         """The same of driven calls that are no samples, by the form of their inputs (`plans.Plan`), as many as fit."""
+        self.compared: set[Any] = set()
+        """Forms of which a driven call was compared."""
         self.factors: tuple[float, ...] = ()
         """By which their inputs are multiplied; none where the reference stands none."""
         self.forms: list[Any] = []

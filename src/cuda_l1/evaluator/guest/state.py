@@ -192,6 +192,12 @@ def _owner(known: Mapping[str, torch.nn.Module], name: str) -> tuple[torch.nn.Mo
     return known[".".join(parts[:depth])], parts[depth], parts[depth + 1 :]
 
 
+def attribute_of(model: torch.nn.Module, name: str) -> str:
+    """The name of the attribute in which what `collect` names so lies; empty where it is the attribute itself."""
+    _, _, path = _owner(dict(modules(model)), name)
+    return name.removesuffix("".join(f".{part}" for part in path)) if path else ""
+
+
 def attributes(model: torch.nn.Module) -> dict[str, Callable[[], Any]]:
     """What gives buffers and plain attributes that hold tensors, or could (None, containers, objects), back as they
     are now, by name."""
@@ -224,8 +230,22 @@ def reinstate(model: torch.nn.Module, before: Mapping[str, Callable[[], Any]], c
 
 
 def numbers(model: torch.nn.Module) -> dict[tuple[torch.nn.Module, str], int | float]:
-    """Plain attributes that are Python numbers, truth values left out, by module and name."""
-    return {(m, key): v for _, m in _once(model) for key, v in vars(m).items() if type(v) in (int, float)}
+    """Plain attributes that are Python numbers, truth values left out, and those in what others hold, by module and
+    name."""
+    found: dict[tuple[torch.nn.Module, str], int | float] = {}
+    for _, module in _once(model):
+        for key, value in kept(module).items():
+            inside = [("", value)] if type(value) in (int, float) else nesting.numbers(value)
+            found.update(((module, f"{key}.{path}" if path else key), number) for path, number in inside)
+    return found
+
+
+def put_numbers(values: Mapping[tuple[torch.nn.Module, str], int | float]) -> None:
+    """Bring such numbers back, those that changed."""
+    for (module, name), value in values.items():
+        key, *path = name.split(".")
+        own = vars(module)
+        own[key] = nesting.placed(own.get(key), path, value) if path else value
 
 
 def same(a: torch.Tensor, b: torch.Tensor) -> bool:

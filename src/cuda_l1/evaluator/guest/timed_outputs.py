@@ -10,10 +10,10 @@ from typing import Any
 
 from .audit import Facts
 from .check import reported
-from .classes import Case, Errors
+from .classes import Case
 from .driving import Kept
 from .form import without_unpartnered
-from .plans import OUT_OF_RANGE, RANGE_PLANS, SLIGHT, Plan
+from .plans import OUT_OF_RANGE, RANGE_PLANS, Plan
 from .random_tasks import wrong_at_random
 from .reference import Reference
 from .session import Session
@@ -81,20 +81,6 @@ def _compared(
     return _compare(reference, facts, session, compared, precision_class)
 
 
-def _passes(case: Case, errors: Errors, precision_class: str, *, relaxed: bool) -> bool:
-    """Within the class that the trials gave. For inputs of other forms a little more is a matter of luck: errors that
-    are slight, or of any class where that of the trials is none of float32."""
-    if case.plan in RANGE_PLANS:
-        return case.class_in_range(errors, precision_class, relaxed=relaxed) is not None
-    if case.passes(errors, precision_class):
-        return True
-    if not (case.plan.in_forms or case.plan.few) or precision_class == "exact":
-        return False
-    if precision_class == "fp32":
-        return max(errors.worst, default=0.0) <= SLIGHT
-    return case.best_class(errors, relaxed=relaxed) is not None
-
-
 def _compare(
     reference: Reference, facts: Facts, session: Session, kept: list[tuple[Plan, Kept]], precision_class: str
 ) -> dict[str, Any]:
@@ -108,11 +94,12 @@ def _compare(
         if case is None or (plan is not _ORDINARY and not case.sound):  # the reference stood others of this form
             continue
         compared += 1
+        session.compared.add(plan)
         answer = dataclasses.replace(case.noise, tensors=call.tensors)
         got = without_unpartnered(answer, case.noise, session.unpartnered)
         errors, bounds = case.errors(got), case.bounds(precision_class)
         worst, bound = max(worst, *errors.worst), max(bound, reported(bounds))
-        if not _passes(case, errors, precision_class, relaxed=facts.relaxed_allowed):
+        if not case.passes_when_timed(errors, precision_class, relaxed=facts.relaxed_allowed):
             form = "" if plan.kind == _ORDINARY.kind else f" with inputs as in the trial `{plan.kind}`"
             wrong = f"a timed call{form} errs by {max(errors.worst):.2e} where {max(bounds):.2e} is allowed"
             return {"compared": compared, "wrong": wrong, "error": None, "bound": bound}

@@ -34,8 +34,7 @@ def prepare(reference: Reference, session: Session, sample: Inputs) -> None:
 def take(reference: Reference, session: Session, count: int) -> list[tuple[Plan, Inputs]]:
     """Inputs for the next `count` calls that are no samples, of forms in random order. Fewer where the reference stands
     none."""
-    forms: dict[Plan, Make] = {_multiplied(f): partial(stress, factor=f) for f in session.factors}
-    forms.update(reference.forms)
+    forms = forms_of(reference, session)
     taken: list[tuple[Plan, Inputs]] = []
     for _ in range(TRIES * count if forms else 0):
         session.forms = session.forms or _random.sample(list(forms), len(forms))
@@ -46,6 +45,11 @@ def take(reference: Reference, session: Session, count: int) -> list[tuple[Plan,
         if len(taken) == count:
             break
     return taken
+
+
+def forms_of(reference: Reference, session: Session) -> dict[Plan, Make]:
+    """What makes inputs of all forms that the reference stands, by the plans that they are known under."""
+    return {_multiplied(f): partial(stress, factor=f) for f in session.factors} | reference.forms
 
 
 def _multiplied(factor: float) -> Plan:
