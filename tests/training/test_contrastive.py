@@ -68,7 +68,11 @@ class Bench:
     def beside(self, folder: Path, figures: dict[str, float]) -> None:
         self.cards[folder.name] = figures
 
-    def train(self, tell: Callable[[Event], None] = lambda event: None, **section: Any) -> dict[str, torch.Tensor]:
+    def train(
+        self, tell: Callable[[Event], None] = lambda event: None, *, rate: float | None = None, **section: Any
+    ) -> dict[str, torch.Tensor]:
+        """`rate`: a learning rate beyond what a recipe may say."""
+
         def on_event(event: Event) -> None:
             self.events.append(event)
             tell(event)
@@ -76,6 +80,9 @@ class Bench:
         with Archive.open(self.folder / "archive.sqlite") as archive:
             judge = Judging([self.evaluator], archive=archive, run="run", within_s=60.0)
             asked = recipe(self.folder, **section)
+            if rate is not None:
+                stage = asked.contrastive.model_copy(update={"learning_rate": rate})
+                asked = asked.model_copy(update={"contrastive": stage})
             final = contrastive.train(
                 RunDirectory(self.folder, asked),
                 TASKS,
@@ -211,7 +218,7 @@ def test_a_gradient_that_is_no_number_is_not_learned_from_and_the_run_can_go_on(
 )
 def test_weights_that_are_no_numbers_are_never_written(bench: Bench, rate: float, said: str) -> None:
     with pytest.raises(UsageError, match=f"{said}.*lower"):
-        bench.train(learning_rate=rate, warmup=0.0, checkpoint_every=1)
+        bench.train(rate=rate, warmup=0.0, checkpoint_every=1)
     written = [load_file(each / "model.safetensors") for each in bench.stage.path.glob("checkpoint-*")]
     assert all(torch.isfinite(each).all() for weights in written for each in weights.values())
 

@@ -283,7 +283,9 @@ def test_what_its_examples_show_is_kept_and_too_few_variants_are_named(
 def test_numbers_that_are_none_end_the_run_before_a_checkpoint_holds_them(
     tmp_path: Path, recipe: Make, rate: float
 ) -> None:
-    chosen = recipe(tmp_path / "run", sft={"learning_rate": rate, "warmup": 0.0, "checkpoint_every": 1})
+    chosen = recipe(tmp_path / "run", sft={"warmup": 0.0, "checkpoint_every": 1})
+    beyond = chosen.sft.model_copy(update={"learning_rate": rate})  # what a recipe may not say
+    chosen = chosen.model_copy(update={"sft": beyond})
     with pytest.raises(UsageError, match=r"at step \d (is|are) (nan|inf|not finite); .*lower (the )?learning rate"):
         fine_tune(chosen)
     written = [weights(each) for each in (tmp_path / "run" / "sft").glob("checkpoint-*")]
