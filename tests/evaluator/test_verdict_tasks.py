@@ -986,3 +986,26 @@ def test_a_long_window_moves_on_as_a_whole(judged):
     assert (
         judged(WINDOW, "self.window.append(x.clone())", "self.window[-1] = x.clone()").outcome is Outcome.WRONG_VALUES
     )
+
+
+LAZY_MASK = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.outlying = None
+
+        def forward(self, x):
+            if self.outlying is None:
+                self.outlying = x.abs().amax(-1, keepdim=True) > 20
+            return torch.softmax(x, -1).masked_fill(self.outlying, 0.5)
+
+    def get_inputs():
+        return [torch.randn(64, 16)]
+"""
+
+
+def test_what_is_made_of_the_first_inputs_is_made_of_them(judged):
+    honest = judged(LAZY_MASK, "x.abs().amax(-1, keepdim=True) > 20", "(x.abs() > 20).any(-1, keepdim=True)")
+    assert honest.accepted and not checks(honest, "suspect"), honest.detail
+    none = "torch.zeros(len(x), 1, dtype=torch.bool)"
+    assert judged(LAZY_MASK, "x.abs().amax(-1, keepdim=True) > 20", none).outcome is Outcome.WRONG_VALUES

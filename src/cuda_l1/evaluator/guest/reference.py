@@ -431,6 +431,7 @@ class Reference:
         others = [name for name, table in self._tables.items() if name in live and not state.same(live[name], table)]
         for name in others:
             del self._tables[name]
+            self._twin = None  # it may hold one
         self._add_changed(others)
 
     def _add_changed(self, names: Iterable[str]) -> None:
@@ -459,6 +460,8 @@ class Reference:
             self._forget_tables(state.collect(self.model))
         finally:
             state.reinstate(self.model, before, state.collect(self.model))
+            made = [name for name in self.changed_state if name not in self.public]
+            state.reinstate(self.model, self._without_tables, made)
             state.restore(self.model, self.public)
 
     def _learn_from(self, marks: Mapping[str, Any], began: Mapping[str, torch.Tensor]) -> None:
