@@ -261,7 +261,8 @@ def test_of_large_answers_a_part_tells_the_same(tmp_path, monkeypatch, forward, 
     monkeypatch.setattr(task_audit, "LARGE", 9000)
     monkeypatch.setattr(oracle, "lattice", noted)
     part = audit(reference_of(tmp_path, body))
-    same = ("task_class", "mode", "jumpy", "random", "relaxed_allowed", "flags", "forgeries_passed", "outputs")
+    same = ["task_class", "mode", "jumpy", "random", "flags", "forgeries_passed", "outputs"]
+    same += [] if "sum" in forward else ["relaxed_allowed"]  # of two draws a single number may be near another's
     assert {name: getattr(part, name) for name in same} == {name: getattr(whole, name) for name in same}
     assert flags <= set(part.flags) and max(kept, default=1) <= 9000 and bool(kept) == ("sum" not in forward)
 
