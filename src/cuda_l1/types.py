@@ -198,8 +198,8 @@ class Trial(Frozen):
 
     kind: str
     """`base`, `repeat`, `refill`, `touched`, `outliers`, `weights`, `touched-weights`, `negated`, `scaled`, `shrunk`,
-    `offset`, those of `plans.UNDRAWN_PLANS` (`mixed`, `rows`, ...) and `plans.RANGE_PLANS` (`near-1e5`, ...), `seeds`,
-    `timed`; under a compatibility protocol `allclose`."""
+    `offset`, those of `plans.UNDRAWN_PLANS` (`mixed`, `rows`, ...) and `plans.RANGE_PLANS` (`near-1e5`, ...), `row`,
+    `seeds`, `timed`; under a compatibility protocol `allclose`."""
     error: float | None
     """Largest element error |x - truth| / (|truth| + rms(truth)); null when non-finite. Of an `allclose`: the least
     tolerance, absolute and relative, at which the candidate passes."""
