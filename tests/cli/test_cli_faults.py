@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 from cli_fakes import FAST, REFERENCE, lines
 from typer.testing import Result
 
+from building import needs_ninja
 from cuda_l1.api.places import data_folder
 from cuda_l1.archive import Archive, database
 from cuda_l1.config import EvaluatorSettings
@@ -147,10 +147,7 @@ def test_a_live_module_without_source(tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(
-    not (shutil.which("g++") and shutil.which("ninja")),
-    reason="no g++ or no ninja; install them with: apt-get install g++ ninja-build",
-)
+@needs_ninja
 def test_a_candidate_that_needs_nvcc_where_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "ref.py").write_text(REFERENCE)
     (tmp_path / "candidate.py").write_text(NEEDS_NVCC)

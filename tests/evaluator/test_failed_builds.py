@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import pytest
 from evaluator_support import LINEAR, QUICK, candidate_of, task_of
 from torch.utils import cpp_extension
 
+from building import needs_ninja
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.evaluator.guest import failed_builds
@@ -163,10 +163,7 @@ def test_the_module_is_imported_by_the_candidate_and_not_before() -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(
-    not (shutil.which("g++") and shutil.which("ninja")),
-    reason="no g++ or no ninja; install them with: apt-get install g++ ninja-build",
-)
+@needs_ninja
 def test_runners_know_what_the_build_step_could_not_build(tmp_path: Path) -> None:
     settings = EvaluatorSettings(device="cpu", cache_dir=str(tmp_path / "cache"))
     task = task_of(LINEAR)

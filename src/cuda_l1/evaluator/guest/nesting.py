@@ -46,6 +46,11 @@ def _descriptors(value: Any) -> tuple[list[Any], list[tuple[str, Any]]] | None:
     return (dicts[:1], slots) if is_plain else None
 
 
+def is_record(value: Any) -> bool:
+    """Whether it is an object of an own class."""
+    return _descriptors(value) is not None
+
+
 def _fields(value: Any) -> dict[str, Any]:
     """Attributes of an object of an own class; none of any other value."""
     if (found := _descriptors(value)) is None:
@@ -100,7 +105,7 @@ def _rebuilt(value: Any, items: Sequence[Any]) -> Any:
 
 def is_nest(value: Any) -> bool:
     """Whether it is a container or an object that this module looks into."""
-    return type(value) in (*_MAPPINGS, *_LISTS) or _is_tuple(value) or _descriptors(value) is not None
+    return type(value) in (*_MAPPINGS, *_LISTS) or _is_tuple(value) or is_record(value)
 
 
 def _name(place: Any) -> str | None:
@@ -194,7 +199,7 @@ def shell(value: Any, depth: int = 0) -> Callable[[], Any]:
         elif type(value) in _LISTS:
             value.clear()
             value.extend(now.values())
-        elif _descriptors(value) is not None:
+        elif is_record(value):
             _set_fields(value, now)
         else:
             return _rebuilt(value, list(now.values()))

@@ -215,6 +215,8 @@ class _Reached:
             return self._function(value)
         if id(value) in self._within:
             return value
+        if nesting.is_record(value) and id(value) not in self._own:
+            value = copy.deepcopy(value, self._copies)  # a function holds it: what is set there is the model's own
         self._within.add(id(value))
         made = nesting.with_items(value, self.of)
         self._within.discard(id(value))
