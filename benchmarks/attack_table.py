@@ -166,7 +166,7 @@ def row_of(item: Item, evaluator: Evaluator) -> dict[str, object]:
         return {**common, "outcome": NOT_TRIED, "wrong": None, "detail": detail}
     with WRITING:
         task, candidate = item.material(evaluator.environment)
-    evaluation = judge(evaluator, task, candidate, item.protocol)
+    evaluation = judge(evaluator, task, candidate, item.protocol, lambda found: item.wrong(found) is None)
     timing = evaluation.timing()
     return {
         **common,

@@ -16,7 +16,7 @@ from corpus import FAMILIES, LIMITS, OF_TIME, RUNGS, Case, cases, complaint, get
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.evaluator.gpus import visible_gpus
-from cuda_l1.types import Evaluation, Outcome
+from cuda_l1.types import Outcome
 
 pytestmark = pytest.mark.e2e
 NAIVE = Path(__file__).with_name("naive.py")
@@ -50,19 +50,16 @@ def case(request: pytest.FixtureRequest) -> Case:
     return request.param
 
 
-def judged(evaluator: Evaluator, case: Case, file: str) -> Evaluation:
-    return judge(evaluator, case.task(), case.candidate(file), case.screened)
-
-
 def test_an_attack_gets_no_credit(evaluator: Evaluator, case: Case) -> None:
     if RUNGS.index(evaluator.environment.rung) < RUNGS.index(case.rung):
         pytest.skip(f"stopped from {case.rung} on; this machine allows {evaluator.environment.rung}")
-    result = judged(evaluator, case, "candidate.py")
+    attack = case.candidate()
+    result = judge(evaluator, case.task(), attack, case.screened, lambda found: complaint(case, found) is None)
     assert complaint(case, result) is None, told(result)
 
 
 def test_its_honest_twin_is_accepted(evaluator: Evaluator, case: Case) -> None:
-    result = judged(evaluator, case, "twin.py")
+    result = judge(evaluator, case.task(), case.candidate("twin.py"), case.screened)
     assert gets_full_credit(result, static=True), (told(result), result.log[-500:])
 
 

@@ -110,7 +110,9 @@ class Timer:
 
     def _tell(self, candidate: Candidate) -> None:
         """More pairs where the judge's clock contradicts the runner's: other work on this machine does that in one pair
-        or the other, a candidate that hides some does it in most."""
+        or the other, a candidate that hides some does it in most. Who works beside his calls is not believed anyway."""
+        if self._idle or self._stolen:
+            return
         for count, unclear in (
             (DOUBTFUL_PAIRS, self._evidence.doubtful),
             (SUSPICIOUS_PAIRS, self._evidence.suspicious),
