@@ -176,8 +176,11 @@ def test_a_device_is_refused() -> None:
         Archive.open("/dev/null", create=False)
 
 
-def test_an_empty_file_becomes_an_archive(tmp_path: Path) -> None:
+def test_an_empty_file_becomes_an_archive_where_one_may_be_made(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
+    with pytest.raises(UsageError, match="is empty and no archive"):
+        Archive.open(tmp_path / "empty", create=False)
+    assert (tmp_path / "empty").stat().st_size == 0
     with Archive.open(tmp_path / "empty") as archive:
         assert list(archive.records()) == []
 

@@ -26,14 +26,14 @@ def moments(samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def compare(draw, other) -> None:
     """`other` as the candidate's draw, against `draw` as the reference's."""
     samples, reference = (torch.stack([numbers(make()) for _ in range(SEEDS)]) for make in (other, draw))
-    randomness.compare_moments(0, *moments(samples), reference)
-    randomness.compare_dependence(0, samples, reference)
-    randomness.compare_shape(0, samples, reference)
+    randomness.compare_moments("output 0", *moments(samples), reference)
+    randomness.compare_dependence("output 0", samples, reference)
+    randomness.compare_shape("output 0", samples, reference)
     for sums, own in zip(
         *(zip(*map(randomness.sums_along, of), strict=True) for of in (samples, reference)), strict=True
     ):
-        randomness.compare_sums(0, torch.stack(sums), torch.stack(own))
-    randomness.compare_pooled(0, samples, reference)
+        randomness.compare_sums("output 0", torch.stack(sums), torch.stack(own))
+    randomness.compare_pooled("output 0", samples, reference)
 
 
 FIXED = torch.randn(4, 100, generator=torch.Generator().manual_seed(1))
@@ -169,8 +169,8 @@ def test_how_elements_move_together_varies_where_they_share_a_number_of_the_call
     for _ in range(60):
         samples, reference = (torch.stack([SHARED[kind]() for _ in range(SEEDS)]) for _ in range(2))
         try:
-            randomness.compare_dependence(0, samples, reference)
-            randomness.compare_shape(0, samples, reference)
+            randomness.compare_dependence("output 0", samples, reference)
+            randomness.compare_shape("output 0", samples, reference)
         except Unlike:
             differed += 1
     assert differed <= 4
@@ -184,7 +184,7 @@ def test_calls_of_one_number_excuse_no_numbers_that_come_again():
 
     reference = torch.stack([X + torch.randn(2000) for _ in range(SEEDS)])
     with pytest.raises(Unlike, match="independent random numbers"):
-        randomness.compare_dependence(0, torch.stack([forged(number) for number in range(SEEDS)]), reference)
+        randomness.compare_dependence("output 0", torch.stack([forged(number) for number in range(SEEDS)]), reference)
 
 
 @pytest.mark.parametrize("kind", FORGED)
@@ -204,9 +204,9 @@ def test_what_is_drawn_seldom_is_missed():
         return torch.empty(65536).exponential_()
 
     reference, other, same = (torch.stack([draw() for _ in range(SEEDS)]) for draw in (drawn, ended, drawn))
-    randomness.compare_shape(0, same, reference)
+    randomness.compare_shape("output 0", same, reference)
     with pytest.raises(Unlike, match="of its elements lie beyond") as unlike:
-        randomness.compare_shape(0, other, reference)
+        randomness.compare_shape("output 0", other, reference)
     assert unlike.value.may_be_chance
 
 

@@ -85,6 +85,47 @@ def test_dropout_beside_batch_norm(judged):
     assert judged(text).accepted
 
 
+@pytest.mark.parametrize("momentum", [0.1, 0.12])
+def test_what_batch_norm_keeps_under_dropout(judged, momentum):
+    """In the mode that is timed alone: in eval mode it keeps nothing."""
+    layers = "F.batch_norm(self.linear(x), self.norm.running_mean, self.norm.running_var, self.norm.weight, "
+    layers += f"self.norm.bias, self.training, {momentum})"
+    text = DROPOUT.replace("torch.relu(self.linear(x))", "self.norm(self.linear(x))").replace(
+        "self.dropout = ", "self.norm = nn.BatchNorm1d(64)\n            self.dropout = "
+    )
+    counted = f"(self.norm.num_batches_tracked.add_(int(self.training)), {layers})[1]"
+    found = judged(text, "self.norm(self.linear(x))", counted)
+    assert found.accepted == (momentum == 0.1), found.detail
+    assert found.accepted or "`norm.running_" in found.detail
+
+
+KEPT_MASK = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mask", torch.ones(16, 32))
+
+        def forward(self, x):
+            mask = (torch.rand_like(x) > 0.4).float()
+            self.mask.copy_(mask)
+            return x * mask / 0.6
+
+    def get_inputs():
+        return [torch.randn(16, 32)]
+"""
+
+
+def test_what_is_kept_of_random_numbers_belongs_to_the_answer(judged):
+    assert judged(KEPT_MASK, "(torch.rand_like(x) > 0.4).float()", "torch.empty_like(x).bernoulli_(0.6)").accepted
+    for other, part in (
+        ("(torch.rand_like(x) > 0.4).float()", "output 0 times `mask` after the call"),
+        ("mask[:1]", "`mask` after the call"),
+        ("torch.ones_like(x)", "`mask` after the call"),
+    ):
+        found = judged(KEPT_MASK, "self.mask.copy_(mask)", f"self.mask.copy_({other})")
+        assert found.outcome is Outcome.WRONG_VALUES and part in found.detail, found.detail
+
+
 ALWAYS_RANDOM = """
     class Model(nn.Module):
         def forward(self, x):

@@ -54,6 +54,23 @@ def test_the_figures_of_the_readme_are_those_of_the_results() -> None:
             assert re.search(rf"^\| {name} \| [\w-]+ \| {re.escape(figures)} \|", results, re.MULTILINE), name
 
 
+def test_the_tables_of_trials_name_all_that_there_are() -> None:
+    from cuda_l1.evaluator.guest import plans
+
+    text = (ROOT / "docs" / "evaluation-protocol.md").read_text().partition("- **Weights** find")[0]
+    named = {
+        name for row in re.findall(r"^\| (`[^|]+) \|", text, re.MULTILINE) for name in re.findall(r"`([^`]+)`", row)
+    }
+    every = (
+        *plans.standard_plans((("weight",),)),
+        plans.SUCCESSION,
+        plans.ROW,
+        *plans.UNDRAWN_PLANS,
+        *plans.RANGE_PLANS,
+    )
+    assert named == {plan.kind for plan in every}
+
+
 def test_every_choice_of_proposer_in_the_documents_exists() -> None:
     from cuda_l1.api.proposers import PROPOSERS
     from cuda_l1.proposers.techniques import REGISTRY

@@ -117,6 +117,8 @@ def _prepare_file(path: Path, *, create: bool) -> None:
     if path.exists():
         if not path.is_file():
             raise UsageError(f"{path} is no file; name the archive's file, e.g. archive.sqlite")
+        if not create and not path.stat().st_size:
+            raise UsageError(f"{path} is empty and no archive; check the path, or let a first verdict make it")
         return
     if not create:
         raise UsageError(f"{path}: no such archive; check the path, or let a first verdict make it")

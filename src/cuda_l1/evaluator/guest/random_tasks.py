@@ -127,8 +127,11 @@ def check_random(checker: Checker, eval_mode: EvalMode | None, which: dict[str, 
 def check_random_again(checker: Checker) -> Evidence:
     """One comparison more after timed calls, each under a seed of its own as these are, with their weights: a candidate
     that counts its calls, or looks whether they are seeded, cannot know that these are none of them."""
+    session = checker.session
+    if session.moving:  # timed calls left it as it was before the last of them
+        session.set_weights(session.weights)
     try:
-        compare_statistics(checker, checker.reference.draw(), checker.session.weights, seeded=1.0)
+        compare_statistics(checker, checker.reference.draw(), session.weights, seeded=1.0)
     except Wrong as wrong:
         return Evidence(failure=wrong.as_json())
     return Evidence()
@@ -169,56 +172,77 @@ def _seeds_trial(task_class: str) -> dict[str, Any]:
     return {"kind": "seeds", "error": 0.0, "reference_error": 0.0, "bound": 0.0, "passed_class": task_class}
 
 
+PAIRS = 8
+"""So many products of two tensors of an answer are compared at the most."""
+
+
+def _parts(tensors: Sequence[torch.Tensor], names: Mapping[int, str]) -> dict[str, torch.Tensor]:
+    """What of an answer is compared: the tensors with `names`, by their places, and where two have one shape their
+    product, whose mean is another one where one does not belong to the other (a mask that is kept, and was not used).
+    """
+    parts = {name: randomness.numbers(tensors[place]) for place, name in names.items()}
+    pairs = [
+        (a, b) for a, b in itertools.combinations(parts, 2) if parts[a].shape == parts[b].shape and parts[a].numel() > 1
+    ]
+    for one, other in pairs[:PAIRS]:
+        a, b = parts[one], parts[other]
+        parts[f"{one} times {other}"] = (a.double() * b.double()).to(torch.promote_types(a.dtype, b.dtype))
+    return parts
+
+
 @dataclass
 class _Sample:
-    """What is kept of answers to the same inputs: moments of every element, sums along each dimension, and whole values
-    at `places`."""
+    """What is kept of answers to the same inputs, by the names of their parts: moments of every element, sums along
+    each dimension, and whole values at `places`. `names`: those of the tensors that are looked at, by their places."""
 
-    places: dict[int, oracle.Places]
-    sums: dict[int, torch.Tensor] = field(default_factory=dict)
-    squares: dict[int, torch.Tensor] = field(default_factory=dict)
-    thin: dict[int, list[torch.Tensor]] = field(default_factory=dict)
-    along: dict[int, list[list[torch.Tensor]]] = field(default_factory=dict)
+    names: Mapping[int, str]
+    places: dict[str, oracle.Places]
+    sums: dict[str, torch.Tensor] = field(default_factory=dict)
+    squares: dict[str, torch.Tensor] = field(default_factory=dict)
+    thin: dict[str, list[torch.Tensor]] = field(default_factory=dict)
+    along: dict[str, list[list[torch.Tensor]]] = field(default_factory=dict)
 
-    def add(self, tensors: list[torch.Tensor]) -> None:
-        for i, places in self.places.items():
-            value = randomness.numbers(tensors[i])
+    def add(self, tensors: Sequence[torch.Tensor]) -> None:
+        parts = _parts(tensors, self.names)
+        for name, places in self.places.items():
+            value = parts[name]
             wide = value.double()
-            self.sums[i] = self.sums[i] + wide if i in self.sums else wide
-            self.squares[i] = self.squares[i] + wide**2 if i in self.squares else wide**2
-            self.thin.setdefault(i, []).append(oracle.thinned(value, places))
-            self.along.setdefault(i, []).append(randomness.sums_along(value))
+            self.sums[name] = self.sums[name] + wide if name in self.sums else wide
+            self.squares[name] = self.squares[name] + wide**2 if name in self.squares else wide**2
+            self.thin.setdefault(name, []).append(oracle.thinned(value, places))
+            self.along.setdefault(name, []).append(randomness.sums_along(value))
 
-    def compare_moments(self, own: Mapping[int, torch.Tensor]) -> None:
+    def compare_moments(self, own: Mapping[str, torch.Tensor]) -> None:
         """Means and variances of single elements against those of the reference's answers. Raises Unlike."""
-        for i, thin in self.thin.items():
-            randomness.compare_moments(i, self.sums[i] / len(thin), self.squares[i] / len(thin), own[i])
+        for name, thin in self.thin.items():
+            mean, square = self.sums[name] / len(thin), self.squares[name] / len(thin)
+            randomness.compare_moments(name, mean, square, own[name])
 
-    def compare(self, own: Mapping[int, torch.Tensor]) -> None:
+    def compare(self, own: Mapping[str, torch.Tensor]) -> None:
         """All that a single element or a share of them shows against answers of the reference. Raises Unlike."""
         self.compare_moments(own)
-        for i, places in self.places.items():
-            thin, own_thin = self._pair(own, i, places)
-            randomness.compare_dependence(i, thin, own_thin)
-            randomness.compare_shape(i, thin, own_thin)
-            own_along = zip(*map(randomness.sums_along, own[i]), strict=True)
-            for sums, own_sums in zip(zip(*self.along[i], strict=True), own_along, strict=True):
-                randomness.compare_sums(i, torch.stack(sums), torch.stack(own_sums))
+        for name, places in self.places.items():
+            thin, own_thin = self._pair(own, name, places)
+            randomness.compare_dependence(name, thin, own_thin)
+            randomness.compare_shape(name, thin, own_thin)
+            own_along = zip(*map(randomness.sums_along, own[name]), strict=True)
+            for sums, own_sums in zip(zip(*self.along[name], strict=True), own_along, strict=True):
+                randomness.compare_sums(name, torch.stack(sums), torch.stack(own_sums))
 
-    def compare_pooled(self, own: Mapping[int, torch.Tensor]) -> None:
+    def compare_pooled(self, own: Mapping[str, torch.Tensor]) -> None:
         """What shows in all elements together. Raises Unlike."""
-        for i, places in self.places.items():
-            randomness.compare_pooled(i, *self._pair(own, i, places))
+        for name, places in self.places.items():
+            randomness.compare_pooled(name, *self._pair(own, name, places))
 
-    def distances(self, own: Mapping[int, torch.Tensor]) -> list[float]:
+    def distances(self, own: Mapping[str, torch.Tensor]) -> list[float]:
         """Of the means of each tensor from those of the reference, squared."""
-        made = ((own[i].double().mean(0) - total / len(self.thin[i])) for i, total in self.sums.items())
+        made = ((own[name].double().mean(0) - total / len(self.thin[name])) for name, total in self.sums.items())
         return [float(difference.pow(2).sum()) for difference in made]
 
     def _pair(
-        self, own: Mapping[int, torch.Tensor], i: int, places: oracle.Places
+        self, own: Mapping[str, torch.Tensor], name: str, places: oracle.Places
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        return torch.stack(self.thin[i]), torch.stack([oracle.thinned(value, places) for value in own[i]])
+        return torch.stack(self.thin[name]), torch.stack([oracle.thinned(value, places) for value in own[name]])
 
 
 def compare_statistics(
@@ -277,8 +301,8 @@ def _may_be_unlike(checker: Checker, inputs: drawing.Inputs, weights: Mapping[st
 
 def _answers(
     checker: Checker, inputs: drawing.Inputs, weights: Mapping[str, torch.Tensor], count: int, seeded: float
-) -> tuple[dict[int, torch.Tensor], _Sample]:
-    """So many answers of the reference, by output, and what is kept of as many of the candidate's. Raises Wrong for one
+) -> tuple[dict[str, torch.Tensor], _Sample]:
+    """So many answers of the reference, by part, and what is kept of as many of the candidate's. Raises Wrong for one
     of another form.
 
     The candidate is seeded before some calls, as before each timed one, and not before others, as in a program, which
@@ -287,10 +311,12 @@ def _answers(
     session, form = checker.session, checker.form
     runs = [checker.reference.call(inputs, weights, "plain", drawing.secret_seed()) for _ in range(count)]
     expected = runs[0]
-    compared = [i for i in range(form.output_count(expected)) if expected.tensors[i].numel()]
-    own = {i: torch.stack([randomness.numbers(run.tensors[i]) for run in runs]) for i in compared}
-    del runs
-    sample = _Sample({i: oracle.lattice(values.shape[1:]) for i, values in own.items()})
+    names = {
+        place: form.place_name(place, expected)
+        for place, tensor in enumerate(expected.tensors)
+        if tensor.numel() and all(run.tensors[place].shape == tensor.shape for run in runs)
+    }
+    own: dict[str, torch.Tensor] = {}
     session.show(inputs)
     for number in range(count):
         slots = session.slots(expected.tensors)
@@ -298,13 +324,25 @@ def _answers(
         seed = drawing.secret_seed() if is_seeded else None
         reply = session.call(form.request(slots, seed, compare_state=number == 0))
         form.compare(reply, expected)
+        if number == 0:
+            for place in reply.unpartnered & form.places_of_state(expected):
+                names.pop(place, None)
+            own = _stacked([_parts(run.tensors, names) for run in runs], set(names.values()))
+            del runs
+            sample = _Sample(names, {name: oracle.lattice(values.shape[1:]) for name, values in own.items()})
         sample.add(session.answer(reply, slots).tensors)
     return own, sample
 
 
+def _stacked(answers: Sequence[Mapping[str, torch.Tensor]], single: set[str]) -> dict[str, torch.Tensor]:
+    """(calls, ...) of each part; of those that are not `single`, products, what overflows is left out."""
+    stacked = {name: torch.stack([parts[name] for parts in answers]) for name in answers[0]}
+    return {name: values for name, values in stacked.items() if name in single or oracle.all_finite(values)}
+
+
 def _is_rounding(
     call: Callable[[str, int], Answer],
-    own: Mapping[int, torch.Tensor],
+    own: Mapping[str, torch.Tensor],
     sample: _Sample,
     *,
     pooled_only: bool,
@@ -312,11 +350,12 @@ def _is_rounding(
     """Whether the reference, computing in TF32 or all in float32, is unlike itself too, and its means lie at least a
     quarter as far away as those of `sample`."""
     for how in ("tf32", "fp32"):
-        other = _Sample(sample.places)
+        other = _Sample(sample.names, sample.places)
         try:
             for _ in range(randomness.SEEDS):
                 answer = call(how, drawing.secret_seed()).tensors
-                other.add([t.to(own[i].dtype) if i in own and not t.is_complex() else t for i, t in enumerate(answer)])
+                dtypes = [own[sample.names[i]].dtype if i in sample.names else t.dtype for i, t in enumerate(answer)]
+                other.add([t if t.is_complex() else t.to(d) for t, d in zip(answer, dtypes, strict=True)])
             if not pooled_only:
                 other.compare(own)
             other.compare_pooled(own)

@@ -37,7 +37,7 @@ class Unlike(Exception):
         self.may_be_chance = may_be_chance
 
 
-def compare_moments(index: int, mean: torch.Tensor, square: torch.Tensor, reference: torch.Tensor) -> None:
+def compare_moments(name: str, mean: torch.Tensor, square: torch.Tensor, reference: torch.Tensor) -> None:
     """z-test of each element's mean, and of the variance of all elements together. Raises Unlike.
 
     `mean`, `square`: first two moments of the candidate over as many calls, float64; `reference`: (calls, ...) samples
@@ -52,9 +52,9 @@ def compare_moments(index: int, mean: torch.Tensor, square: torch.Tensor, refere
     floor = 2 * max(roundoff, 1e-6) * size + 1e-30
     z = (mean - own_mean).abs() / (((variance + own_variance) / len(samples)).sqrt() + floor)
     if not math.isfinite(float(z.max())) or float((z > 6).double().mean()) > 1e-3:
-        raise Unlike(f"output {index}: its mean over {len(samples)} seeds differs from the reference's")
+        raise Unlike(f"{name}: its mean over {len(samples)} seeds differs from the reference's")
     if ratio := _unlike_variances(mean, variance, samples, floor):
-        raise Unlike(f"output {index}: its variance over seeds is {ratio:.2f} times the reference's")
+        raise Unlike(f"{name}: its variance over seeds is {ratio:.2f} times the reference's")
 
 
 def _unlike_variances(
@@ -79,14 +79,14 @@ def sums_along(tensor: torch.Tensor) -> list[torch.Tensor]:
     return [of.sum(dim, dtype=torch.float64) for of in (tensor, tensor.abs()) for dim in dims]
 
 
-def compare_sums(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
+def compare_sums(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
     """Whether sums of elements vary as the reference's do, (calls, ...) each, of `sums_along`: those of a mask that
     drops as many of each row vary less, though no two elements tell. Raises Unlike."""
     mean, own_mean = samples.mean(0), reference.mean(0)
     floor = 2e-6 * (own_mean.abs() + own_mean.pow(2).mean().sqrt()) + 1e-30
     if ratio := _unlike_variances(mean, (samples - mean).pow(2).mean(0), reference, floor):
         text = f"its sums of elements vary over seeds by {ratio:.2f} times what the reference's do"
-        raise Unlike(f"output {index}: {text}", may_be_chance=True)
+        raise Unlike(f"{name}: {text}", may_be_chance=True)
 
 
 def _energies(samples: torch.Tensor) -> torch.Tensor:
@@ -100,7 +100,7 @@ def _spread(totals: torch.Tensor) -> float:
     return float(totals.std()) / mean if mean > 0 else 0.0
 
 
-def compare_dependence(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
+def compare_dependence(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
     """Elements that move together though the reference's do not, and answers that come again. Raises Unlike.
 
     Standardised elements as columns of Z, (calls, n): the entries of Z Z^T / n off its diagonal have the mean square
@@ -112,7 +112,7 @@ def compare_dependence(index: int, samples: torch.Tensor, reference: torch.Tenso
     own, theirs = _distinct(reference), _distinct(samples)
     if theirs < 0.75 * own - 3:
         text = f"{theirs} different answers in {len(samples)} calls, the reference gives {own}"
-        raise Unlike(f"output {index}: {text}", may_be_chance=True)
+        raise Unlike(f"{name}: {text}", may_be_chance=True)
     for what, of in (("", _standard), (", by its sizes,", _sizes)):  # signs of their own hide numbers that come again
         (expected, error), (found, other) = _dependence(of(reference)), _dependence(of(samples))
         if expected == 0 or found == 0:
@@ -122,8 +122,8 @@ def compare_dependence(index: int, samples: torch.Tensor, reference: torch.Tenso
             few = "fewer" if ratio > 1 else "more"
             text = f"it looks{what} like {max(ratio, 1 / ratio):.1f} times {few} independent random numbers"
             is_uneven = 6 * math.sqrt(2) * max(error, other) > 0.5
-            raise Unlike(f"output {index}: {text} than the reference's", may_be_chance=is_uneven)
-    compare_neighbours(index, _standard(samples), _standard(reference))
+            raise Unlike(f"{name}: {text} than the reference's", may_be_chance=is_uneven)
+    compare_neighbours(name, _standard(samples), _standard(reference))
 
 
 def _distinct(samples: torch.Tensor) -> int:
@@ -165,7 +165,7 @@ FARTHER = 1.75
 one in 200,000 of a single one."""
 
 
-def compare_pooled(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
+def compare_pooled(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
     """Whether differences that are lost in the noise of each element show in all of them together: of means, of mean
     distances from the mean, and for whole numbers of how often they come again and how many come once. Raises Unlike.
 
@@ -186,14 +186,14 @@ def compare_pooled(index: int, samples: torch.Tensor, reference: torch.Tensor) -
     deviations = rows - rows.mean(0)
     if _is_apart(_products(deviations)):
         text = f"its means over {calls} seeds, all elements together, differ from the reference's"
-        raise Unlike(f"output {index}: {text}")
+        raise Unlike(f"{name}: {text}")
     if _is_apart(_products(deviations.abs(), 0.1)):
-        raise Unlike(f"output {index}: its elements vary from seed to seed by other amounts than the reference's")
+        raise Unlike(f"{name}: its elements vary from seed to seed by other amounts than the reference's")
     if bool((rows == rows.round()).all()):
         if _is_apart(_coincidences(rows)):
-            raise Unlike(f"output {index}: its whole numbers are drawn with other chances than the reference's")
+            raise Unlike(f"{name}: its whole numbers are drawn with other chances than the reference's")
         some = _some_of(rows)
-        _compare_rare(index, some[:calls], some[calls:])
+        _compare_rare(name, some[:calls], some[calls:])
 
 
 def _products(rows: torch.Tensor, least: float = 0.0) -> torch.Tensor:
@@ -219,7 +219,7 @@ def _some_of(rows: torch.Tensor) -> torch.Tensor:
     return rows[:, :: math.ceil(rows.shape[1] / COINCIDENCES)]
 
 
-def _compare_rare(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
+def _compare_rare(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
     """Whether whole numbers that are drawn seldom are among the candidate's as often: what share of the reference's
     each of its calls gives at an element where no other does, and none of the candidate's; by I. J. Good, The
     Population Frequencies of Species, Biometrika 40, 1953, about the probability of all that was not seen."""
@@ -231,7 +231,7 @@ def _compare_rare(index: int, samples: torch.Tensor, reference: torch.Tensor) ->
         if _differ(found, unseen, RARE):
             text = f"{float(found.mean()):.1%} of {what} whole numbers come in no call of the other"
             raise Unlike(
-                f"output {index}: {text}, of the reference among itself {float(unseen.mean()):.1%}", may_be_chance=True
+                f"{name}: {text}, of the reference among itself {float(unseen.mean()):.1%}", may_be_chance=True
             )
 
 
@@ -261,7 +261,7 @@ beyond chance, since it is looked at twice. They decide nothing within the other
 APART, TOGETHER = 0.25, 0.75
 
 
-def compare_shape(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
+def compare_shape(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
     """How often standardised elements lie within `WITHIN`, below it, below its negative and beyond `TAILS`; and whether
     those at the corners of rectangles of the last dimension and all others move together, as sums of a number for each
     row and one for each column do, any two of which are independent. Raises Unlike.
@@ -277,21 +277,25 @@ def compare_shape(index: int, samples: torch.Tensor, reference: torch.Tensor) ->
         return
     theirs, known = (torch.where(varies, (each - mean) / deviation, 0.0) for each in (rows, own[half:]))
     for bound in WITHIN:
-        for name, low, high in (("within", -bound, bound), ("below", -math.inf, bound), ("below -", -math.inf, -bound)):
+        for where, low, high in (
+            ("within", -bound, bound),
+            ("below", -math.inf, bound),
+            ("below -", -math.inf, -bound),
+        ):
             found, due = (((z > low) & (z < high))[:, varies].double().mean(1) for z in (theirs, known))
             if _differ(found, due, 0.02):
-                text = f"{float(found.mean()):.1%} of its elements lie {name} {bound:g} standard deviations"
-                raise Unlike(f"output {index}: {text}, of the reference's {float(due.mean()):.1%}")
+                text = f"{float(found.mean()):.1%} of its elements lie {where} {bound:g} standard deviations"
+                raise Unlike(f"{name}: {text}, of the reference's {float(due.mean()):.1%}")
     for bound in TAILS:
         found, due = ((z.abs() > bound)[:, varies].double().mean(1) for z in (theirs, known))
         if _differ(found, due, OF_TAIL * float(due.mean()), TAIL_SIGMAS):
             text = f"{float(found.mean()):.2g} of its elements lie beyond {bound:g} standard deviations"
-            raise Unlike(f"output {index}: {text}, of the reference's {float(due.mean()):.2g}", may_be_chance=True)
+            raise Unlike(f"{name}: {text}, of the reference's {float(due.mean()):.2g}", may_be_chance=True)
     if len(shape) > 2 and shape[-1] > 1 and shape[1:-1].numel() > 1:
         (together, _), (owed, error) = (_of_corners(z.reshape(len(z), -1, shape[-1])) for z in (theirs, known))
         if owed < APART and not together < max(TOGETHER, owed + SIGMAS * math.sqrt(2) * error):
             text = "a row's elements follow from another row's, which the reference's do not"
-            raise Unlike(f"output {index}: {text}", may_be_chance=True)
+            raise Unlike(f"{name}: {text}", may_be_chance=True)
 
 
 LAGS = (1, 2, 4, 7)
@@ -301,7 +305,7 @@ LEAST_NEIGHBOURS, RELATED, MOSTLY = 64, 0.002, 1.5
 kept, it is 0.02); and how many times fewer independent numbers there may be than elements."""
 
 
-def compare_neighbours(index: int, samples: torch.Tensor, reference: torch.Tensor) -> None:
+def compare_neighbours(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
     """Whether elements near one another depend on one another, however weakly, though nearly all of the reference's are
     independent: all together tell what no two of them could. Standardised, (calls, elements). Raises Unlike."""
     count = reference.shape[1]
@@ -311,7 +315,7 @@ def compare_neighbours(index: int, samples: torch.Tensor, reference: torch.Tenso
         (found, error), (due, own_error) = (_correlation(z, lag) for z in (samples, reference))
         if abs(found - due) > RELATED + SIGMAS * math.hypot(error, own_error):
             text = f"elements {lag} apart have {found:.3f} in common, the reference's {due:.3f}"
-            raise Unlike(f"output {index}: {text} (squares of correlations)")
+            raise Unlike(f"{name}: {text} (squares of correlations)")
 
 
 def _correlation(z: torch.Tensor, lag: int) -> tuple[float, float]:
