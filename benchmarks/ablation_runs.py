@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -41,9 +41,14 @@ class Failed(CudaL1Error):
 class Ablation:
     """A base recipe and a folder for all of its runs."""
 
-    def __init__(self, base: Path, overrides: Sequence[str], out: Path) -> None:
-        """Raises UsageError, where the base is no recipe that a table can be made of."""
-        self.path, self.out, self._given = base, out, list(overrides)
+    def __init__(self, base: Path, overrides: Sequence[str], out: Path, policy: Path | None = None) -> None:
+        """`policy`: what all seeds take for their stage 1, saved by it or by `save_pretrained`.
+
+        Raises UsageError, where the base is no recipe that a table can be made of, or the policy is none.
+        """
+        self.path, self.out, self.policy, self._given = base, out, policy, list(overrides)
+        if policy and not (policy / "config.json").exists():
+            raise UsageError(f"--policy {policy}: no policy is there; give the folder that a stage left as `final`")
         self.base = load_recipe(base, overrides)
         if self.base.evaluation.denominator != "reference":
             raise UsageError("the table is in speed-ups over the reference: --set evaluation.denominator=reference")
@@ -99,6 +104,8 @@ class Ablation:
             data = self.collect()
             begun = self.opened(folder, run.seed, run.row.form)
             hand_over(data, begun)
+            if self.policy and not run.row.form:
+                copied(self.policy, begun.stage("sft").final, shutil.copy2)
             for stage in stages:
                 self._train(stage, folder, self.values(folder, run.seed, run.row.form))
 
@@ -235,15 +242,16 @@ def hand_over_data(source: RunDirectory, target: RunDirectory) -> None:
             copied(source.path / name, target.path / name)
 
 
-def copied(source: Path, target: Path) -> None:
-    """A file or folder, there whole or not at all; its files are one with the source's, since nobody changes them."""
+def copied(source: Path, target: Path, copy: Callable[[str, str], object] = os.link) -> None:
+    """A file or folder, there whole or not at all; unless `copy` says otherwise the files of a folder are one with the
+    source's, since nobody changes them."""
     if target.exists():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     partial_ = target.with_name(f"{target.name}.partial")
     if source.is_dir():
         shutil.rmtree(partial_, ignore_errors=True)
-        shutil.copytree(source, partial_, copy_function=os.link)
+        shutil.copytree(source, partial_, copy_function=copy)
     else:
         shutil.copyfile(source, partial_)
     partial_.replace(target)

@@ -142,6 +142,8 @@ def arguments() -> Namespace:
     parser.add_argument("--seeds", default="0,1,2", help="default: 0,1,2")
     parser.add_argument("--set", dest="sets", action="append", default=[], metavar="SECTION.KEY=VALUE",
                         help="in place of the base recipe's value")  # fmt: skip
+    parser.add_argument("--policy", type=Path, metavar="FOLDER",
+                        help="what all seeds take for their stage 1: the `final` that one has left")  # fmt: skip
     parser.add_argument("--finals", action="store_true",
                         help="at the end, measure the best reply to each task anew, at `final`")  # fmt: skip
     parser.add_argument("--best-baseline", action="store_true", help="measure the baselines of held-out tasks, too")
@@ -156,7 +158,7 @@ def main() -> int:
     except ValueError:
         raise UsageError(f"--seeds {asked.seeds}: give whole numbers, e.g. 0,1,2") from None
     wanted = runs([each.strip() for each in asked.rows.split(",")], seeds)
-    ablation = Ablation(asked.base, asked.sets, asked.out.absolute())
+    ablation = Ablation(asked.base, asked.sets, asked.out.absolute(), asked.policy)
     baselines = ablation.baselines() if asked.best_baseline else {}
 
     def on_change(failed: dict[str, str]) -> None:

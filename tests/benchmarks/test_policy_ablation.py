@@ -221,6 +221,27 @@ def test_a_row_with_a_form_of_its_own_trains_stages_1_and_2_in_it_and_waits_for_
 
 
 @pytest.mark.alone  # the recipe has a core for the policy and one for each lane
+@pytest.mark.timeout(60)
+def test_a_policy_that_is_there_is_stage_1_of_all_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = tmp_path / "policy"
+    with pytest.raises(UsageError, match="policy: no policy is there"):
+        Ablation(RECIPE, WITH_HELD_OUT, tmp_path, policy)
+    policy.mkdir()
+    (policy / "config.json").write_text("{}")
+    ablation = Ablation(RECIPE, WITH_HELD_OUT, tmp_path, policy)
+    data = RunDirectory.create(ablation.recipe(tmp_path / "data", 0), resume=False)
+    commands: list[Sequence[str]] = []
+    monkeypatch.setattr(Ablation, "_command", lambda self, name, arguments: commands.append(arguments))
+    monkeypatch.setattr(Ablation, "collect", lambda self: data)
+    monkeypatch.setattr("ablation_runs.hand_over", lambda *arguments: None)
+    for run in runs(["bucket"], [0, 1]):
+        ablation.begin(run)
+        begun = StageDirectory(ablation.shared(run) / "sft")
+        assert begun.is_done and not os.path.samefile(begun.final / "config.json", policy / "config.json")
+    assert [command[3] for command in commands] == ["self", "self"]
+
+
+@pytest.mark.alone  # the recipe has a core for the policy and one for each lane
 def test_replies_in_training_are_counted_once_and_where_they_were_written(tmp_path: Path) -> None:
     ablation = Ablation(RECIPE, WITH_HELD_OUT, tmp_path)
     bucket, longer = runs(["bucket", "longer"], [0])[::-1]
