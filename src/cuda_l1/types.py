@@ -263,6 +263,16 @@ class Timing(Frozen):
     """For the best baseline: the baselines that it was best of."""
 
 
+CHECKS = (
+    *("alignment", "backend-flag", "baseline-failed", "busy-machine", "caching", "clock", "clock-mismatch"),
+    *("dead-kernel", "deferred-work", "drawn-ahead", "exit", "few-pairs", "file-access", "frame", "gc", "host-clock"),
+    *("late-write", "monkey-patch", "multi-stream", "network", "no-opinion", "outside-work", "patched", "physics"),
+    *("precision", "reused-output", "review", "signal", "silent-fallback", "small-parts", "stream", "thread"),
+    *("threads-left", "unread", "unstable", "weights-unmapped"),
+)
+"""What a finding of these rules may be called; a record of earlier ones may hold others."""
+
+
 class Finding(Frozen):
     """Something a check saw. Only `reject` changes the outcome; `suspect` keeps a result out of headlines."""
 

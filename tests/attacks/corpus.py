@@ -12,25 +12,12 @@ from typing import Any
 from cuda_l1.config import SCREEN, Limits, Protocol
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.scoring import in_headline
-from cuda_l1.types import Candidate, Evaluation, Origin, Outcome, Task
+from cuda_l1.types import CHECKS, Candidate, Evaluation, Origin, Outcome, Task
 
 CASES = Path(__file__).parent / "cases"
 FAMILIES = ("clock", "memory", "meaning", "harness")
 RUNGS = ("R0", "R1", "R2")
 BUSY_PAUSES_S = (0.0, 0.0, 5.0, 15.0)
-FIELDS = {
-    "mechanism",
-    "twin",
-    "devices",
-    "rung",
-    "outcomes",
-    "suspects",
-    "inexact",
-    "naive",
-    "static",
-    "slow",
-    "protocol",
-}
 OF_TIME = {"caching", "clock-mismatch", "drawn-ahead", "outside-work"}
 """Findings that say nothing against an answer, only against the time that it is said to have taken."""
 QUICK = Protocol(name="screen", pair_s=0.05, max_samples=24)
@@ -106,6 +93,7 @@ def read(path: Path) -> Case:
         {case.rung} - set(RUNGS),
         set(case.devices) - {"cpu", "cuda"},
         set(case.outcomes) - set(Outcome),
+        set(case.suspects) - set(CHECKS),
         {case.naive} - {"correct", "faster"},
         {case.protocol} - {"quick", "screen"},
     ]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from corpus import FAMILIES, LIMITS, OF_TIME, RUNGS, Case, cases, complaint, gets_full_credit, judge, told
+from corpus import FAMILIES, LIMITS, OF_TIME, RUNGS, Case, cases, complaint, gets_full_credit, judge, read, told
 
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
@@ -77,8 +77,33 @@ def test_a_naive_harness_accepts_it(case: Case, tmp_path: Path) -> None:
     assert case.naive == "correct" or verdict["speedup"] >= 2.0, verdict
 
 
-def test_the_corpus_is_whole() -> None:
-    known = {case.id: case for device in ("cpu", "cuda") for case in cases(device)}
-    assert {case.family for case in known.values()} == set(FAMILIES)
-    for case in known.values():
-        assert {"reference.py", "candidate.py", "twin.py"} <= {path.name for path in case.folder.iterdir()}, case.id
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_the_corpus_is_whole(device: str) -> None:
+    found = cases(device)
+    assert len(found) >= 60
+    for family in FAMILIES:
+        assert sum(case.family == family for case in found) >= 10, family
+    for case in found:
+        texts = [case.candidate(file).source for file in ("candidate.py", "twin.py")]
+        assert len({case.task().source, *texts}) == 3, f"{case.id}: the attack is its twin, or the reference"
+        assert all("class ModelNew" in text for text in texts), case.id
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"suspects": '["device-memory"]'}, "device-memory"),
+        ({"outcomes": '["FAST"]'}, "FAST"),
+        ({"outcomes": '["CRASHED"]'}, "do not fit together"),
+        ({"suspects": "[]"}, "do not fit together"),
+    ],
+)
+def test_a_case_that_means_nothing_is_refused(tmp_path: Path, change: dict[str, str], says: str) -> None:
+    fields = {"mechanism": '"m"', "twin": '"t"', "outcomes": '["ACCEPTED"]', "suspects": '["caching"]'}
+    path = tmp_path / "memory" / "name" / "case.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(f"{key} = {value}\n" for key, value in fields.items()))
+    assert read(path).suspects == ("caching",)
+    path.write_text("".join(f"{key} = {value}\n" for key, value in {**fields, **change}.items()))
+    with pytest.raises(ValueError, match=says):
+        read(path)
