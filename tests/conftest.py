@@ -8,6 +8,7 @@ import shutil
 import signal
 from collections.abc import Generator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -15,6 +16,7 @@ PROVIDED = (
     "compiler",
     "g++",
     "interpreter",
+    "could not import",  # of `importorskip` with no reason of its own
     "/dev/full",
     "needs make",
     "needs git",
@@ -91,15 +93,28 @@ def _has_gpu() -> bool:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return _failed_where_provided(item, (yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Of a module that is skipped as a whole."""
+    return _failed_where_provided(collector, (yield))
+
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+def _failed_where_provided(node: pytest.Item | pytest.Collector, report: Report) -> Report:
+    """On CI a skip for want of what it provides as a failure."""
     if os.environ.get("CI") == "true" and report.skipped and isinstance(report.longrepr, tuple):
         reason = report.longrepr[2]
-        if not item.get_closest_marker("gpu") and any(word in reason for word in PROVIDED):
+        if not node.get_closest_marker("gpu") and any(word in reason for word in PROVIDED):
             report.outcome = "failed"
-            report.longrepr = f"{item.nodeid}: {reason} (CI provides it)"
+            report.longrepr = f"{node.nodeid}: {reason} (CI provides it)"
     return report
 
 
