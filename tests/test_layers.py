@@ -30,6 +30,14 @@ SIDEWAYS = {("training", "search")}
 """The one look into a neighbour that is allowed outside of NEIGHBOURS."""
 
 
+def test_the_page_has_the_same_layers() -> None:
+    page = (PACKAGE.parents[1] / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| (\d) \| ([^|]+) \|", page, re.MULTILINE)
+    assert {room: int(layer) for layer, rooms in rows for room in re.findall(r"`(\w+)`", rooms)} == LAYERS
+    found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert found - {"__init__"} == set(LAYERS)
+
+
 def modules() -> list[Path]:
     return sorted(path for path in PACKAGE.rglob("*.py") if "builtin" not in path.parts)
 
