@@ -36,5 +36,7 @@ def test_there_are_enough_of_every_kind() -> None:
     assert sum("cpu" in kernel.devices for kernel in ALL) >= 28
     assert sum(kernel.is_long or bool(kernel.made_by) for kernel in ALL) >= 20
     assert {kernel.mechanism.split(":")[0] for kernel in ALL} == set(FAMILIES)
+    quick = {kernel.made_by for kernel in ALL if "cpu" in kernel.devices and not kernel.slow}
+    assert quick >= {"torch.compile", "torch.utils.cpp_extension"}, "what CI judges"
     for kernel in ALL:
         assert set(kernel.devices) <= set(BOTH) and kernel.devices, kernel.id

@@ -10,7 +10,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-sys.setswitchinterval(0.01)
+sys.setswitchinterval(0.002)
 
 
 class ModelNew(nn.Module):
