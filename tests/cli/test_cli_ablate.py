@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_fakes import FAST, FakeEvaluator, lines
+from cli_fakes import FAST, FakeEvaluator, lines, timing
 from typer.testing import Result
 
 from cuda_l1.archive import Archive
+from cuda_l1.config import SCREEN
 from cuda_l1.proposers.techniques import build
 from cuda_l1.tasks import load_task
 from cuda_l1.types import Evaluation, Record
@@ -86,5 +88,31 @@ def test_what_is_not_decided_names_the_option_that_decides_it(run: Run, monkeypa
     assert "no effect" in run(*words).stdout
     result = run(*words, "--fresh")
     assert "not decided" in result.stdout and "--protocol final measures more pairs" in result.stdout
+    assert re.search(r"reduce_linear +ACCEPTED +fp32 +1\.22x \(0\.\d\d to \d+\.\d\d\) +2\b", result.stdout)
     (variant,) = [line for line in lines(run(*words, "--json")) if line["kind"] == "variant"]
     assert variant["pairs"] == 2 and variant["half"] > 1
+    pooled, low, high = (math.log(variant[f"speedup_eager{end}"]) for end in ("", "_low", "_high"))
+    assert pooled == pytest.approx(math.log(1.5) / 2)
+    assert (low, high) == pytest.approx((pooled - variant["half"], pooled + variant["half"]))
+
+
+@pytest.mark.parametrize(("clock", "figure"), [(None, 4.0), ("device", 4.0), ("call", 1.0)])
+def test_every_figure_is_that_of_the_clock(
+    run: Run, monkeypatch: pytest.MonkeyPatch, clock: str | None, figure: float
+) -> None:
+    own = FakeEvaluator.evaluate
+    gpu = FakeEvaluator.environment.model_copy(update={"device": "cuda", "device_name": "test gpu"})
+
+    def two_clocks(self: FakeEvaluator, *given: Any, **more: Any) -> Evaluation:
+        found = own(self, *given, **more)
+        on_device = timing(4.0, SCREEN, "eager").model_copy(update={"clock": "device"})
+        return found.model_copy(update={"timings": (*found.timings, on_device)})
+
+    monkeypatch.setattr(FakeEvaluator, "environment", gpu)
+    monkeypatch.setattr(FakeEvaluator, "evaluate", two_clocks)
+    monkeypatch.setattr("cuda_l1.api.places.check_clock", lambda *_: None)  # there is no GPU where this runs
+    words = "ablate", "linear_sum", "reduce_linear", "--device", "cpu", *(("--clock", clock) if clock else ())
+    shown, told = run(*words), f"{figure:.2f}x"
+    assert f"reduce_linear: ACCEPTED {told}" in shown.stderr and f"fp32    {told}" in shown.stdout
+    (variant,) = [line for line in lines(run(*words, "--json")) if line["kind"] == "variant"]
+    assert variant["speedup_eager"] == pytest.approx(figure) and variant["speedup_eager_low"] is None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from cli_fakes import REFERENCE, FakeEvaluator, lines
+from cli_fakes import REFERENCE, FakeEvaluator, lines, timing
 from typer.testing import Result
 
 import cuda_l1.evaluator
@@ -296,6 +296,24 @@ def test_what_is_scaled_in_the_end_is_not_reported_as_skipped(
         patch.setattr("cuda_l1.api.fitting.scaled_to", lambda *_: None)
         assert skipped() == ["level1/1_Task"]
     assert skipped() == []
+
+
+def test_progress_has_the_figures_of_the_clock(
+    run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = BenchEvaluator.evaluate
+    gpu = FakeEvaluator.environment.model_copy(update={"device": "cuda", "device_name": "test gpu"})
+
+    def two_clocks(self: BenchEvaluator, *given: Any, **more: Any) -> Evaluation:
+        found = own(self, *given, **more)
+        on_device = timing(4.0, SCREEN, "eager").model_copy(update={"clock": "device"})
+        return found.model_copy(update={"timings": (*found.timings, on_device)})
+
+    monkeypatch.setattr(BenchEvaluator, "environment", gpu)
+    monkeypatch.setattr(BenchEvaluator, "evaluate", two_clocks)
+    for number, (words, figure) in enumerate([((), "4.00x"), (("--clock", "call"), "1.50x")]):
+        told = run("bench", suite("# compile speedup 1.5"), *words, "--archive", f"{number}.sqlite").stderr
+        assert f"level1/1_Task compile: ACCEPTED {figure} (" in told and f"best baseline compile {figure}" in told
 
 
 def test_a_bundle_adds_a_column_to_another_archive(run: Run, suite: Callable[..., str], tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +16,7 @@ from cuda_l1.errors import UsageError
 if TYPE_CHECKING:
     from cuda_l1.archive import Archive
     from cuda_l1.report.ablation import Effect, Interaction, Measured
+    from cuda_l1.report.cells import Ratio
     from cuda_l1.search.ablation import Variant
     from cuda_l1.types import Clock, Evaluation, Task
 
@@ -156,7 +156,7 @@ def _show(output: Output, task: Task, variants: list[Variant], counted: Counted,
     techniques = variants[-1].techniques
     parts, pairs = effects(techniques, counted), interactions(techniques, counted)
     for variant in variants:
-        _record(output, variant, counted.get(frozenset(variant.techniques)))
+        _record(output, variant, counted.get(frozenset(variant.techniques)), clock)
     for effect in parts:
         output.record("technique", vars(effect))
     for pair in pairs:
@@ -182,8 +182,8 @@ def _caveat(parts: list[Effect], pairs: list[Interaction], variants: list[Varian
     return f"not decided: the measurements spread by more than that, or by more than 5 %; {more} measures more pairs"
 
 
-def _record(output: Output, variant: Variant, counted: Measured | None) -> None:
-    from cuda_l1.report.figures import figures
+def _record(output: Output, variant: Variant, counted: Measured | None, clock: Clock | None) -> None:
+    from cuda_l1.report.figures import ratio_fields
 
     record = variant.record
     output.record(
@@ -194,7 +194,8 @@ def _record(output: Output, variant: Variant, counted: Measured | None) -> None:
         precision_class=record.evaluation.precision_class if record else None,
         half=counted.half if counted else None,
         pairs=counted.pairs if counted else None,
-        **figures(record.evaluation.timing("eager") if record else None, None),
+        **ratio_fields("speedup_eager", _speedup(variant, counted, clock)),
+        **ratio_fields("speedup_best_baseline", None),
     )
 
 
@@ -206,7 +207,8 @@ def _tables(
     counted: Counted,
     clock: Clock | None,
 ) -> None:
-    from cuda_l1.report.terminal import MISSING, table, times, with_interval
+    from cuda_l1.report.cells import text
+    from cuda_l1.report.terminal import MISSING, table, times
 
     rows = []
     for variant in variants:
@@ -219,7 +221,7 @@ def _tables(
                 " + ".join(variant.techniques),
                 str(evaluation.outcome) if evaluation else MISSING,
                 (evaluation.precision_class if evaluation else None) or MISSING,
-                _speedup(known) if known else with_interval(evaluation.timing("eager", clock) if evaluation else None),
+                text(_speedup(variant, known, clock)),
                 _pairs(known),
                 remark,
             )
@@ -241,19 +243,21 @@ def _tables(
         )
 
 
-def _speedup(known: Measured) -> str:
-    """With its interval, where there is one."""
-    from cuda_l1.ratios import from_log
-    from cuda_l1.report.cells import times, with_bounds
+def _speedup(variant: Variant, counted: Measured | None, clock: Clock | None) -> Ratio | None:
+    """Of all verdicts together where the subset counts, else of its own."""
+    from cuda_l1.report.cells import Ratio
+    from cuda_l1.report.figures import ratio_of
 
-    low, high = (from_log(math.log(known.speedup) + sign * known.half) for sign in (-1, 1))
-    return with_bounds(known.speedup, low, high) if known.pairs > 1 else times(known.speedup)
+    if counted is None:
+        timing = variant.record.evaluation.timing("eager", clock) if variant.record else None
+        return ratio_of(timing) if timing else None
+    return Ratio(counted.speedup, *(counted.bounds or ()))
 
 
 def _pairs(known: Measured | None) -> str:
     if known is None:
         return "-"
-    return str(known.pairs) if known.pairs > 1 else f"1, samples within {_percent(known.half)}"
+    return str(known.pairs) if known.is_interval else f"1, samples within {_percent(known.half)}"
 
 
 def _percent(half: float | None) -> str:

@@ -170,7 +170,7 @@ def _run(
         EvaluatorPool(EvaluatorSettings(device=place, limits=settings.limits), size=at_once) as pool,
     ):
         run = BenchRun.open(runs, settings, resume, pool.first.environment.key)
-        telling = Telling(run.name, len(tasks), settings.precision)
+        telling = Telling(run.name, len(tasks), settings.precision, settings.clock)
         if not scoring.is_confined(pool.first.environment):
             if settings.optimize:
                 raise InfrastructureError(UNCONFINED)

@@ -18,15 +18,15 @@ from cuda_l1.report.ledger import ModelUse, combined
 from cuda_l1.report.terminal import MISSING, table, times
 from cuda_l1.search.bench import Ours, Overview, Standing, TaskRow, overview
 from cuda_l1.search.events import CandidateDone, Confirmed, Event
-from cuda_l1.types import UNSOUND_FLAGS, Record, Task
+from cuda_l1.types import UNSOUND_FLAGS, Clock, Record, Task
 
 
 class Telling:
     """Progress on stderr, a line for each verdict that was paid for."""
 
-    def __init__(self, run: str, tasks: int, precision: Precision = "default") -> None:
-        """`precision`: by which a right one counts or does not."""
-        self._tasks, self._done, self._known, self._precision = tasks, 0, 0, precision
+    def __init__(self, run: str, tasks: int, precision: Precision = "default", clock: Clock | None = None) -> None:
+        """`precision`: by which a right one counts or does not; `clock`: whose figures are shown."""
+        self._tasks, self._done, self._known, self._precision, self._clock = tasks, 0, 0, precision, clock
         self._began = time.monotonic()
         Output.say(f"run {run}: {many(tasks, 'task')}")
 
@@ -40,7 +40,7 @@ class Telling:
             Output.say(f"{name}: not measured: {told.result}")
             return
         evaluation = told.result.evaluation
-        timing = evaluation.timing()
+        timing = evaluation.timing(clock=self._clock)
         is_eager = told.item.candidate.label == "eager"
         figure = f" {times(timing.speedup)}" if timing and not is_eager else ""
         why_not = scoring.why_not(evaluation, self._precision, is_eager=is_eager)

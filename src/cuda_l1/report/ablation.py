@@ -28,6 +28,12 @@ class Measured(NamedTuple):
     is_interval: bool = False
     """Whether `half` is that of an interval."""
 
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Of the interval, where there is one."""
+        middle = math.log(self.speedup)
+        return (from_log(middle - self.half), from_log(middle + self.half)) if self.is_interval else None
+
 
 Subset = frozenset[str]
 Speedups = Mapping[Subset, Measured]
