@@ -352,6 +352,8 @@ def test_one_fault_of_the_machine_is_named_and_three_in_a_row_end_it(run: Run, s
         (["SPEC", "--clock", "device"], "a CPU has no device clock"),
         (["SPEC", "--optimize", "--proposer", "nobody"], "unknown proposer"),
         (["SPEC", "--proposer", "llm"], "only a search asks proposers; add --optimize"),
+        (["SPEC", "--budget", "10m"], "--budget: only a search has one; add --optimize"),
+        (["SPEC", "--budget", "60s"], "--budget: only a search has one; add --optimize"),
         (["SPEC", "--model", "m"], "only --proposer llm asks a model"),
         (["SPEC", "--max-gib", "0"], "max-gib"),
         (["SPEC", "--limits", "x=1"], "unknown limit"),

@@ -59,7 +59,9 @@ def bench(
     optimize: Annotated[
         bool, typer.Option("--optimize", help="Search for something faster on each task, too.")
     ] = False,
-    budget: Annotated[str, typer.Option(help="Of each search: a time (60s, 5m) or a number of evaluations.")] = "60s",
+    budget: Annotated[
+        str | None, typer.Option(help="Of each search: a time (5m) or a number of evaluations; default: 60s.")
+    ] = None,
     proposer: Annotated[str, typer.Option(help="Who proposes in a search, separated by commas.")] = "techniques",
     bundle: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the run's records there, for `archive merge` elsewhere.")
@@ -98,7 +100,7 @@ def bench(
     from cuda_l1.tasks import load_tasks, suite_problems
     from cuda_l1.types import digest
 
-    seconds, evaluations = parse_budget(budget)
+    seconds, evaluations = parse_budget("60s" if budget is None else budget)
     proposers = tuple(name.strip() for name in proposer.split(",") if name.strip())
     options = LlmOptions(
         model or (), base_url, key_file, max_usd, max_tokens, prices, sampler, prompt, repair=repair, seed=seed
@@ -106,6 +108,8 @@ def bench(
     writing = PolicyOptions(generation, sampler, prompt, seed)
     if not optimize and proposer != "techniques":
         raise UsageError(f"--proposer {proposer}: only a search asks proposers; add --optimize")
+    if not optimize and budget is not None:
+        raise UsageError("--budget: only a search has one; add --optimize")
     llm, policy = parse_llm(options, proposers), parse_policy(writing, proposers)
     place = resolve_device(device)
     check_clock(clock, place)
