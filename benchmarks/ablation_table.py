@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
+from cuda_l1.report.cells import times
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.scoring import t_quantile
 
@@ -251,5 +252,5 @@ def _text(line: Line, name: str) -> str:
     if found is None:
         return "-"
     values = (found.value, found.low, found.high)
-    shown = [f"{each:.2f}x" if name in SPEEDUPS else f"{each:.0%}" for each in values]
+    shown = [times(each) if name in SPEEDUPS else f"{each:.0%}" for each in values]
     return f"{shown[0]} ({shown[1]} to {shown[2]})"

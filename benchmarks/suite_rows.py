@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from cuda_l1.report.cells import times
 from cuda_l1.report.figures import figures
 from cuda_l1.search import Result
 from cuda_l1.types import Clock, Environment, Evaluation, Record, TaskAudit
@@ -98,7 +99,7 @@ def _baselines(result: Result) -> Iterable[str]:
     """Each baseline with its screen's speed-up against eager, or how it ended."""
     for baseline in result.baselines:
         figure = NOT_MEASURED if baseline.outcome is None else str(baseline.outcome)
-        yield f"{baseline.name} {figure if baseline.speedup is None else f'{baseline.speedup:.3g}x'}"
+        yield f"{baseline.name} {figure if baseline.speedup is None else times(baseline.speedup)}"
 
 
 def _task_columns(result: Result, records: Sequence[Record]) -> dict[str, object]:

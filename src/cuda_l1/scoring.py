@@ -157,7 +157,8 @@ def jump(
         return None
     best = max(best_before or 1.0, 1.0)
     if value >= JUMP * best:
-        return f"{towards_one(value):.2f}x against eager is {value / best:.1f} times the best before it ({best:.2f}x)"
+        before = f"the best before it ({towards_one(best):.2f}x)"
+        return f"{towards_one(value):.2f}x against eager is {value / best:.1f} times {before}"
     if roofline_us and timing.candidate_us * BEYOND_ROOFLINE < roofline_us:
         return f"{timing.candidate_us:.1f} us is less than moving its inputs and outputs takes ({roofline_us:.1f} us)"
     return None

@@ -25,7 +25,7 @@ def test_a_confirmed_winner() -> None:
     assert row["other_speedup_best_baseline"] == pytest.approx(1.17)
     assert (row["precision_class"], row["task_class"], row["sound"]) == ("fp32", "tf32", True)
     assert row["findings"] == "reused-output(note)"
-    assert row["baselines"] == "eager 1x; compile 1.5x"
+    assert row["baselines"] == "eager 1.00x; compile 1.50x"
     assert (row["device_name"], row["driver"]) == ("Test GPU", "580.1")
 
 
@@ -40,7 +40,7 @@ def test_nothing_found_has_no_figures() -> None:
     row = result_columns(result(None, compiled=False), search(eager_record(["degenerate"])))
     assert row["speedup_eager"] is None and row["record"] is None
     assert (row["sound"], row["task_flags"]) == (False, "degenerate")
-    assert row["baselines"] == "eager 1x; compile not measured"
+    assert row["baselines"] == "eager 1.00x; compile not measured"
 
 
 def test_seconds_are_told_apart_without_overlap() -> None:

@@ -94,6 +94,8 @@ def _held_out_lines(found: dict[str, Any]) -> list[str]:
 
 
 def _figures(found: dict[str, Any]) -> str:
+    from cuda_l1.report.cells import times
+
     left_out = found.get("left_out", 0)
     said = f"{left_out} tasks left out, since their questions do not fit into the policy's context" if left_out else ""
     if not found["tasks"]:
@@ -102,7 +104,7 @@ def _figures(found: dict[str, Any]) -> str:
         "right": f"{found['pass_rate']:.0%} of {found['replies']} replies",
         "tasks solved": f"{found['tasks_solved']:.0%} of {found['tasks']}",
         "faster": f"{found['tasks_faster']:.0%}",
-        "best of a task": f"{found['speedup_best_of_task']:.2f}x (screen, geometric mean)",
+        "best of a task": f"{times(found['speedup_best_of_task'])} (screen, geometric mean)",
     }
     text = ", ".join(f"{name} {text}" for name, text in shown.items())
     return f"{text}; {said}" if said else text

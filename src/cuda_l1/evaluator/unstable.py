@@ -6,6 +6,7 @@ import math
 import statistics
 
 from cuda_l1.evaluator.timing import Timer
+from cuda_l1.ratios import from_log, towards_one
 from cuda_l1.types import Candidate, Finding
 
 UNSTABLE = 0.1
@@ -25,5 +26,6 @@ def measure_again(timer: Timer, candidate: Candidate, best_so_far: float | None)
         if abs(ratios[0] - ratios[1]) <= UNSTABLE:
             return []
     timer.pairs = [pairs[ratios.index(statistics.median(ratios))]]
-    text = f"three pairs gave {', '.join(f'{math.exp(ratio):.2f}x' for ratio in ratios)}; the middle one stands"
+    given = ", ".join(f"{towards_one(from_log(ratio)):.2f}x" for ratio in ratios)
+    text = f"three pairs gave {given}; the middle one stands"
     return [Finding(check="unstable", severity="suspect", evidence=text)]

@@ -8,6 +8,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
+from cuda_l1.ratios import towards_one
 from cuda_l1.training.run_directory import StageDirectory
 from cuda_l1.training.stages import Event
 from cuda_l1.training.validation import NAME, SCORE
@@ -51,7 +52,7 @@ class Told(TrainerCallback):
             return
         figures = {"step": state.global_step, **{name: value for name, value in logs.items() if value is not None}}
         self._stage.append("metrics", figures)
-        best = f", best {figures['speedup_best']:.2f}x" if "speedup_best" in figures else ""
+        best = f", best {towards_one(figures['speedup_best']):.2f}x" if "speedup_best" in figures else ""
         said = f"reward {logs['reward'] or 0.0:.3f}, {logs['pass_rate']:.0%} right{best}"
         told = {**figures, "best": dict(self._best)}
         self._on_event(Event(self._stage.path.name, f"step {state.global_step}/{state.max_steps}: {said}", told))
