@@ -80,7 +80,12 @@ def test_held_out_figures_stand_below_once_there_are_some(run: Run, trained: Run
 def test_kinds_of_held_out_tasks_and_further_suites_have_lines_of_their_own(run: Run, trained: RunDirectory) -> None:
     (trained.path / "held-out").mkdir()
     kinds = {"unseen_pairs": {**FIGURES, "pass_rate": 0.25}, "unseen_graphs": {**FIGURES, "pass_rate": 1.0}}
-    suites = {"builtin": {**FIGURES, "left_out": 36}, "long": {"tasks": 0, "replies": 0, "left_out": 2}}
+    suites = {
+        "builtin": {**FIGURES, "left_out": 36},
+        "long": {"tasks": 0, "replies": 0, "left_out": 2},
+        "broken": {"tasks": 0, "replies": 0, "unjudged_tasks": 1, "unjudged_replies": 8, "left_out": 0},
+        "busy": {**FIGURES, "unjudged_tasks": 0, "unjudged_replies": 3},
+    }
     (trained.path / "held-out" / "result.json").write_text(json.dumps({**HELD_OUT, **kinds, "suites": suites}))
     shown = " ".join(run("train", "report", trained.path).stdout.split())
     assert "pairs of operators that training never shows together: right 25% of 8 replies, tasks solved 75%" in shown
@@ -88,6 +93,9 @@ def test_kinds_of_held_out_tasks_and_further_suites_have_lines_of_their_own(run:
     assert "builtin: right 50% of 8 replies, tasks solved 75% of 4, faster 25%, best of a task 1.31x" in shown
     assert "geometric mean); 36 tasks left out, since their questions do not fit into the policy's context" in shown
     assert "long: 2 tasks left out" in shown
+    assert "broken: 8 more replies could not be judged, nor any to 1 more tasks busy: right 50%" in shown
+    assert "1.31x (screen, geometric mean); 3 more replies could not be judged written:" in shown
+    assert shown.count("could not be judged") == 2
 
 
 @pytest.mark.parametrize(

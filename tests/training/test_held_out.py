@@ -10,7 +10,7 @@ import pytest
 from judge_fakes import TASKS, FakeEvaluator
 
 from cuda_l1.archive import Archive
-from cuda_l1.errors import UsageError
+from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.tasks import load_tasks
 from cuda_l1.tasks.synth import has_unseen_pair
 from cuda_l1.training.held_out import by_kind, evaluate_held_out, parts, read_result, summarised
@@ -81,16 +81,60 @@ def test_without_a_held_out_task_there_is_one_line(run: RunDirectory) -> None:
         evaluated(run, save_policy(run.path / "sft" / "final", replies=REPLIES), FakeEvaluator(), tasks=[])
 
 
-def test_a_task_without_a_right_reply_counts_as_the_original() -> None:
-    def one(task: int, reward: float | None, shown: int = 0, *, right: bool = True) -> tuple[Written, Scored]:
-        prompt = Prompt(system="", user="", template="t", exemplars=("x",) * shown)
-        return Written(TASKS[task], prompt, f"{task} {reward}", True, 1), Scored(reward, right)
+def one(task: int, reward: float | None, shown: int = 0, *, right: bool = True) -> tuple[Written, Scored]:
+    prompt = Prompt(system="", user="", template="t", exemplars=("x",) * shown)
+    return Written(TASKS[task], prompt, f"{task} {reward}", True, 1), Scored(reward, right)
 
-    pairs = [one(0, 4.0), one(0, 2.0, 1), one(1, 0.5), one(2, 0.0, 1, right=False), one(2, None, right=False)]
-    found = summarised([reply for reply, _ in pairs], [scored for _, scored in pairs])
+
+def summary_of(pairs: list[tuple[Written, Scored]]) -> dict[str, Any]:
+    return summarised([reply for reply, _ in pairs], [scored for _, scored in pairs])
+
+
+def test_a_task_without_a_right_reply_counts_as_the_original() -> None:
+    found = summary_of([one(0, 4.0), one(0, 2.0, 1), one(1, 0.5), one(2, 0.0, 1, right=False)])
     assert found["speedup_best_of_task"] == pytest.approx(4.0 ** (1 / 3))
     assert (found["tasks_solved"], found["tasks_faster"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
     assert (found["pass_rate"], found["pass_rate_shown_0"], found["pass_rate_shown_1"]) == (0.75, 1.0, 0.5)
+    assert (found["unjudged_replies"], found["unjudged_tasks"]) == (0, 0)
+
+
+def test_what_the_machine_failed_on_counts_against_nobody() -> None:
+    judged = [one(0, 4.0), one(0, 0.0, right=False), one(1, 0.0, right=False)]
+    faults = [one(0, None, right=False), one(2, None, 1, right=False), one(2, None, 1, right=False)]
+    clean, found = summary_of(judged), summary_of([*judged, *faults])
+    assert (found["tasks"], found["replies"], found["unjudged_tasks"], found["unjudged_replies"]) == (2, 3, 1, 3)
+    same = ("pass_rate", "pass_rate_shown_0", "tasks_solved", "tasks_faster", "speedup_best_of_task")
+    assert {name: found[name] for name in same} == {name: clean[name] for name in same}
+    assert (found["tasks_solved"], found["speedup_best_of_task"]) == (0.5, pytest.approx(2.0))
+    assert "pass_rate_shown_1" not in found, "no reply to such a question was judged"
+    assert summary_of(faults[1:]) == {"tasks": 0, "replies": 0, "unjudged_tasks": 1, "unjudged_replies": 2}
+
+
+def test_faults_are_counted_beside_the_figures_of_a_run_and_of_a_kind(run: RunDirectory) -> None:
+    policy = save_policy(run.path / "self" / "final", replies=REPLIES)
+
+    class Failing(FakeEvaluator):
+        """Its device is gone for one of the tasks."""
+
+        def evaluate(self, task: Task, *asked: Any, **more: Any) -> Any:
+            if task.sha == TASKS[0].sha:
+                raise InfrastructureError("the device is gone")
+            return super().evaluate(task, *asked, **more)
+
+    found = evaluated(run, policy, Failing(), TASKS[:2])
+    written = list(run.stage("held-out").rows("samples"))
+    unjudged = sum(row["reward"] is None for row in written)
+    assert unjudged > 0 and (found["tasks"], found["left_out"]) == (2 - found["unjudged_tasks"], 0)
+    assert (found["unjudged_replies"], found["replies"]) == (unjudged, 24 - unjudged)
+    kinds = [found[kind] for kind in ("unseen_pairs", "unseen_graphs") if kind in found]
+    assert sum(kind["unjudged_replies"] for kind in kinds) == unjudged
+    assert sum(kind["replies"] for kind in kinds) == 24 - unjudged
+
+
+def test_a_kind_of_which_nothing_could_be_judged_has_counts_alone() -> None:
+    reply, scored = one(0, None, right=False)
+    (kind,) = by_kind([reply], [scored]).values()
+    assert kind == {"tasks": 0, "replies": 0, "unjudged_tasks": 1, "unjudged_replies": 1}
 
 
 def test_later_parts_show_what_the_policy_wrote_in_earlier_ones(run: RunDirectory) -> None:
@@ -159,7 +203,9 @@ def test_the_card_of_the_policy_has_the_figures_once(tmp_path: Path) -> None:
     card = tmp_path / "README.md"
     card.write_text("# name\n\n## Results\n- rounds: 2\n")
     for rate in (0.5, 0.25):
-        add_held_out(tmp_path, {"denominator": "reference", "tasks": 4, "pass_rate": rate, "policy": "self/final"})
+        counts = {"tasks": 4, "unjudged_replies": 3}
+        add_held_out(tmp_path, {"denominator": "reference", **counts, "pass_rate": rate, "policy": "self/final"})
     found = card.read_text()
     assert found.startswith("# name\n\n## Results\n- rounds: 2\n\n## Held-out tasks\n") and "policy" not in found
+    assert "- unjudged replies: 3\n" in found
     assert "- pass rate: 0.25\n" in found and "0.5" not in found and found.count("Held-out") == 1

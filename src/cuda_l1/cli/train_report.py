@@ -96,18 +96,28 @@ def _held_out_lines(found: dict[str, Any]) -> list[str]:
 def _figures(found: dict[str, Any]) -> str:
     from cuda_l1.report.cells import times
 
-    left_out = found.get("left_out", 0)
-    said = f"{left_out} tasks left out, since their questions do not fit into the policy's context" if left_out else ""
-    if not found["tasks"]:
-        return said
-    shown = {
-        "right": f"{found['pass_rate']:.0%} of {found['replies']} replies",
-        "tasks solved": f"{found['tasks_solved']:.0%} of {found['tasks']}",
-        "faster": f"{found['tasks_faster']:.0%}",
-        "best of a task": f"{times(found['speedup_best_of_task'])} (screen, geometric mean)",
-    }
-    text = ", ".join(f"{name} {text}" for name, text in shown.items())
-    return f"{text}; {said}" if said else text
+    shown = {}
+    if found["tasks"]:
+        shown = {
+            "right": f"{found['pass_rate']:.0%} of {found['replies']} replies",
+            "tasks solved": f"{found['tasks_solved']:.0%} of {found['tasks']}",
+            "faster": f"{found['tasks_faster']:.0%}",
+            "best of a task": f"{times(found['speedup_best_of_task'])} (screen, geometric mean)",
+        }
+    said = [", ".join(f"{name} {text}" for name, text in shown.items()), _unjudged(found), _left_out(found)]
+    return "; ".join(filter(None, said))
+
+
+def _unjudged(found: dict[str, Any]) -> str:
+    """Nothing, too, of results that do not count them."""
+    replies, tasks = found.get("unjudged_replies", 0), found.get("unjudged_tasks", 0)
+    nor = f", nor any to {tasks} more tasks" if tasks else ""
+    return f"{replies} more replies could not be judged{nor}" if replies else ""
+
+
+def _left_out(found: dict[str, Any]) -> str:
+    tasks = found.get("left_out", 0)
+    return f"{tasks} tasks left out, since their questions do not fit into the policy's context" if tasks else ""
 
 
 def _split_line(stage: str, split: dict[str, float]) -> str:

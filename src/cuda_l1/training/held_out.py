@@ -30,8 +30,11 @@ NAME = "held-out"
 RESULT = "result.json"
 SAMPLES, SUITE_SAMPLES = "samples", "suite_samples"
 """The logs of what came of each reply, to held-out tasks and to those of further suites."""
-_OF_A_KIND = ("tasks", "replies", "pass_rate", "tasks_solved", "tasks_faster", "speedup_best_of_task")
-"""What is said of a kind of held-out tasks."""
+_OF_A_KIND = (
+    "tasks", "replies", "unjudged_tasks", "unjudged_replies", "pass_rate", "tasks_solved", "tasks_faster",
+    "speedup_best_of_task",
+)  # fmt: skip
+"""What is said of a kind of held-out tasks, the latter where one of them could be judged."""
 
 
 def evaluate_held_out(
@@ -111,8 +114,8 @@ class Answered(NamedTuple):
     @property
     def summary(self) -> dict[str, Any]:
         """As `summarised`; `left_out` are tasks whose question did not fit into the policy's context."""
-        found = summarised(self.replies, self.scored) if self.replies else {"tasks": 0, "replies": 0}
-        return {**found, "left_out": self.wanted - found["tasks"]}
+        asked = len({reply.task.sha for reply in self.replies})
+        return {**summarised(self.replies, self.scored), "left_out": self.wanted - asked}
 
 
 def parts(evaluation: EvaluationSection, name: str = NAME) -> list[tuple[str, int, int]]:
@@ -144,20 +147,33 @@ def _log(folder: StageDirectory, name: str, answered: Mapping[str, Answered]) ->
 
 
 def summarised(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, Any]:
-    """Shares over all replies, also by how many variants their question showed, and over the best reply to each task.
+    """Shares of right ones over the replies that could be judged, also by how many variants their question showed, and
+    of the tasks that these are about by the best reply: `replies` and `tasks` are how many. A reply without a reward
+    (the machine failed, or others disturbed it) is in `unjudged_replies`, and a task without another in
+    `unjudged_tasks`, alone.
 
-    `speedup_best_of_task` is the geometric mean over all tasks; one without a right reply counts 1.0, the denominator.
+    `speedup_best_of_task` is the geometric mean over these tasks; one without a right reply counts 1.0, the
+    denominator. Without a task there is no share.
     """
     by_shown: dict[int, list[Scored]] = defaultdict(list)
     best: dict[str, float] = {}
     for reply, one in zip(replies, scored, strict=True):
+        if one.reward is None:
+            continue
         by_shown[len(reply.prompt.exemplars)].append(one)
-        figure = one.reward if one.is_right and one.reward else 0.0
-        best[reply.task.sha] = max(best.get(reply.task.sha, 0.0), figure)
+        best[reply.task.sha] = max(best.get(reply.task.sha, 0.0), one.reward if one.is_right else 0.0)
+    judged = sum(map(len, by_shown.values()))
+    counts = {
+        "tasks": len(best),
+        "replies": judged,
+        "unjudged_tasks": len({reply.task.sha for reply in replies} - best.keys()),
+        "unjudged_replies": len(replies) - judged,
+    }
+    if not best:
+        return counts
     floored = [max(1.0, value) for value in best.values()]
     return {
-        "tasks": len(best),
-        "replies": len(replies),
+        **counts,
         **figures(replies, scored),
         **{f"pass_rate_shown_{count}": pass_rate(found) for count, found in sorted(by_shown.items())},
         "tasks_solved": sum(value > 0 for value in best.values()) / len(best),
@@ -175,7 +191,7 @@ def by_kind(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, d
     for kind in sorted(set(kinds.values())):
         pairs = [pair for pair in zip(replies, scored, strict=True) if kinds.get(pair[0].task.sha) == kind]
         summary = summarised([reply for reply, _ in pairs], [one for _, one in pairs])
-        found[kind] = {name: summary[name] for name in _OF_A_KIND}
+        found[kind] = {name: summary[name] for name in _OF_A_KIND if name in summary}
     return found
 
 

@@ -20,8 +20,8 @@ from cuda_l1.training.run_directory import RunDirectory
 PACKAGES = ("torch", "transformers", "trl")
 HELD_OUT = "## Held-out tasks"
 ON_THE_CARD = (
-    "tasks", "replies", "pass_rate", "tasks_solved", "tasks_faster", "speedup_best_of_task", "speedup_right",
-    "speedup_best", "invalid_replies", "suspected", "faults",
+    "tasks", "replies", "unjudged_tasks", "unjudged_replies", "pass_rate", "tasks_solved", "tasks_faster",
+    "speedup_best_of_task", "speedup_right", "speedup_best", "invalid_replies", "suspected", "faults",
 )  # fmt: skip
 """Of a held-out evaluation."""
 
