@@ -1,5 +1,7 @@
 """A stand-in for `vllm serve` over HTTP, which can end and be started again, and for TRL's client of one, which needs
-vLLM and a GPU. It writes replies by chance and notes which weights it has."""
+vLLM and a GPU. It writes replies by chance and notes which weights it has. It makes more of the tokens of a reply than
+a policy does, and next to nothing of its last one: whoever multiplies its differences from the policy's probabilities
+gets figures that are far above any cap."""
 
 from __future__ import annotations
 
@@ -51,8 +53,12 @@ class StandIn:
             self.weights = body["digest"]
         if path == "/v1/completions":
             self.wrote_with.append(self.weights)
-            return 200, [self.draw.choice(self.replies) for _ in body["prompt"] for _ in range(body["n"])]
+            replies = [self.draw.choice(self.replies) for _ in body["prompt"] for _ in range(body["n"])]
+            return 200, [[reply, self._logprobs(reply)] for reply in replies]
         return 200, {}
+
+    def _logprobs(self, reply: Sequence[int]) -> list[float]:
+        return [*(-self.draw.uniform(0.1, 1) for _ in reply[1:]), -self.draw.uniform(10, 12)]
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
@@ -110,11 +116,12 @@ class Client:
         self._post("/reset_prefix_cache")
 
     def generate(self, prompts: Sequence[Sequence[int]], n: int, **_: Any) -> dict[str, Any]:
-        replies = self._post("/v1/completions", prompt=[list(each) for each in prompts], n=n)
+        written = self._post("/v1/completions", prompt=[list(each) for each in prompts], n=n)
+        replies = [reply for reply, _ in written]
         return {
             "prompt_ids": prompts,
             "completion_ids": replies,
-            "logprobs": [[[-1.0] for _ in reply] for reply in replies],
+            "logprobs": [[[logprob] for logprob in logprobs] for _, logprobs in written],
             "logprob_token_ids": [[[token] for token in reply] for reply in replies],
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from test_contrastive import Bench
 from transformers import AutoTokenizer
 
 from cuda_l1.errors import InfrastructureError
-from cuda_l1.training import server
+from cuda_l1.training import grpo, server
 from cuda_l1.training.server import Server
 from small_policy import REPLIES, save_policy
 
@@ -84,6 +85,16 @@ def test_a_server_that_dies_in_a_step_is_waited_for_and_given_the_weights_again(
     assert len(writes.wrote_with) == 3 and OWN not in writes.wrote_with
     assert len(set(writes.wrote_with)) == 3, "each round by the policy as it is"
     assert any("has failed" in text for text in bench.said) and "is back" in bench.said[-1]
+
+
+def test_each_token_is_weighted_by_how_likely_it_is_here_and_there_and_no_reply_is_dropped(bench: Served) -> None:
+    bench.serve(rounds=2, warmup=0.0)
+    rounds = [row for row in bench.rows("metrics") if "reward" in row]
+    least, most = ([row[f"sampling/importance_sampling_ratio/{end}"] for row in rounds] for end in ("min", "max"))
+    assert len(rounds) == 2 and most == [grpo.TRUNCATED_AT] * 2, "of the last token, which the server made nothing of"
+    assert all(0 < ratio < 1 for ratio in least), "of the first one; 0 for a reply that is dropped"
+    assert all(row["sampling/sampling_logp_difference/max"] > math.log(grpo.TRUNCATED_AT) for row in rounds)
+    assert all(row["grad_norm"] > 0 for row in rounds)
 
 
 def test_one_that_stays_away_ends_the_stage_in_one_line_and_it_goes_on_from_there(

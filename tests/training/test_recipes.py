@@ -77,12 +77,18 @@ def test_its_trainers_can_be_told_what_it_says(path: Path, tmp_path: Path) -> No
     assert first.gradient_accumulation_steps == recipe.sft.accumulate
 
 
+CORRECTED = {"vllm_importance_sampling_correction": True, "vllm_importance_sampling_mode": "token_truncate",
+             "vllm_importance_sampling_clip_max": 2.0, "vllm_importance_sampling_clip_min": None}  # fmt: skip
+"""No reply of another engine is dropped, and no token of one counts more than twice."""
+
+
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [
         ("lora-7b", {"use_vllm": True, "vllm_mode": "colocate", "vllm_gpu_memory_utilization": 0.35,
-                     "vllm_enable_sleep_mode": True}),
-        ("node8-7b", {"use_vllm": True, "vllm_mode": "server", "vllm_server_base_url": "http://localhost:8000"}),
+                     "vllm_enable_sleep_mode": True, **CORRECTED}),
+        ("node8-7b", {"use_vllm": True, "vllm_mode": "server", "vllm_server_base_url": "http://localhost:8000",
+                      **CORRECTED}),
         ("one-gpu", {"use_vllm": False}),
     ],
 )  # fmt: skip

@@ -14,6 +14,21 @@ from cuda_l1.training.loading import LENGTHS, trackers
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.sections import GenerationSection
 
+TRUNCATED_AT = 2.0
+CORRECTION = {
+    "vllm_importance_sampling_correction": True,
+    "vllm_importance_sampling_mode": "token_truncate",
+    "vllm_importance_sampling_clip_max": TRUNCATED_AT,
+}
+"""How replies are weighted that another engine sampled: each token by its probability here over its probability there,
+at most `TRUNCATED_AT`.
+
+TRL's default multiplies the ratios of a reply's tokens, as its probability asks for, and drops the reply where the
+product is above 3. Over 3,000 tokens a difference of 0.0004 a token in one direction is enough to drop one, and in the
+other to weight it by a third: length and rounding would decide what is learned from. Ratios of single tokens neglect
+how likely the tokens before were, which biases by about that difference, and none counts more than twice.
+"""
+
 
 def arguments(recipe: Recipe, folder: Path, *, large: bool) -> GRPOConfig:
     """TRL's settings for a recipe and a model that is `large` or not; nothing is reported to anyone but the tracker of
@@ -56,10 +71,10 @@ def arguments(recipe: Recipe, folder: Path, *, large: bool) -> GRPOConfig:
 
 
 def _engine(generation: GenerationSection) -> dict[str, Any]:
-    """Who writes the replies. Those of a server are corrected for the difference of its probabilities from ours."""
+    """Who writes the replies."""
     if generation.engine == "transformers":
         return {}
     own: dict[str, Any] = {"vllm_server_base_url": generation.server} if generation.server else {}
     if generation.engine == "vllm-colocate":
         own = {"vllm_gpu_memory_utilization": generation.vllm_memory, "vllm_enable_sleep_mode": True}
-    return {"use_vllm": True, "vllm_mode": generation.engine.removeprefix("vllm-"), **own}
+    return {"use_vllm": True, "vllm_mode": generation.engine.removeprefix("vllm-"), **CORRECTION, **own}
