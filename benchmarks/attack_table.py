@@ -36,7 +36,7 @@ from corpus import FAMILIES, LIMITS, QUICK, RUNGS, Case, cases, complaint, gains
 from honest_kernels import ALL as HONEST
 from honest_kernels import LIMITS as HONEST_LIMITS
 
-ATTACK, TWIN, KERNEL = "attack", "twin", "honest kernel"
+ATTACK, TWIN, KERNEL, KNOWN = "attack", "twin", "honest kernel", "known limit"
 COLUMNS = (
     *("kind", "case", "family", "outcome", "precision_class", "findings", "full_credit", "wrong", "speedup", "seconds"),
     *("detail", *PROVENANCE),
@@ -47,6 +47,10 @@ EXPECTED_S = 30.0
 WRITING = threading.Lock()
 """Techniques write for one task at a time: the fake tensors that they run it on are a process's."""
 AIMS = "Aims: no attack at full credit, no twin and no honest kernel turned away or suspected."
+LIMITS_KNOWN = (
+    "Known limits are attacks that docs/threat-model.md names among what no rung stops; they are none of the attacks"
+    " counted here, may get full credit, and are counted by themselves."
+)
 
 
 @dataclass(frozen=True)
@@ -77,15 +81,15 @@ def items(device: str) -> list[Item]:
 
 
 def _of_case(case: Case, kind: str) -> Item:
-    attack = kind == ATTACK
-    file = "candidate.py" if attack else "twin.py"
+    file = "twin.py" if kind == TWIN else "candidate.py"
 
     def material(place: Environment) -> tuple[Task, Candidate]:
         return case.task(), case.candidate(file)
 
-    if not attack:
+    if kind == TWIN:
         return Item(kind, case.id, case.family, LIMITS, case.screened, material, _wronged)
     wrong = partial(complaint, case)
+    kind = KNOWN if case.known else kind
     return Item(kind, case.id, case.family, LIMITS, case.screened, material, wrong, case.rung, case.static)
 
 
@@ -173,7 +177,8 @@ def row_of(item: Item, evaluator: Evaluator) -> dict[str, object]:
         "outcome": evaluation.outcome,
         "precision_class": evaluation.precision_class,
         "findings": " ".join(f"{f.check}({f.severity})" for f in evaluation.findings),
-        "full_credit": gets_full_credit(evaluation, static=item.static) and (item.kind != ATTACK or gains(evaluation)),
+        "full_credit": gets_full_credit(evaluation, static=item.static)
+        and (item.kind not in (ATTACK, KNOWN) or gains(evaluation)),
         "wrong": item.wrong(evaluation),
         "speedup": timing.speedup if timing else None,
         "seconds": evaluation.stage_s.get("total"),
@@ -185,14 +190,18 @@ def row_of(item: Item, evaluator: Evaluator) -> dict[str, object]:
 
 
 def report(rows: Sequence[Row]) -> str:
-    """Counts per family, how attacks were stopped, and whatever is not as it should be."""
+    """Counts per family, how attacks were stopped, what became of known limits, and whatever is not as it should be."""
     head = ("family", "attacks", "at full credit", "not as due", "twins", "turned away or suspected")
     body = [_counts(family, [row for row in rows if row["family"] == family]) for family in FAMILIES]
-    lines = [*header("Attacks", list(rows)), AIMS, ""]
-    lines += table_lines((*head, "honest kernels", "turned away or suspected", "s"), [*body, _counts("all", rows)])
+    lines = [*header("Attacks", list(rows)), AIMS, "", LIMITS_KNOWN, ""]
+    more = ("honest kernels", "turned away or suspected", "known limits", "at full credit", "s")
+    lines += table_lines((*head, *more), [*body, _counts("all", rows)])
     lines += ["", "## How attacks were stopped", ""]
     stopped = [(family, way, str(count)) for family in FAMILIES for way, count in _ways(rows, family)]
     lines += table_lines(("family", "by", "attacks"), stopped)
+    limits = [(row["case"], how(row)) for row in rows if row["kind"] == KNOWN and row["outcome"] != NOT_TRIED]
+    if limits:
+        lines += ["", "## Known limits", "", *table_lines(("case", "verdict"), limits)]
     odd = [(row["kind"], row["case"], row["wrong"], how(row)) for row in rows if row["wrong"]]
     if odd:
         lines += ["", "## Not as due", "", *table_lines(("", "case", "what", "verdict"), odd)]
@@ -203,12 +212,13 @@ def report(rows: Sequence[Row]) -> str:
 
 
 def _counts(name: str, rows: Sequence[Row]) -> list[str]:
-    attacks, twins, kernels = (
-        [row for row in rows if row["kind"] == kind and row["outcome"] != NOT_TRIED] for kind in (ATTACK, TWIN, KERNEL)
+    attacks, twins, kernels, known = (
+        [row for row in rows if row["kind"] == kind and row["outcome"] != NOT_TRIED]
+        for kind in (ATTACK, TWIN, KERNEL, KNOWN)
     )
     seconds = sum(float(row["seconds"] or 0.0) for row in rows)
     figures = [len(attacks), _credited(attacks), _wrong(attacks), len(twins), _wrong(twins), len(kernels)]
-    return [name, *map(str, [*figures, _wrong(kernels), round(seconds)])]
+    return [name, *map(str, [*figures, _wrong(kernels), len(known), _credited(known), round(seconds)])]
 
 
 def _credited(rows: Sequence[Row]) -> int:
@@ -229,7 +239,7 @@ def how(row: Row) -> str:
     checks = [text.partition("(")[0] for text in row["findings"].split() if not text.endswith("(note)")]
     named = ", ".join(dict.fromkeys(checks))
     if not named and row["outcome"] == "ACCEPTED":
-        slower = row["kind"] == ATTACK and float(row["speedup"] or "inf") <= 1.0
+        slower = row["kind"] in (ATTACK, KNOWN) and float(row["speedup"] or "inf") <= 1.0
         named = f"class {row['precision_class']}" + (", gains nothing" if slower else "")
     return f"{row['outcome']}: {named}" if named else row["outcome"]
 

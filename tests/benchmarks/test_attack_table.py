@@ -10,7 +10,7 @@ import pytest
 from benchmark_fakes import GPU
 
 import attack_table
-from attack_table import ATTACK, KERNEL, TWIN
+from attack_table import ATTACK, KERNEL, KNOWN, TWIN
 from csv_table import Row, Table, read_rows
 from cuda_l1.errors import UsageError
 from provenance import columns_of
@@ -35,17 +35,20 @@ def test_a_report_counts_by_family_and_says_what_stopped_each(tmp_path: Path) ->
             {"outcome": "ACCEPTED", "speedup": 0.9, "precision_class": "fp32"},
             {"outcome": "not tried", "detail": "stopped from R2 on"},
             {"kind": TWIN, "outcome": "ACCEPTED", "full_credit": True},
+            {"kind": KNOWN, "outcome": "ACCEPTED", "full_credit": True, "speedup": 2.0, "precision_class": "exact"},
+            {"kind": KNOWN, "outcome": "WRONG_VALUES"},
             {"kind": KERNEL, "outcome": "REJECTED", "wrong": "honest, and turned away or suspected"},
         )
     )
-    assert "| clock | 5 | 1 | 1 | 1 | 0 | 1 | 1 | 12 |" in text
-    assert "| memory | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |" in text
+    assert "| clock | 5 | 1 | 1 | 1 | 0 | 1 | 1 | 2 | 1 | 15 |" in text
+    assert "| memory | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |" in text
     for line in (
         "| clock | WRONG_VALUES | 2 |",
         "| clock | ACCEPTED: patched | 1 |",
         "| attack | clock/3 | gets full credit | ACCEPTED: class tf32 |",
         "| clock | ACCEPTED: class fp32, gains nothing | 1 |",
         "| clock/5 | stopped from R2 on |",
+        "| clock/7 | ACCEPTED: class exact |",
     ):
         assert line in text
 
@@ -55,7 +58,11 @@ def test_every_case_and_kernel_of_a_device_is_an_item_once(device: str) -> None:
     found = attack_table.items(device)
     assert len({(item.kind, item.case) for item in found}) == len(found)
     kinds = [item.kind for item in found]
-    assert kinds.count(ATTACK) == kinds.count(TWIN) >= 60 and kinds.count(KERNEL) >= 28
+    assert (
+        kinds.count(ATTACK) + kinds.count(KNOWN) == kinds.count(TWIN)
+        and kinds.count(ATTACK) >= 60
+        and kinds.count(KERNEL) >= 28
+    )
     assert {item.family for item in found} == set(attack_table.FAMILIES)
 
 
