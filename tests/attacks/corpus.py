@@ -49,6 +49,8 @@ class Case:
     """Where ACCEPTED is among the outcomes: a class less exact than the task's is right too, without a finding."""
     naive: str = "correct"
     """What the naive harness says: `correct`, or `faster` (correct, and at least twice as fast as the reference)."""
+    habit: str = ""
+    """A habit that the naive harness needs for it, see `naive.py`."""
     static: bool = False
     """Whether only the text gives it away; then static findings count."""
     slow: bool = False

@@ -87,10 +87,16 @@ def test_its_honest_twin_is_accepted(evaluator: Evaluator, case: Case) -> None:
 @pytest.mark.parametrize("attack", FOR_NAIVE)
 def test_a_naive_harness_accepts_it(attack: Case, tmp_path: Path) -> None:
     command = [sys.executable, str(NAIVE), *(str(attack.folder / f) for f in ("reference.py", "candidate.py"))]
+    habit = ["--habit", attack.habit] if attack.habit else []
     # The attack runs here without any wall: in a folder of its own, without this user's environment.
     environment = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
     done = subprocess.run(
-        [*command, "--device", DEVICE], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+        [*command, "--device", DEVICE, *habit],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     last = (done.stdout.strip().splitlines() or ["null"])[-1]
     verdict = json.loads(last)
