@@ -21,7 +21,7 @@ from pathlib import Path
 from csv_table import Row, Table, read_rows
 from cuda_l1.errors import UsageError
 from cuda_l1.report.markdown import table_lines
-from provenance import PROVENANCE, header, plain_parser, run
+from provenance import PROVENANCE, header, plain_parser, run, write_report
 from repeatability import KEYS
 from throughput import THEIRS
 
@@ -44,7 +44,7 @@ def main() -> None:
     table = Table(options.out / "agreement.csv", COLUMNS, keys=2)
     for row in rows:
         table.append(row)
-    (options.out / "agreement.md").write_text(report(table.rows()))
+    write_report(options.out / "agreement.md", report(table.rows()))
 
 
 def _options() -> argparse.Namespace:

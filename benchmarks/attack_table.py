@@ -29,7 +29,7 @@ from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.types import Candidate, Environment, Evaluation, Task
-from provenance import PROVENANCE, ROOT, Deadline, columns_of, header, parser, run, say
+from provenance import PROVENANCE, ROOT, Deadline, columns_of, header, parser, run, say, write_report
 
 sys.path.append(str(ROOT / "tests" / "attacks"))
 from corpus import FAMILIES, LIMITS, QUICK, RUNGS, Case, cases, complaint, gains, gets_full_credit, judge
@@ -113,7 +113,7 @@ def main() -> int:
             if not _judge(list(group), pool, table, deadline):
                 break
     rows = table.rows()
-    (options.out / "attacks.md").write_text(report(rows))
+    write_report(options.out / "attacks.md", report(rows))
     done = {table.key(row) for row in rows} >= {(item.kind, item.case) for item in wanted}
     return 0 if done and not any(row["wrong"] for row in rows) else 1
 

@@ -19,7 +19,7 @@ from csv_table import Table
 from cuda_l1.evaluator.environment import cpu_name
 from cuda_l1.prompts.reply import parse_reply
 from cuda_l1.report.markdown import table_lines
-from provenance import ROOT, command_line, commit, run, say, today
+from provenance import ROOT, command_line, commit, run, say, today, write_report
 
 sys.path.append(str(ROOT / "tests" / "prompts"))
 from labelled_replies import labelled_replies
@@ -87,7 +87,7 @@ def _write(out: Path, seed: int, counts: dict[str, Counter[str]], slowest: dict[
         *(f"- commit: {here['commit']}; date: {here['date']}; seed: {seed}", ""),
         *table_lines(shown, [[row[column] for column in shown] for row in table.rows()]),
     ]
-    (out / "damaged_replies.md").write_text("\n".join(lines) + "\n")
+    write_report(out / "damaged_replies.md", "\n".join(lines) + "\n")
     return 1 if any(found["mistaken"] or found["crashed"] for found in counts.values()) else 0
 
 

@@ -30,7 +30,7 @@ from cuda_l1.report.markdown import table_lines
 from cuda_l1.scoring import in_headline
 from cuda_l1.types import Evaluation
 from exam_samples import Sample, commit_of
-from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say
+from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say, write_report
 
 EXAMS: dict[str, Callable[[Path], list[Sample]]] = {
     module.EXAM: module.samples for module in (exam_kernelbench, exam_sol_execbench, exam_pygpubench, exam_cuda_l1)
@@ -68,7 +68,7 @@ def main() -> int:
         with Evaluator(settings) as evaluator:
             _judge(missing, evaluator, table, deadline)
     rows = table.rows()
-    (options.out / "exams.md").write_text(report(rows))
+    write_report(options.out / "exams.md", report(rows))
     done = {table.key(row) for row in rows} >= {(exam, sample.name) for exam, sample, _ in wanted}
     return 0 if done and not any(row["result"] in (FOOLED, ALARM) for row in rows) else 1
 

@@ -36,7 +36,7 @@ from cuda_l1.config import SamplerSettings
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.types import Task
 from exemplar_draw import PLACE, fill
-from provenance import PROVENANCE, cpu_columns, header, plain_parser, run, say
+from provenance import PROVENANCE, cpu_columns, header, plain_parser, run, say, write_report
 
 KINDS = ("bucket", "bucket-shuffled-scores", "bucket-hidden-scores", "island", "random")
 FORMULAS = {"the paper's": 1.0, "tau a tenth larger": 1.1}
@@ -78,7 +78,7 @@ def main() -> int:
                 for row in compared(archive, task, known, kind, drawn, options.draws):
                     table.append({**row, "variants": len(known), **_provenance()})
                     say(f"{kind}, {drawn}, {row['formula']}: chi-square {row['chi_square']:.1f}, p {row['p']:.3g}")
-    (options.out / "exemplar_distribution.md").write_text(report(table.rows()))
+    write_report(options.out / "exemplar_distribution.md", report(table.rows()))
     return 0
 
 

@@ -48,7 +48,7 @@ from cuda_l1.types import (
     Trial,
     digest,
 )
-from provenance import PROVENANCE, cpu_columns, header, plain_parser, run, say
+from provenance import PROVENANCE, cpu_columns, header, plain_parser, run, say, write_report
 
 KINDS = ("bucket", "island", "random", "top", "bucket-shuffled-scores")
 FIGURES = ("first_ms", "median_ms", "p95_ms", "max_ms", "append_ms", "draws", "gigabytes", "sqlite")
@@ -76,7 +76,7 @@ def main() -> int:
             for row in measured(path, filled, options.draws):
                 table.append({"records": options.records, "tasks": count, **row, **_provenance()})
                 say(f"{count} tasks, {row['kind']}: {row['median_ms']:.2f} ms, at most {row['max_ms']:.2f} ms")
-    (options.out / "exemplar_draw.md").write_text(report(table.rows()))
+    write_report(options.out / "exemplar_draw.md", report(table.rows()))
     return 0
 
 

@@ -32,7 +32,7 @@ from cuda_l1.evaluator import Evaluator
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.types import Candidate, Clock, Evaluation, Origin, Task
 from known_delta_spin import DEVICE_SPIN, HOST_SPIN
-from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say
+from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say, write_report
 from repeatability import BEYOND_TIMING_S, Workload, rows_of
 
 PERCENTS = (1, 2, 5, 20)
@@ -91,7 +91,7 @@ def main() -> int:
     complete = True
     with Evaluator(EvaluatorSettings(device=device)) as evaluator, _busy(options.busy):
         for _ in measured(evaluator, table, options):
-            (options.out / "known_delta.md").write_text(report(table.rows()))
+            write_report(options.out / "known_delta.md", report(table.rows()))
             if not deadline.allows(options.final_budget + BEYOND_TIMING_S):
                 say("no time left; the same command goes on from here")
                 complete = False

@@ -32,7 +32,7 @@ from cuda_l1.endpoint import Background, Chat
 from cuda_l1.errors import EndpointError, InfrastructureError
 from cuda_l1.evaluator.environment import usable_cores
 from cuda_l1.report.markdown import table_lines
-from provenance import PROVENANCE, ROOT, cpu_columns, header, plain_parser, run, say
+from provenance import PROVENANCE, ROOT, cpu_columns, header, plain_parser, run, say, write_report
 
 FIGURES = (
     *("busy", "per_s", "client_cpu", "server_cpu", "failed", "most_in_flight", "connections", "window_s"),
@@ -55,7 +55,7 @@ def main() -> int:
             row = measured(concurrency, answer_s, options.window)
             table.append({**key, **row, **_provenance()})
             say(f"{concurrency} at a time, {answer_s:g} s each: {row['busy']:.1%} busy, client {row['client_cpu']:.0%}")
-    (options.out / "llm_throughput.md").write_text(report(table.rows()))
+    write_report(options.out / "llm_throughput.md", report(table.rows()))
     return 0
 
 

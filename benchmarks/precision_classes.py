@@ -33,7 +33,7 @@ from cuda_l1.evaluator.guest.reference import Answer, BadTask, Reference
 from cuda_l1.evaluator.guest.tensors import leaves
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.tasks.suite import builtin_suite
-from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say
+from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say, write_report
 
 COLUMNS = ("suite", "task", "version", "due", "found", "right", "ratio", "task_class", "flags", *PROVENANCE)
 KERNELBENCH = {
@@ -187,7 +187,7 @@ def main() -> int:
         wrong = [f"{row['version']}: {row['found']}" for row in rows if row["right"] is False]
         say(f"{number}/{len(missing)} {suite} {task}: {'; '.join(wrong) or 'all as due'}")
     rows_now = table.rows()
-    (options.out / "precision_classes.md").write_text(report(rows_now))
+    write_report(options.out / "precision_classes.md", report(rows_now))
     return 0 if len({(row["suite"], row["task"]) for row in rows_now}) >= len(wanted) else 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -20,6 +21,8 @@ from cuda_l1.evaluator.environment import cpu_name
 from cuda_l1.types import Environment
 
 ROOT = Path(__file__).parents[1]
+NOTES = "## Notes"
+"""The heading below which a report belongs to people."""
 COMMIT = "CUDA_L1_COMMIT"
 """Environment variable that names the commit where the sources lie without their repository."""
 
@@ -68,8 +71,11 @@ def columns_of(environment: Environment) -> dict[str, object]:
 PROVENANCE = ("device_name", "torch", "driver", "rung", "commit", "date")
 
 
-def header(title: str, rows: list[dict[str, str]]) -> list[str]:
-    """The Markdown lines that begin a report: every device, version, commit and day that its rows come from."""
+def header(title: str, rows: list[dict[str, str]], command: str | None = None) -> list[str]:
+    """The Markdown lines that begin a report: every device, version, commit and day that its rows come from.
+
+    `command`: what the report says it was measured with, in Markdown, where that is not the command that now runs.
+    """
 
     def every(column: str) -> str:
         return ", ".join(dict.fromkeys(row[column] for row in rows if row[column])) or "none"
@@ -77,12 +83,25 @@ def header(title: str, rows: list[dict[str, str]]) -> list[str]:
     return [
         f"# {title}",
         "",
-        f"- command: `{command_line()}`",
+        f"- command: {command or f'`{command_line()}`'}",
         f"- device: {every('device_name')}; driver: {every('driver')}; sandbox rung: {every('rung')}",
         f"- torch: {every('torch')}",
         f"- commit: {every('commit')}; date: {every('date')}",
         "",
     ]
+
+
+def command_of(page: Path) -> str | None:
+    """What a report's header says that it was measured with, for `header`; None where there is no such page."""
+    text = page.read_text() if page.exists() else ""
+    found = re.search(r"^- command: (.*(?:\n  .*)*)", text, re.MULTILINE)
+    return found[1] if found else None
+
+
+def write_report(page: Path, text: str) -> None:
+    """Writes a report; what an earlier one holds from a line `## Notes` on was added by people, and is kept."""
+    _, found, notes = (page.read_text() if page.exists() else "").partition(f"\n{NOTES}\n")
+    page.write_text(text.rstrip() + "\n" + (f"\n{NOTES}\n{notes}" if found else ""))
 
 
 def command_line() -> str:

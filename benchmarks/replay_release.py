@@ -25,7 +25,7 @@ from cuda_l1.api.budget import parse_budget
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.report.sections import natural
 from cuda_l1.report.terminal import times
-from provenance import PROVENANCE, commit, header, run, say, today
+from provenance import PROVENANCE, commit, header, run, say, today, write_report
 
 KEYS = ("release", "task", "column", "protocol", "ours")
 FIGURES = ("published", "theirs", "theirs_speedup", "outcome", "precision_class", "speedup_eager")
@@ -42,7 +42,7 @@ def main() -> int:
     try:
         finished = replay(options, table, seconds)
     finally:
-        (options.out / "replay.md").write_text(report(table.rows()))
+        write_report(options.out / "replay.md", report(table.rows()))
     say(f"{len(table.rows())} kernels in {table.path}{'' if finished else '; run it again to go on'}")
     return 0
 

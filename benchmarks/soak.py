@@ -34,7 +34,7 @@ from cuda_l1.evaluator import Evaluator
 from cuda_l1.evaluator.guest import group
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.types import Evaluation
-from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say
+from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say, write_report
 from soak_cases import MIXED, WORKLOADS, candidate, faulty, task
 
 LIMITS = Limits(first_call_s=2.0, build_s=20.0, verdict_s=60.0, memory_bytes=512 << 20, work_bytes=24 << 20)
@@ -237,7 +237,7 @@ def main() -> int:
         left = [*_alive(pids), *map(str, Path(folder).iterdir())]
     say(f"{'all' if finished else 'not all'} of {len(steps)} in {time.monotonic() - began:.0f} s")
     problems = [*troubles(table.rows(), len(steps)), *(f"left behind after closing: {what}" for what in left)]
-    (options.out / "soak.md").write_text(report(table.rows(), problems))
+    write_report(options.out / "soak.md", report(table.rows(), problems))
     for problem in problems:
         say(problem)
     return 0 if finished and not problems else 1

@@ -40,7 +40,7 @@ from cuda_l1.evaluator import Evaluator
 from cuda_l1.search.events import Confirmed, Event
 from cuda_l1.tasks import builtin_dtypes, builtin_names, load_task
 from cuda_l1.types import Evaluation, Task
-from provenance import Deadline, parser, run, say
+from provenance import Deadline, parser, run, say, write_report
 from suite_rows import COLUMNS, KEYS, Search, result_columns
 from suite_summary import summary
 
@@ -249,7 +249,7 @@ def _measure_baselines(task: Task, plan: Plan, archive: Archive, evaluator: Eval
 
 
 def _write_summary(table: Table, plan: Plan) -> None:
-    table.path.with_suffix(".md").write_text(summary(table.rows(), plan.items))
+    write_report(table.path.with_suffix(".md"), summary(table.rows(), plan.items))
 
 
 if __name__ == "__main__":

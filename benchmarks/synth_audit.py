@@ -20,7 +20,7 @@ from cuda_l1.api.synthesis import synthesise
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.tasks.synth.folder import MANIFEST, Entry, Settings
-from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say
+from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say, write_report
 
 SLICE = 100
 SLICE_S = 240.0
@@ -53,7 +53,7 @@ def main() -> None:
         done.add(count)
         say(f"{count} of {chosen.n} tasks")
     report = chosen.out / "synth.md"
-    report.write_text("\n".join(_report(table.rows(), _entries(chosen.out / "tasks"))) + "\n")
+    write_report(report, "\n".join(_report(table.rows(), _entries(chosen.out / "tasks"))) + "\n")
     say(f"{report}")
 
 

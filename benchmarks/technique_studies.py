@@ -2,8 +2,8 @@
 
     PYTHONPATH=src python benchmarks/technique_studies.py --device cpu --protocol final --out build/studies
 
-Studies like those of CUDA-L1's paper (arXiv 2507.14111) on tasks of our own: every subset of the techniques is built and
-judged by `cuda_l1.search.ablation`, as `cuda-l1 ablate` does; effects are those of `cuda_l1.report.ablation`.
+Studies like those of CUDA-L1's paper (arXiv 2507.14111) on tasks of our own: every subset of the techniques is built
+and judged by `cuda_l1.search.ablation`, as `cuda-l1 ablate` does; effects are those of `cuda_l1.report.ablation`.
 - a recurrent cell over time: contiguity, static buffers, CUDA graph. The first two are no techniques of the package
   (`preallocation`, the nearest to static buffers, leaves out what is below 1 MiB), so the candidates are written here
   and bear their labels; `cuda-l1 ablate` takes techniques of the package alone.
@@ -43,7 +43,7 @@ from cuda_l1.search.verdicts import verdict
 from cuda_l1.tasks import load_task
 from cuda_l1.tasks.sizes import resized
 from cuda_l1.types import UNSOUND_FLAGS, Candidate, Environment, Origin, Record, Task
-from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say
+from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say, write_report
 from repeatability import BEYOND_TIMING_S
 from suite_summary import number
 
@@ -191,7 +191,7 @@ def main() -> int:
             say("no time left; the same command goes on from here")
             return 1
         finally:
-            (options.out / "technique_studies.md").write_text(report(table.rows()))
+            write_report(options.out / "technique_studies.md", report(table.rows()))
     return 0
 
 

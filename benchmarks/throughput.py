@@ -33,7 +33,7 @@ from cuda_l1.archive import Archive
 from cuda_l1.config import FINAL, SCREEN, EvaluatorSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.report.markdown import table_lines
-from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say
+from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say, write_report
 from throughput_batch import KINDS, Entry, batch
 
 OURS, THEIRS = "cuda-l1", "KernelBench"
@@ -85,7 +85,7 @@ def main() -> int:
             for one in found:
                 each.append({**key, **one})
             batches.append({**key, **row, **summed(entries, found, kind)})
-            (options.out / "throughput.md").write_text(report(batches.rows()))
+            write_report(options.out / "throughput.md", report(batches.rows()))
     return 0 if complete else 1
 
 

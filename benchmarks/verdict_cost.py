@@ -22,7 +22,7 @@ from cuda_l1.config import FINAL, SCREEN, EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.types import Candidate, Evaluation, Origin, Task
-from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say
+from provenance import PROVENANCE, Deadline, columns_of, header, parser, run, say, write_report
 from suite_rows import STAGES, stage_seconds
 from suite_summary import numbers
 
@@ -88,7 +88,7 @@ def main() -> int:
                     break
                 table.append({"way": way, "number": index, **measured(evaluator, way)})
     rows = table.rows()
-    (options.out / "verdict_cost.md").write_text(report(rows))
+    write_report(options.out / "verdict_cost.md", report(rows))
     return 0 if len(rows) >= sum(wanted.values()) else 1
 
 

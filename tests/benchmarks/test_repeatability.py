@@ -123,6 +123,59 @@ def test_references_against_themselves_are_counted_per_clock(options: Namespace)
     assert "| device | 2 | 2 |" in text and "| call | 2 | 2 |" in text
 
 
+def test_how_far_off_1_is_told_above_and_below_100_us() -> None:
+    slow = [{**row(speedup, 0.9, 1.1), "reference_us": "100"} for speedup in (0.99, 1.002, 1.004)]
+    fast = [{**row(speedup, 0.9, 1.1), "reference_us": "99.9"} for speedup in (1.03,)]
+    assert repeatability.off_one([*slow, *fast]) == [(pytest.approx(0.004), 3), (pytest.approx(0.03), 1)]
+    assert repeatability.off_one(fast)[0] == (0.0, 0)
+
+
+def test_as_many_intervals_may_exclude_1_as_chance_makes_in_99_of_100_runs() -> None:
+    assert [repeatability.most_by_chance(count) for count in (0, 1, 24, 74)] == [0, 1, 4, 9]
+
+
+def against_itself(number: int, speedup: float, excludes: str = "no") -> list[dict[str, str]]:
+    one = row(speedup, 0.9, 1.1) | {"clock": "call", "excludes_1": excludes, "reference_us": "500", "task": "t"}
+    return [one] * number
+
+
+def test_a_missed_aim_is_told() -> None:
+    met, many, off = against_itself(24, 1.004), against_itself(5, 1.0, "yes"), against_itself(24, 1.006)
+    none_below = "- Not known: no task is below 100 us."
+    assert repeatability._missed_itself(met) == [none_below, "- All others met."]
+    assert repeatability._missed_itself([*met, {**met[0], "reference_us": "50"}]) == ["- All met."]
+    assert repeatability._missed_itself(many + met[5:])[1] == "- **Missed**: 5 of 24 intervals exclude 1, 4 may."
+    told = repeatability._missed_itself(off)
+    assert told == [none_below, "- **Missed**: off 1 by 0.60 % in the median from 100 us on."]
+    assert repeatability._missed_itself([{**one, "speedup": ""} for one in met]) == []
+
+
+def test_a_missed_aim_of_repeats_is_told_on_the_objective_clock() -> None:
+    good = [row(1.0, 0.9, 1.1) | {"clock": "device", "workload": "w", "candidate_us": "200"}] * 13
+    late = [{**good[0], "low": "1.001"}]
+    assert repeatability._missed_again(good) == ["- All met."]
+    assert repeatability._missed_again(good + [{**late[0], "clock": "call"}] * 9) == ["- All met."]
+    missed = repeatability._missed_again(good + late)
+    assert missed == ["- **Missed**: 13 of 14 intervals (92.9%) hold the mean."]
+    wide = [{**one, "half_width_percent": "2.5"} for one in good]
+    assert repeatability._missed_again(wide) == ["- **Missed**: the half-width is 2.50 % in the median."]
+
+
+def test_a_page_is_written_again_from_its_tables(options: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    list(repeatability.against_itself(judge(), FINAL, options))
+    page = options.out / "repeatability.md"
+    page.write_text("# Repeatability\n\n- command: `measured so`\n- device: x\n\n## Notes\n\nMine.\n")
+    monkeypatch.setattr("sys.argv", ["repeatability.py", "--out", str(options.out), "--report-only"])
+    monkeypatch.setattr(repeatability, "Evaluator", None)
+    assert repeatability.main() == 0
+    text = page.read_text()
+    assert "- command: `measured so`\n- device: Test GPU" in text and text.endswith("\n## Notes\n\nMine.\n")
+    assert "| device | 2 | 2 | 0.1 | - | 2.00 % of 2 |" in text and "off 1 by 2.00 % in the median below 100 us" in text
+    monkeypatch.setattr("sys.argv", ["repeatability.py", "--out", str(options.out / "none"), "--report-only"])
+    with pytest.raises(UsageError, match="holds neither"):
+        repeatability.main()
+
+
 def test_an_unknown_workload_is_named_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="choose of 1 relu"):
         repeatability._chosen("cuda", "9")
