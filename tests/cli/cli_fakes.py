@@ -85,6 +85,8 @@ class FakeEvaluator:
         pass
 
     def audit(self, task: Task, progress: Callable[[str], None] | None = None) -> TaskAudit:
+        if "# does not run" in task.source:
+            raise TaskError(f"{task.id}: get_inputs() raised")
         flags = ("degenerate",) if "# degenerate" in task.source else ()
         return TaskAudit(task_id=task.id, task_class="fp32", mode="train", flags=flags, reference_us=10.0)
 

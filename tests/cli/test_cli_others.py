@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,6 +48,25 @@ def test_an_unsound_task_is_exit_code_1(run: Run, reference: Path) -> None:
     found, summary = lines(result)
     assert (found["kind"], found["sound"]) == ("audit", False)
     assert summary["unsound"] == ["ref"]
+
+
+def test_a_task_that_does_not_run_does_not_end_the_audit_of_the_others(run: Run, reference: Path) -> None:
+    folder = reference.parent / "tasks"
+    folder.mkdir()
+    for name, mark in (("a", "does not run"), ("b", "degenerate"), ("c", "sound")):
+        (folder / f"{name}.py").write_text(f"{reference.read_text()}\n# {mark}\n")
+    result = run("tasks", "audit", folder, "--device", "cpu", "--json")
+    assert result.exit_code == 2
+    *found, summary = lines(result)
+    assert [audit["sound"] for audit in found] == [False, True]
+    assert (summary["tasks"], summary["sound"], summary["unsound"], list(summary["failures"])) == (3, 1, ["b"], ["a"])
+    assert "get_inputs() raised" in result.stderr
+
+
+def test_references_of_a_release_that_are_no_python_are_listed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_text(json.dumps({"level_id": 1, "task_id": 2, "ref_code": "```python\n```"}))
+    result = run("tasks", "list", f"release:{tmp_path / 'r.jsonl'}")
+    assert (result.exit_code, "(no Python)" in result.stdout) == (0, True)
 
 
 @pytest.fixture

@@ -87,13 +87,15 @@ def audit(
     limits: o.LimitsOption = None,
     json: o.Json = False,
 ) -> int:
-    """Check that verdicts on SPEC mean something. Exit code 1 when one of its tasks is not sound.
+    """Check that verdicts on SPEC mean something. Exit code 1 when one of its tasks is not sound, 2 when one does not
+    run; of several the others are audited all the same.
 
     Example: cuda-l1 tasks audit my_task.py
     """
     from cuda_l1.api.limits import parse_limits
     from cuda_l1.api.places import resolve_device
     from cuda_l1.config import EvaluatorSettings
+    from cuda_l1.errors import TaskError
     from cuda_l1.evaluator import Evaluator
     from cuda_l1.tasks import load_tasks
 
@@ -101,15 +103,25 @@ def audit(
     place, allowed = resolve_device(device), parse_limits(limits)
     tasks = load_tasks(spec, device=place, dtype=dtype, inputs=inputs, init=init, weights=weights)
     audits: list[tuple[str, TaskAudit]] = []
+    failures: dict[str, str] = {}
     with Evaluator(EvaluatorSettings(device=place, limits=allowed)) as evaluator:
         for task in tasks:
             Output.say(f"auditing {task.name}")
-            found = evaluator.audit(task)
+            try:
+                found = evaluator.audit(task)
+            except TaskError as error:
+                if len(tasks) == 1:
+                    raise
+                Output.error(str(error))
+                failures[task.name] = str(error)
+                continue
             audits.append((task.name, found))
             output.record("audit", found, sound=found.sound)
     _show_audits(output, audits)
     unsound = [name for name, found in audits if not found.sound]
-    output.summary(tasks=len(audits), sound=len(audits) - len(unsound), unsound=unsound)
+    output.summary(tasks=len(tasks), sound=len(audits) - len(unsound), unsound=unsound, failures=failures)
+    if failures:
+        return TaskError.exit_code
     return NOTHING_ACCEPTED if unsound else 0
 
 
@@ -134,6 +146,11 @@ def _show_audits(output: Output, audits: list[tuple[str, TaskAudit]]) -> None:
 
 
 def _first_line(source: str) -> str:
+    """What a task's text says of itself; the references of a release are texts that others wrote."""
     import ast
 
-    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "(no Python)"
+    return (ast.get_docstring(tree) or "").partition("\n")[0]
