@@ -188,6 +188,7 @@ def test_separators_of_lines_within_a_string_do_not_cut_a_row(tmp_path):
         ("import torch\n", "neither JSON lines"),
         ('{"1": [{"task_id": 1, "ref_co\n', "no published kernel.*entry 1 of level 1: not JSON: .* at line 1"),
         ('{"level_id": 1, "task_id": 1, "code": "x"}\n', "no published kernel.*line 1: `ref_code`: is missing"),
+        ('{"level": 1, "problem_id": 1, "kernel": "x"}\n', "no published kernel.*line 1: `level_id`: is missing"),
         ('{"1": 5}', "no published kernel"),
         ("[]", "no published kernel"),
         (json.dumps({"level_id": 1, "task_id": 1, "ref_code": "\ud800"}), "no published kernel"),
