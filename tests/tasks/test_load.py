@@ -87,6 +87,13 @@ def test_a_mark_in_front_of_the_text_is_none_of_it(tmp_path):
     assert load_task(str(path)).source == TASK
 
 
+def test_a_file_in_another_encoding_is_told_how_to_be_saved(tmp_path):
+    path = tmp_path / "old.py"
+    path.write_bytes(f"# -*- coding: latin-1 -*-\n# caf\xe9\n{TASK}".encode("latin-1"))
+    with pytest.raises(TaskError, match=r"old\.py: is not text in UTF-8 \(byte 31\); save it in UTF-8"):
+        load_task(str(path))
+
+
 def test_dtype_casts_parameters_attributes_and_inputs(tmp_path):
     task = load_task(str(write(tmp_path / "mine.py", TASK)), dtype="bf16")
     model, inputs, output = built(task)

@@ -60,8 +60,8 @@ def _read(path: Path) -> str:
         raise TaskError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise TaskError(f"{path}: is a folder, not a file") from None
-    except UnicodeDecodeError:
-        raise TaskError(f"{path}: is not a text file") from None
+    except UnicodeDecodeError as error:
+        raise TaskError(f"{path}: is not text in UTF-8 (byte {error.start}); save it in UTF-8") from None
     except OSError as error:
         raise TaskError(f"{path}: cannot be read: {error.strerror}") from None
 
