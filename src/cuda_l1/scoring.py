@@ -28,8 +28,7 @@ honest search rarely do."""
 BEYOND_ROOFLINE = 1.05
 """So many times faster than the roofline is beyond it: measuring is no finer."""
 
-FIRST_PAIRS = 5
-MAX_PAIRS = 20
+FIRST_PAIRS, MAX_PAIRS = 5, 20
 
 
 def t_quantile(degrees: int) -> float:
@@ -157,8 +156,8 @@ def jump(
         return None
     best = max(best_before or 1.0, 1.0)
     if value >= JUMP * best:
-        before = f"the best before it ({towards_one(best):.2f}x)"
-        return f"{towards_one(value):.2f}x against eager is {value / best:.1f} times {before}"
+        own, before = f"{towards_one(value):.2f}x", f"{towards_one(best):.2f}x"
+        return f"{own} against eager is {value / best:.1f} times the best before it ({before})"
     if roofline_us and timing.candidate_us * BEYOND_ROOFLINE < roofline_us:
         return f"{timing.candidate_us:.1f} us is less than moving its inputs and outputs takes ({roofline_us:.1f} us)"
     return None
