@@ -127,7 +127,7 @@ def test_the_policy_from_nothing_is_asked_about_tasks_that_nobody_generated_and_
 
 
 def test_the_policy_from_nothing_takes_at_most_25_minutes_a_stage_by_what_was_measured() -> None:
-    recipe, (begin_s, step_s, round_s, validation_s) = _with("one-gpu"), (100, 0.163, 19.3, 24.5)  # docs/training.md
+    recipe, (begin_s, step_s, round_s, validation_s) = _with("one-gpu"), (100, 0.163, 19.3, 24.5)  # docs/results/h100
     section = recipe.contrastive
     assert begin_s + recipe.sft.steps * step_s <= 25 * 60
     assert section.rounds * round_s + (1 + section.rounds / section.validate_every) * validation_s <= 25 * 60
