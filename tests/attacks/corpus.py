@@ -22,7 +22,7 @@ OF_TIME = {"caching", "clock-mismatch", "drawn-ahead", "outside-work"}
 """Findings that say nothing against an answer, only against the time that it is said to have taken."""
 QUICK = Protocol(name="screen", pair_s=0.05, max_samples=24)
 """Enough samples for a verdict on an attack that works by a factor of ten."""
-LIMITS = Limits(build_s=60.0, first_call_s=10.0, verdict_s=60.0)
+LIMITS = Limits(build_s=60.0, first_call_s=10.0, verdict_s=60.0, memory_bytes=8 << 30)
 """What attacks and twins get."""
 
 
