@@ -164,7 +164,7 @@ STUDIES = {
         {"BATCH": 64, "TIME": 48, "DIM": 512},
         by_hand=True,
     ),
-    "diagonal matmul": Study("diagonal_matmul", ("diagonal_matmul", "straight_line", CUDA_GRAPH)),
+    "diagonal matmul": Study("diagonal_matmul", ("diagonal_matmul", "inductor", CUDA_GRAPH)),
     "provably constant pipeline": Study(
         str(TASKS / "constant_pipeline.py"),
         ("constant_output", "fusion", CUDA_GRAPH),
@@ -292,7 +292,7 @@ def _section(study: Study, rows: Sequence[Row]) -> list[str]:
     flags = sorted({flag for row in rows for flag in row["task_flags"].split()})
     unsound = sorted(UNSOUND_FLAGS & set(flags))
     lines = [_how(study, rows[0]["task"], used), ""]
-    if missing := [name for name in study.techniques if name not in used]:
+    if missing := [name for name in study.techniques if name not in used and "cpu" not in devices_of(name)]:
         lines += [f"Left out, since it needs a GPU: {', '.join(missing)}.", ""]
     if unsound:
         lines += [
