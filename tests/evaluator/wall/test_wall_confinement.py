@@ -18,7 +18,7 @@ from wall_support import ROLES, eventually
 
 from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator.environment import guest_environment
-from cuda_l1.evaluator.guest import sandbox
+from cuda_l1.evaluator.guest import namespaces, sandbox
 from cuda_l1.evaluator.processes import Template
 
 SECRET = "the-planted-secret"
@@ -301,11 +301,24 @@ def test_r2_sees_only_its_own_processes_and_folders(templates, ask, tmp_path):
     assert pids == ["1"]
     answer = ask(template, "import os; channel.send({'cwd': os.getcwd(), 'links': os.listdir('/sys/class/net')})")
     assert answer["cwd"] == "/tmp/cuda-l1-work"
-    namespaces = ask(
+    own = ask(
         template, "import os; channel.send({n: os.readlink(f'/proc/self/ns/{n}') for n in os.listdir('/proc/self/ns')})"
     )
     for name in ("net", "ipc", "mnt", "pid"):
-        assert namespaces[name] != os.readlink(f"/proc/self/ns/{name}")
+        assert own[name] != os.readlink(f"/proc/self/ns/{name}")
+
+
+def test_what_is_reached_through_a_link_stands_at_both_places(templates, ask, tmp_path):
+    private, outside = tmp_path / "private", tmp_path / "outside"
+    for folder in (private, outside):
+        (folder / "venv").mkdir(parents=True)
+        (folder / "link").symlink_to((outside if folder == private else private) / "venv")
+    for path, seen in ((private / "link", {private / "link"}), (outside / "link", {private / "venv"})):
+        assert namespaces._places(str(path), [str(private)]) == {str(place) for place in seen}
+    link = tmp_path / "software"  # below /tmp, which is covered, and leads to what is not
+    link.symlink_to(os.path.dirname(os.__file__))
+    told = ask(templates("R2"), attempt(f"os.path.exists({str(link / 'os.py')!r})"), read_paths=[link])
+    assert told == {"got": "True"}
 
 
 def test_r2_shared_memory_is_its_own(templates, ask):

@@ -53,9 +53,8 @@ def complete(work_dir: str, mount_at: str, kept: Iterable[str], shared_bytes: in
         _loopback_up()
         private = (*_others(), "/dev/shm")
     _mount("private mounts", None, "/", None, _REC | _PRIVATE)
-    targets = [(work_dir, mount_at)] + [
-        (path, path) for path in sorted(kept) if os.path.exists(path) and _is_below(path, private)
-    ]
+    places = {place for path in kept if os.path.exists(path) for place in _places(path, private)}
+    targets = [(work_dir, mount_at), *((place, place) for place in sorted(places))]
     sources = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source, _ in targets]  # before they are covered
     for folder in private:
         if os.path.isdir(folder):
@@ -102,6 +101,13 @@ def _mount(what: str, source: str | None, target: str, kind: str | None, flags: 
     libc_call(what, "mount", texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3])
 
 
-def _is_below(path: str, folders: Iterable[str]) -> bool:
-    real = Path(os.path.realpath(path))
-    return any(real.is_relative_to(os.path.realpath(folder)) for folder in folders)
+def _places(path: str, folders: Iterable[str]) -> set[str]:
+    """Where below `folders` a path stands: what it is called, and what it leads to. A link there, to a virtual
+    environment say, is covered with its folder; one elsewhere may lead there, and nothing can be mounted on it."""
+    called, real = os.path.abspath(path), os.path.realpath(path)
+    return {
+        place
+        for folder in folders
+        for place, within in ((called, folder), (real, os.path.realpath(folder)))
+        if Path(place).is_relative_to(within)
+    }
