@@ -497,6 +497,20 @@ def test_too_many_processes_are_the_candidates_crash(cache_dir):
     assert_detail(result, "more processes than allowed")
 
 
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_storm_of_forks_ends_before_it_takes_the_machine(cache_dir, persistent):
+    """Each process of it goes on forking; where a fork fails it ends, or tries again for ever."""
+    bomb = "import contextlib, os\nwhile True:\n    with contextlib.suppress(OSError):\n        os.fork()\n"
+    bomb = bomb if persistent else "import os\nwhile True:\n    os.fork()\n"
+    begin = time.monotonic()
+    with Evaluator(EvaluatorSettings(device="cpu", cache_dir=cache_dir, limits=Limits(processes=64))) as opened:
+        result = judged(opened, bomb + model_new(RIGHT))
+        assert result.outcome in (Outcome.CRASHED, Outcome.BUILD_FAILED), result.detail
+        assert_detail(result, "more processes than allowed" if result.outcome is Outcome.CRASHED else "BlockingIOError")
+        assert judged(opened, model_new(RIGHT)).accepted, "nothing is left of it"
+    assert time.monotonic() - begin < 60
+
+
 @pytest.mark.parametrize("where", ["import", "call"])
 def test_memory_beyond_the_limit(tight, where):
     fill = "kept = []\nwhile True: kept.append(torch.ones(64 << 20))"

@@ -200,6 +200,7 @@ class Template:
             "work_dir": seen_at,
             # A memfd that carries a tensor is a file too, so one file may be as large as memory.
             "file_bytes": max(limits.work_bytes, limits.memory_bytes),
+            "processes": limits.processes,
             "sandbox": {
                 "rung": chosen.rung,
                 "work_dir": os.fspath(guest.work_dir),

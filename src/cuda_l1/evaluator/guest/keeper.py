@@ -17,12 +17,14 @@ import json
 import os
 import select
 import signal
+import socket
 import time
 from types import ModuleType
 from typing import Any, NoReturn
 
 from . import group, life, sandbox
 from .channel import Channel, ChannelClosed, ProtocolError
+from .forks import Forks
 from .kernel import die_with_parent, set_subreaper
 from .log import CappedLog
 
@@ -41,7 +43,7 @@ def keep(order: dict[str, Any], fds: list[int], roles: dict[str, ModuleType]) ->
     close_all_but({0, 1, 2, *fds, *woken})
     try:
         sandbox.prepare(order["sandbox"])
-        status, output = os.pipe(), os.pipe()
+        status, output = [end.detach() for end in socket.socketpair()], os.pipe()
         guest = os.fork()
     except OSError as error:
         control.send({"event": "refused", "reason": str(error)})
@@ -50,15 +52,17 @@ def keep(order: dict[str, Any], fds: list[int], roles: dict[str, ModuleType]) ->
         life.live(order, fds[1], output[1], status[1], fds[3:], roles)
     for fd in (fds[1], *fds[3:], status[1], output[1]):
         os.close(fd)
-    _Keeper(control, guest, status[0], woken[0], output[0], CappedLog(fds[2])).run()
+    _Keeper(control, guest, status[0], woken[0], output[0], CappedLog(fds[2]), order["processes"]).run()
     os._exit(0)
 
 
 class _Keeper:
-    """The loop of one keeper: orders, the guest's status pipe, its output, and signals."""
+    """The loop of one keeper: orders, what the guest says of its start, its output, its new processes, and signals."""
 
-    def __init__(self, control: Channel, guest: int, status: int, signals: int, output: int, log: CappedLog) -> None:
-        self.control, self.guest, self.log = control, guest, log
+    def __init__(
+        self, control: Channel, guest: int, status: int, signals: int, output: int, log: CappedLog, processes: int
+    ) -> None:
+        self.control, self.guest, self.log, self.processes = control, guest, log, processes
         self.status, self.signals, self.output = status, signals, output
         self.on_ready = {
             control.fileno(): self._on_order,
@@ -70,14 +74,18 @@ class _Keeper:
         for fd in self.on_ready:
             self.poller.register(fd, select.POLLIN)
         os.set_blocking(output, False)
+        self.forks = -1
         self.max_rss_bytes = 0
         self.orphaned = False
         self.exit: int | None = None
 
     def run(self) -> None:
         while self.exit is None:
-            for fd, _ in self.poller.poll():
-                self.on_ready[fd]()
+            for fd, events in self.poller.poll():
+                if fd == self.forks and not events & select.POLLIN:  # none is left that could ask
+                    self.poller.unregister(fd)
+                else:
+                    self.on_ready[fd]()
         self._finish()
         while self._drain():
             pass
@@ -93,8 +101,12 @@ class _Keeper:
         )
 
     def _read_status(self) -> None:
-        text = os.read(self.status, _STATUS_BYTES)
-        self.poller.unregister(self.status)
+        with socket.socket(fileno=self.status) as end:
+            text, descriptors, _, _ = socket.recv_fds(end, _STATUS_BYTES, 1)
+            self.poller.unregister(self.status)
+        for self.forks in descriptors:
+            self.on_ready[self.forks] = Forks(self.forks, os.getpid(), self.processes).answer
+            self.poller.register(self.forks, select.POLLIN)
         if text:
             status = json.loads(text)
             event = {"event": "refused"} if "reason" in status else {"event": "spawned", "pid": self.guest}
@@ -123,6 +135,8 @@ class _Keeper:
         with contextlib.suppress(ChannelClosed, ProtocolError):
             self.control.receive(0)
         self.poller.unregister(self.control.fileno())
+        if self.exit is None:
+            group.send(self.guest, signal.SIGKILL)  # at R2 the kernel ends with it all that it has started
         group.kill(os.getpid())
 
     def _reap(self) -> bool:

@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import sys
 import tempfile
 import traceback
@@ -23,7 +24,7 @@ _OPEN_FILES = 4096
 def live(
     order: dict[str, Any], channel: int, output: int, status: int, extra: list[int], roles: dict[str, ModuleType]
 ) -> NoReturn:
-    """Confine this process as `order` says, report on the pipe `status`, run the role and end.
+    """Confine this process as `order` says, report on the socket `status`, run the role and end.
 
     `channel`, `output` (both standard streams) and `extra` are the descriptors that the role keeps. The exit code is 0
     when the role returned, 1 when it raised (the traceback is in the output).
@@ -43,7 +44,7 @@ def live(
         traceback.print_exc()
         _say(status, {"reason": f"{type(error).__name__}: {error}"})
         os._exit(1)
-    _say(status, report)
+    _say(status, report, report.pop("forks"))
     _run(module, Channel.from_fd(channel), {**order["spec"], "fds": extra, "memory": memory})
 
 
@@ -85,9 +86,12 @@ def _set_limits(file_bytes: int) -> None:
         file.write("1000")
 
 
-def _say(status: int, report: dict[str, Any]) -> None:
-    os.write(status, json.dumps(report).encode())
-    os.close(status)
+def _say(status: int, report: dict[str, Any], forks: int | None = None) -> None:
+    """`forks`: a descriptor that the keeper alone holds from here on."""
+    with socket.socket(fileno=status) as end:
+        socket.send_fds(end, [json.dumps(report).encode()], [] if forks is None else [forks])
+    if forks is not None:
+        os.close(forks)
 
 
 def _run(module: ModuleType, channel: Channel, spec: dict[str, Any]) -> NoReturn:

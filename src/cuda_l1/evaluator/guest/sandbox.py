@@ -43,12 +43,13 @@ def prepare(order: dict[str, Any]) -> None:
 
 
 def enter(order: dict[str, Any]) -> dict[str, Any]:
-    """Confine this process for good; returns `{"uid": the user id it ends with}`.
+    """Confine this process for good; returns `{"uid": the user id it ends with, "forks": what its keeper answers them
+    at, a descriptor, or None}`.
 
     Raises `OSError`, naming the part, when the machine refuses something that the rung promises.
     """
     if order["rung"] == "R0":
-        return {"uid": os.getuid()}
+        return {"uid": os.getuid(), "forks": None}
     work_dir, loopback = order["work_dir"], order["loopback"]
     if loopback and order["rung"] != "R2":
         raise OSError("sockets of its own are for a guest at R2")
@@ -83,12 +84,13 @@ def enter(order: dict[str, Any]) -> dict[str, Any]:
         network=loopback,
     )
     own_pids = order["rung"] == "R2"
-    seccomp.restrict(
+    forks = seccomp.restrict(
         confine_signals=not own_pids and version < landlock.SCOPED_SIGNALS_ABI,
         cuda=order["device"] == "cuda",
         loopback=loopback,
+        ask=True,
     )
-    return {"uid": os.getuid()}
+    return {"uid": os.getuid(), "forks": forks}
 
 
 def software_paths(private_paths: Iterable[str]) -> list[str]:

@@ -5,6 +5,7 @@ Refused calls return an error instead of killing, so that a library that only tr
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -84,6 +85,8 @@ _NUMBERS = {  # name: (x86-64, aarch64); None where the architecture has no such
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "clone": (56, 220),
+    "fork": (57, None),
+    "vfork": (58, None),
     "clone3": (435, 435),
     "prctl": (157, 167),
     "prlimit64": (302, 261),
@@ -97,49 +100,60 @@ _NUMBERS = {  # name: (x86-64, aarch64); None where the architecture has no such
     "seccomp": (317, 277),
 }
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")  # callers know how to do without
-_CONDITIONAL = ("socketpair", "clone", "prctl", "prlimit64", "seccomp", "fcntl")
+_CONDITIONAL = ("socketpair", "clone", "fork", "vfork", "prctl", "prlimit64", "seccomp", "fcntl")
 _CUDA_CALLS = ("socket", "bind", "listen")
 _LOOPBACK_CALLS = ("socket", "connect", "bind", "listen", "accept", "accept4")
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
 
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column of the table, AUDIT_ARCH
-_SET_MODE_FILTER, _SPEC_ALLOW = 1, 4
+_SET_MODE_FILTER, _SPEC_ALLOW, _NEW_LISTENER = 1, 4, 8
 _X32_BIT = 0x40000000
-_CLONE_NEW_ANY = 0x7E020000
+_CLONE_NEW_ANY, _CLONE_THREAD = 0x7E020000, 0x10000
 _SOCK_TYPE_MASK, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
 _PR_SET_PDEATHSIG = 1
 _SIGKILL = 9
 _F_SETOWN, _F_SETOWN_EX = 8, 15
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
-_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_ALLOW, _ERRNO, _ASK = 0x7FFF0000, 0x00050000, 0x7FC00000
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_ARGUMENTS = 0, 4, 16
 
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
 
 
-def restrict(*, confine_signals: bool, cuda: bool = False, loopback: bool = False) -> None:
+def restrict(*, confine_signals: bool, cuda: bool = False, loopback: bool = False, ask: bool = False) -> int | None:
     """Install the filter for this thread and its children. Needs no_new_privs.
 
     `confine_signals`: allow signals to this process itself only, for kernels where Landlock cannot scope them; a
     guest's children then cannot be signalled by it either. `cuda`: the driver's `cuInit` makes a local socket and
     listens on it, and fails when it cannot; connecting stays refused. `loopback`: local and internet sockets, for a
-    guest that sees no network and no socket but its own. Raises `OSError` when the kernel or the architecture has no
-    such filter.
+    guest that sees no network and no socket but its own. `ask`: every new process waits for whoever holds the
+    descriptor that is returned (`forks`); None where the kernel knows no such thing, or somebody above asks already.
+    Raises `OSError` when the kernel or the architecture has no such filter.
     """
+    if ask:
+        with contextlib.suppress(OSError):
+            return _install(_NEW_LISTENER, confine_signals=confine_signals, cuda=cuda, loopback=loopback)
+    _install(0, confine_signals=confine_signals, cuda=cuda, loopback=loopback)
+    return None
+
+
+def _install(flags: int, *, confine_signals: bool, cuda: bool, loopback: bool) -> int:
     signals = os.getpid() if confine_signals else None
-    instructions = program(platform.machine(), signals, cuda=cuda, loopback=loopback)
+    instructions = program(platform.machine(), signals, cuda=cuda, loopback=loopback, ask=bool(flags))
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
     buffer = ctypes.create_string_buffer(code, len(code))
     header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(instructions), ctypes.addressof(buffer)), 16)
     column, _ = _ARCHITECTURES[platform.machine()]
     # SPEC_ALLOW: without it older kernels slow the whole process down (speculative store bypass off).
-    syscall("seccomp", _NUMBERS["seccomp"][column] or 0, _SET_MODE_FILTER, _SPEC_ALLOW, header)
+    return syscall("seccomp", _NUMBERS["seccomp"][column] or 0, _SET_MODE_FILTER, _SPEC_ALLOW | flags, header)
 
 
-def program(machine: str, only_signal: int | None, *, cuda: bool = False, loopback: bool = False) -> list[Instruction]:
-    """The filter in BPF; `only_signal` is the process id that may be signalled, None for any."""
+def program(
+    machine: str, only_signal: int | None, *, cuda: bool = False, loopback: bool = False, ask: bool = False
+) -> list[Instruction]:
+    """The filter in BPF; `only_signal` is the process id that may be signalled, None for any. `ask`: about forks."""
     if machine not in _ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no system-call filter for {machine}")
     column, architecture = _ARCHITECTURES[machine]
@@ -160,7 +174,7 @@ def program(machine: str, only_signal: int | None, *, cuda: bool = False, loopba
         elif cuda and name in _CUDA_CALLS:
             rule = _cuda_rule(name)
         else:
-            rule = _rule(name, only_signal)
+            rule = _rule(name, only_signal, _ASK if ask else _ALLOW)
         steps += _when(number, rule)
     return [*steps, (_RETURN, 0, 0, _ALLOW)]
 
@@ -178,8 +192,9 @@ def _loopback_rule(name: str) -> list[Instruction]:
     return [_argument(0), *_among([_AF_UNIX, _AF_INET, _AF_INET6])] if name == "socket" else []
 
 
-def _rule(name: str, only_signal: int | None) -> list[Instruction]:
-    """The instructions for one call; they end in a verdict, or are empty for a call that is allowed as it is."""
+def _rule(name: str, only_signal: int | None, fork: int) -> list[Instruction]:
+    """The instructions for one call; they end in a verdict, or are empty for a call that is allowed as it is. `fork`:
+    the verdict on new processes."""
     if name in _ABSENT:
         return [_refuse(errno.ENOSYS)]
     if name in _SIGNALS:
@@ -192,7 +207,16 @@ def _rule(name: str, only_signal: int | None) -> list[Instruction]:
         case "socketpair":  # a datagram pair could be aimed at any socket in the file system
             return _connected_kind()
         case "clone":
-            return [_argument(0), (_ANY_BIT, 0, 1, _CLONE_NEW_ANY), _refuse(errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
+            refused = [(_ANY_BIT, 0, 1, _CLONE_NEW_ANY), _refuse(errno.EPERM)]
+            return [
+                _argument(0),
+                *refused,
+                (_ANY_BIT, 0, 1, _CLONE_THREAD),
+                (_RETURN, 0, 0, _ALLOW),
+                (_RETURN, 0, 0, fork),
+            ]
+        case "fork" | "vfork":
+            return [(_RETURN, 0, 0, fork)]
         case "prctl":  # the guest must not outlive its keeper
             skip = (_EQUAL, 1, 0, _PR_SET_PDEATHSIG)
             return [_argument(0), skip, (_RETURN, 0, 0, _ALLOW), *_only(1, [_SIGKILL])]
