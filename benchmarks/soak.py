@@ -47,7 +47,7 @@ KILLED = ("runner", "judge", "template", "keeper")
 STAGES = ("build", "judge", "load", "check", "time")
 LONG = ("honest", "wrong")
 """Candidates whose verdict lasts long enough to be struck."""
-GRACE_S = 30.0
+GRACE_S = 10.0
 """What a verdict may take beyond the deadline of a candidate that hangs, and beyond the time without a fault."""
 GROWTH_MB = 32.0
 APPEARS_S = 0.2

@@ -36,7 +36,7 @@ def test_rows_as_they_should_be_are_no_trouble(tmp_path: Path) -> None:
     ("odd", "words"),
     [
         ({"outcome": "CRASHED", "fault": "judge"}, "CRASHED where it was ACCEPTED"),
-        ({"seconds": 43.0}, "took 43 s"),
+        ({"seconds": 12.5}, "took 12.5 s"),
         ({"parent_descriptors": 14}, "parent_descriptors grew from 10 to 14"),
         ({"processes": 12}, "processes grew"),
         ({"own_mb": 90.0}, "own_mb grew"),
