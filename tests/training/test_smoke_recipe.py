@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -26,6 +27,8 @@ VARIANTS = 6
 """That the recipe's techniques write of its tasks."""
 TRIES = 5
 """At a machine so quiet that all of them stay."""
+MOST_S = 600.0
+"""For all stages together on two cores or more: many times what they take, and what CI can wait for."""
 
 
 def command(folder: Path, *more: str) -> list[str]:
@@ -61,6 +64,14 @@ def judged(run: RunDirectory) -> list[tuple[str, str]]:
         return [(record.candidate.origins[0].proposer, record.candidate.id) for record in records]
 
 
+def stage_seconds(run: RunDirectory, began: float) -> dict[str, float]:
+    """By the files that a stage writes last; of stage 3 with what the kill cost."""
+    ends = {"data": run.data}  # beside it `data.json` is written again by the command that goes on
+    ends |= {name: run.stage(name).final / "README.md" for name in ("sft", "self", "contrastive")}
+    times = [began, *(path.stat().st_mtime for path in ends.values())]
+    return {name: end - begin for name, (begin, end) in zip(ends, itertools.pairwise(times), strict=True)}
+
+
 def weights(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
@@ -68,7 +79,8 @@ def weights(folder: Path) -> bytes:
 @pytest.mark.e2e
 @pytest.mark.timeout(2400)
 def test_loss_falls_the_archive_grows_and_what_was_killed_goes_on(tmp_path: Path) -> None:
-    folder = next(each for n in range(TRIES) if killed_at_a_checkpoint(each := tmp_path / f"run-{n}"))
+    tries = ((time.time(), tmp_path / f"run-{n}") for n in range(TRIES))
+    began, folder = next((began, folder) for began, folder in tries if killed_at_a_checkpoint(folder))
     run = RunDirectory.open(folder)
     sft, own, contrastive = (run.stage(name) for name in ("sft", "self", "contrastive"))
     losses = [each["loss"] for each in sft.rows("metrics") if "loss" in each]
@@ -80,6 +92,9 @@ def test_loss_falls_the_archive_grows_and_what_was_killed_goes_on(tmp_path: Path
     done = subprocess.run(command(folder, "--resume"), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert f"goes on from {checkpoint.name}" in done.stderr and contrastive.is_done
+    seconds = stage_seconds(run, began)
+    sys.stdout.write(", ".join(f"{name}: {value:.1f} s" for name, value in seconds.items()) + "\n")
+    assert sum(seconds.values()) < MOST_S or os.cpu_count() == 1, seconds
     assert "sft: is done" in done.stderr and "self: is done" in done.stderr
     lines = list(contrastive.rows("metrics"))
     metrics = [each for each in lines if "reward" in each]
