@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from csv_table import Row, Table
+from csv_table import Row, Table, read_rows
 from suite_rows import COLUMNS
 from suite_summary import comparison, geometric, quartiles, summary, whole_suite, with_interval
 
@@ -20,6 +20,15 @@ def row(task: str, outcome: str = "beats-best-baseline", best: float | None = 2.
     made = {"task": task, "dtype": "fp32", "outcome": outcome, "sound": "yes", "budget": "60s", "wall_s": "50",
             "baselines": "eager 1x", "resumed": "no", "device_name": "Test GPU"}  # fmt: skip
     return dict.fromkeys(COLUMNS, "") | made | figures | values
+
+
+@pytest.mark.parametrize("device", ["cpu", "h100", "h200"])
+def test_the_committed_tables_are_those_of_the_committed_rows(device: str) -> None:
+    folder = Path(__file__).parents[2] / "docs" / "results" / device
+    rows = read_rows(folder / "suite.csv", ("task", "dtype"))
+    made, committed = summary(rows, whole_suite(rows)), (folder / "suite.md").read_text()
+    tables = made[made.index("Budget a task") :]
+    assert "| linear_sum |" in tables and committed.endswith(tables)
 
 
 def line(text: str, beginning: str) -> str:
