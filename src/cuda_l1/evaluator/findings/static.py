@@ -1,7 +1,7 @@
 """Findings from the syntax tree of a candidate. Notes for a reader: text proves nothing, and evidence decides.
 
-Only `silent-fallback` and `dead-kernel` are `suspect`: a candidate that runs the reference's code when its own kernel
-fails, or never runs its kernel at all, must be seen as what it is.
+Only `silent-fallback`, `dead-kernel` and `unread` are `suspect`: a candidate that runs the reference's code when its
+own kernel fails, that never runs its kernel at all, or that has more code than is read, must be seen as what it is.
 """
 
 from __future__ import annotations
