@@ -116,9 +116,14 @@ def why_not(evaluation: Evaluation, precision: str = "default", *, is_eager: boo
     return f"suspect for {', '.join(dict.fromkeys(one.check for one in suspects))}" if suspects else said
 
 
-def in_headline(evaluation: Evaluation) -> bool:
-    """Whether a result may stand in a headline: it counts, and its task is sound (`TaskAudit.sound`)."""
-    return counts(evaluation) and not UNSOUND_FLAGS & set(evaluation.task_flags)
+def unsound(flags: Iterable[str]) -> tuple[str, ...]:
+    """Those of a task's flags by which being right on it proves nothing; empty where figures of it mean something."""
+    return tuple(sorted(UNSOUND_FLAGS.intersection(flags)))
+
+
+def in_headline(evaluation: Evaluation, precision: str = "default", *, is_eager: bool = False) -> bool:
+    """Whether a result may stand in a headline, and in a mean of a report: it counts, and its task is sound."""
+    return counts(evaluation, precision, is_eager=is_eager) and not unsound(evaluation.task_flags)
 
 
 def speedup(evaluation: Evaluation, clock: Clock | None = None) -> float | None:

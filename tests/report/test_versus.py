@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import pytest
-from report_fakes import COMPILE, CPU, OURS, entry, record, task, timing
+from report_fakes import COMPILE, CPU, GPU, OURS, entry, record, task, timing
 
+from cuda_l1 import scoring
+from cuda_l1.config import Precision
 from cuda_l1.report.cells import Ratio
 from cuda_l1.report.entries import Entry, Method, entry_of
 from cuda_l1.report.sections import Question, Section, sections
-from cuda_l1.report.versus import Best, Standing, against, against_best, quotient, standing
-from cuda_l1.types import Finding, Origin
+from cuda_l1.report.versus import Best, Standing, against, against_best, quotient, standing, standings
+from cuda_l1.types import UNSOUND_FLAGS, Finding, Origin
 
 TASK = task()
 
@@ -31,6 +34,30 @@ def stand(made: Section, method: Method = OURS) -> Standing:
 def best(entries: Sequence[Entry], protocol: str = "final", **question: Any) -> Best | None:
     made = section(entries, protocol, **question)
     return against_best(made, stand(made))
+
+
+GRID = itertools.product(
+    (2.0, None), ("fp32", "tf32", "relaxed"), ("R2", "R0"), ("final", "kernelbench"),
+    ((), ("precision",), ("clock-mismatch",)), ((), ("random",), *((flag,) for flag in sorted(UNSOUND_FLAGS))),
+    ("techniques", "eager"), get_args(Precision),
+)  # fmt: skip
+
+
+def test_a_mean_of_a_report_is_over_what_may_stand_in_a_headline() -> None:
+    seen = set()
+    for speedup, got, rung, protocol, suspects, flags, who, precision in GRID:
+        found = [Finding(check=name, severity="suspect", evidence="e") for name in suspects]
+        one = entry(
+            task(), speedup, who, place=GPU.model_copy(update={"rung": rung}), protocol=protocol,
+            findings=found, flags=flags, precision_class=got,
+            timings=[timing(2.0).model_copy(update={"clock": "device"})],
+        )  # fmt: skip
+        made = sections([one], Question(precision=precision))
+        shown = any(s.counts for part in made for m in one.methods for s in standings(part, m, part.sound))
+        due = scoring.in_headline(one.evaluation, precision, is_eager=who == "eager")
+        assert shown is due, (speedup, got, rung, protocol, suspects, flags, who, precision)
+        seen.add(due)
+    assert seen == {True, False}
 
 
 def test_the_verdicts_own_figure_stands() -> None:
