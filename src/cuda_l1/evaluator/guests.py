@@ -246,6 +246,8 @@ class Guest:
             case "exited":
                 killed = report["signal"] == signal.SIGKILL
                 reason = self._reason if killed else None  # it may have ended before our order reached it
+                if not reason and report["crowded"] and report["code"] != 0:
+                    reason = "processes"  # it has died of what its keeper refused, before anybody looked
                 by_kernel = killed and reason is None and _kernel_oom_kills() > self._kernel_kills
                 self.exit = Exit(
                     report["code"], report["signal"], report["max_rss_bytes"], reason, reason == "memory" or by_kernel

@@ -9,7 +9,7 @@ import pytest
 
 from cuda_l1.evaluator.guest import seccomp
 
-ALLOW = 0x7FFF0000
+ALLOW, ASK = 0x7FFF0000, 0x7FC00000
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 COLUMN = {"x86_64": 0, "aarch64": 1}
 OWN_PID = 4242
@@ -23,11 +23,12 @@ def verdict(
     audit: int | None = None,
     cuda: bool = False,
     loopback: bool = False,
+    ask: bool = False,
 ) -> int:
-    """What the filter answers: ALLOW, or the errno of a refusal."""
+    """What the filter answers: ALLOW, ASK, or the errno of a refusal."""
     wide = [value & (1 << 64) - 1 for value in (*arguments, 0, 0, 0, 0, 0, 0)[:6]]
     data = struct.pack("<IIQ6Q", number, AUDIT[machine] if audit is None else audit, 0, *wide)
-    program = seccomp.program(machine, only_signal, cuda=cuda, loopback=loopback)
+    program = seccomp.program(machine, only_signal, cuda=cuda, loopback=loopback, ask=ask)
     place = accumulator = 0
     while True:
         code, if_true, if_false, constant = program[place]
@@ -37,7 +38,7 @@ def verdict(
         elif code == 0x54:
             accumulator &= constant
         elif code == 0x06:
-            return constant if constant == ALLOW else constant & 0xFFFF
+            return constant if constant in (ALLOW, ASK) else constant & 0xFFFF
         else:
             tests = {
                 0x15: accumulator == constant,
@@ -84,6 +85,16 @@ def test_calls_with_a_known_fallback_look_absent(machine):
 def test_other_architectures_and_x32_see_nothing(machine):
     assert verdict(machine, 1, audit=0x40000003) == errno.ENOSYS
     assert verdict(machine, 0x40000000 | 41) == errno.ENOSYS
+
+
+def test_new_processes_are_asked_about_and_threads_are_not(machine):
+    clone = number_of(machine, "clone")
+    assert verdict(machine, clone, 0x3D0F00, ask=True) == ALLOW  # what pthread_create asks for
+    assert verdict(machine, clone, 17, ask=True) == verdict(machine, clone, 0x4111, ask=True) == ASK
+    assert verdict(machine, clone, 0x10000000 | 17, ask=True) == errno.EPERM
+    for name in ("fork", "vfork"):
+        if number := seccomp._NUMBERS[name][COLUMN[machine]]:
+            assert (verdict(machine, number), verdict(machine, number, ask=True)) == (ALLOW, ASK)
 
 
 def test_clone_makes_threads_and_children_but_no_namespaces(machine):

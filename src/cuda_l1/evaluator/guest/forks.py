@@ -26,16 +26,19 @@ class Forks:
     """The keeper's end. `descriptor`: what `seccomp.restrict` gave; `limit`: threads below `keeper`, all told."""
 
     def __init__(self, descriptor: int, keeper: int, limit: int) -> None:
-        self._descriptor, self._keeper, self._limit = descriptor, keeper, limit + SPARE
+        self.descriptor, self._keeper, self._limit = descriptor, keeper, limit + SPARE
         self._left = 0
+        self.refused = False
 
     def answer(self) -> None:
         """Let the process that waits go on, or refuse it."""
         notice = bytearray(_NOTICE_BYTES)
         with contextlib.suppress(OSError):  # it has been killed meanwhile
-            fcntl.ioctl(self._descriptor, _RECEIVE, notice)
+            fcntl.ioctl(self.descriptor, _RECEIVE, notice)
             if self._left <= 0:  # counting takes a while: so many may begin before the next one
                 self._left = self._limit - group.threads(self._keeper)
-            error, flags = (0, _CONTINUE) if self._left > 0 else (-errno.EAGAIN, 0)
+            may = self._left > 0
             self._left -= 1
-            fcntl.ioctl(self._descriptor, _SEND, struct.pack("=8sqiI", bytes(notice[:8]), 0, error, flags))
+            self.refused = self.refused or not may
+            error, flags = (0, _CONTINUE) if may else (-errno.EAGAIN, 0)
+            fcntl.ioctl(self.descriptor, _SEND, struct.pack("=8sqiI", bytes(notice[:8]), 0, error, flags))

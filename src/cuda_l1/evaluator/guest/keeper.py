@@ -6,7 +6,8 @@ guest cannot signal or trace it from rung R1 on. It speaks on `control`:
 
     out  {"event": "spawned", "pid", "keeper", "uid"}     the guest is inside its sandbox
          {"event": "refused", "reason"}                   the sandbox could not be entered
-         {"event": "exited", "code", "signal", "max_rss_bytes", "orphaned"}    orphaned: the template died
+         {"event": "exited", "code", "signal", "max_rss_bytes", "orphaned", "crowded"}    orphaned: the template died;
+                                                          crowded: it was refused a process
     in   {"op": "kill"}
 """
 
@@ -74,7 +75,7 @@ class _Keeper:
         for fd in self.on_ready:
             self.poller.register(fd, select.POLLIN)
         os.set_blocking(output, False)
-        self.forks = -1
+        self.forks: Forks | None = None
         self.max_rss_bytes = 0
         self.orphaned = False
         self.exit: int | None = None
@@ -82,8 +83,8 @@ class _Keeper:
     def run(self) -> None:
         while self.exit is None:
             for fd, events in self.poller.poll():
-                if fd == self.forks and not events & select.POLLIN:  # none is left that could ask
-                    self.poller.unregister(fd)
+                if self.forks and fd == self.forks.descriptor and not events & select.POLLIN:
+                    self.poller.unregister(fd)  # none is left that could ask
                 else:
                     self.on_ready[fd]()
         self._finish()
@@ -97,6 +98,7 @@ class _Keeper:
                 "signal": -code if code < 0 else None,
                 "max_rss_bytes": self.max_rss_bytes,
                 "orphaned": self.orphaned,
+                "crowded": bool(self.forks and self.forks.refused),
             }
         )
 
@@ -104,9 +106,10 @@ class _Keeper:
         with socket.socket(fileno=self.status) as end:
             text, descriptors, _, _ = socket.recv_fds(end, _STATUS_BYTES, 1)
             self.poller.unregister(self.status)
-        for self.forks in descriptors:
-            self.on_ready[self.forks] = Forks(self.forks, os.getpid(), self.processes).answer
-            self.poller.register(self.forks, select.POLLIN)
+        for descriptor in descriptors:
+            self.forks = Forks(descriptor, os.getpid(), self.processes)
+            self.on_ready[descriptor] = self.forks.answer
+            self.poller.register(descriptor, select.POLLIN)
         if text:
             status = json.loads(text)
             event = {"event": "refused"} if "reason" in status else {"event": "spawned", "pid": self.guest}
