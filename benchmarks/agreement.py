@@ -70,7 +70,7 @@ def compared(ours: Sequence[Row], theirs: Sequence[Row]) -> Iterator[dict[str, o
         kind, _, name = workload.partition(" ")
         if (kind, name) not in other:
             continue
-        found = {"kind": kind, "name": name, **{column: group[0][column] for column in PROVENANCE}}
+        found = {"kind": kind, "name": name, **{column: group[0].get(column, "") for column in PROVENANCE}}
         device = [row for row in group if row["clock"] == "device"]
         call = [row for row in group if row["clock"] == "call"]
         if not (device and call and other[kind, name]):

@@ -6,6 +6,7 @@ Several processes may append to one file. A line that a kill has torn is left ou
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import os
 import tempfile
@@ -15,21 +16,24 @@ from pathlib import Path
 from cuda_l1.errors import UsageError
 
 Row = dict[str, str]
+LATER = ("rules",)
+"""Columns that files from before there was one may lack."""
 
 
 class Table:
     """Rows with fixed columns, told apart by the first `keys` of them; of two rows with one key the later counts."""
 
     def __init__(self, path: Path, columns: Sequence[str], *, keys: int) -> None:
-        """Makes the file with its header where there is none. Raises UsageError when its columns are others."""
+        """Makes the file with its header where there is none; one that lacks LATER columns gets them, empty in the rows
+        that it has. Raises UsageError when its columns are others."""
         self.path, self.columns = path, tuple(columns)
         self._keys = self.columns[:keys]
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             _create(path, _line(self.columns))
-        with path.open(newline="") as file:
-            found = next(csv.reader(file), [])
-        if tuple(found) != self.columns:
+        if _columns(path) == tuple(name for name in self.columns if name not in LATER) != self.columns:
+            _widen(path, self.columns)
+        if _columns(path) != self.columns:
             raise UsageError(f"{path}: its columns are not those that this script writes; give another --out")
 
     def key(self, row: Mapping[str, object]) -> tuple[str, ...]:
@@ -60,6 +64,29 @@ def read_rows(path: Path, keys: Sequence[str]) -> list[Row]:
     with path.open(newline="") as file:
         whole = [row for row in csv.DictReader(file) if None not in row and None not in row.values()]
     return list({tuple(row[name] for name in keys): row for row in whole}.values())
+
+
+def _columns(path: Path) -> tuple[str, ...]:
+    with path.open(newline="") as file:
+        return tuple(next(csv.reader(file), []))
+
+
+def _widen(path: Path, columns: Sequence[str]) -> None:
+    """The same rows under more columns. Nobody appends meanwhile: whoever opens the file as well waits here first."""
+    with path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if _columns(path) == tuple(columns):  # another process did it
+            return
+        rows = read_rows(path, _columns(path))
+        fd, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        with os.fdopen(fd, "wb") as file:
+            file.writelines(
+                _line(each) for each in (columns, *([row.get(name, "") for name in columns] for row in rows))
+            )
+            file.flush()
+            os.fsync(fd)
+        os.chmod(fresh, 0o644)
+        os.replace(fresh, path)
 
 
 def _create(path: Path, header: bytes) -> None:

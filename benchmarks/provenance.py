@@ -63,29 +63,31 @@ def columns_of(environment: Environment) -> dict[str, object]:
         "torch": environment.torch,
         "driver": environment.driver,
         "rung": environment.rung,
+        "rules": environment.rules,
         "commit": commit(),
         "date": today(),
     }
 
 
-PROVENANCE = ("device_name", "torch", "driver", "rung", "commit", "date")
+PROVENANCE = ("device_name", "torch", "driver", "rung", "rules", "commit", "date")
 
 
 def header(title: str, rows: list[dict[str, str]], command: str | None = None) -> list[str]:
     """The Markdown lines that begin a report: every device, version, commit and day that its rows come from.
 
-    `command`: what the report says it was measured with, in Markdown, where that is not the command that now runs.
+    `command`: what the report says it was measured with, in Markdown, where that is not the command that now runs. Rows
+    from before there was a column for the rules name none.
     """
 
     def every(column: str) -> str:
-        return ", ".join(dict.fromkeys(row[column] for row in rows if row[column])) or "none"
+        return ", ".join(dict.fromkeys(row[column] for row in rows if row.get(column))) or "none"
 
     return [
         f"# {title}",
         "",
         f"- command: {command or f'`{command_line()}`'}",
         f"- device: {every('device_name')}; driver: {every('driver')}; sandbox rung: {every('rung')}",
-        f"- torch: {every('torch')}",
+        f"- torch: {every('torch')}; rules of the verdicts: {every('rules')}",
         f"- commit: {every('commit')}; date: {every('date')}",
         "",
     ]

@@ -133,7 +133,7 @@ def row_of(line: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
         "reasons": "; ".join(reason["why"] for reason in line["reasons"]),
         "why": line["fault"] or "; ".join(f"{reason['why']}: {reason['evidence']}" for reason in line["reasons"]),
         "record": ours.get("record"),
-        **{name: place.get(name) for name in ("device_name", "torch", "driver", "rung")},
+        **{name: place.get(name) for name in ("device_name", "torch", "driver", "rung", "rules")},
         "commit": commit(),
         "date": today(),
     }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
 from pathlib import Path
 
 import pytest
 
-from csv_table import Table
+from attack_table import COLUMNS as COLUMNS_OF_ATTACKS
+from csv_table import Table, read_rows
 from cuda_l1.errors import UsageError
 
 COLUMNS = ("task", "dtype", "value", "remark")
@@ -48,6 +50,17 @@ def test_a_file_with_other_columns_is_refused(tmp_path: Path) -> None:
     table(tmp_path)
     with pytest.raises(UsageError, match="give another --out"):
         Table(tmp_path / "t.csv", ("task", "value"), keys=1)
+
+
+def test_a_file_from_before_a_column_gets_it(tmp_path: Path) -> None:
+    committed = Path(__file__).parents[2] / "docs" / "results" / "h100" / "attacks.csv"
+    path = Path(shutil.copy(committed, tmp_path / "attacks.csv"))
+    before = read_rows(path, COLUMNS_OF_ATTACKS[:2])
+    assert before and "rules" not in before[0]
+    made = Table(path, COLUMNS_OF_ATTACKS, keys=2)
+    assert made.rows() == [{**row, "rules": ""} for row in before]
+    made.append({**before[0], "rules": 16})
+    assert Table(path, COLUMNS_OF_ATTACKS, keys=2).rows()[0] == {**before[0], "rules": "16"}
 
 
 def test_an_unknown_column_is_a_mistake_of_the_script(tmp_path: Path) -> None:

@@ -26,7 +26,12 @@ def test_a_header_names_everything_that_its_rows_come_from() -> None:
     rows = [dict.fromkeys(PROVENANCE, "x"), dict.fromkeys(PROVENANCE, "x") | {"commit": "y", "driver": ""}]
     lines = header("Title", rows)
     assert lines[0] == "# Title" and "- commit: x, y; date: x" in lines
+    assert "- torch: x; rules of the verdicts: x" in lines
+    for row in rows:  # as files have them that are older than the column
+        del row["rules"]
+    assert "- torch: x; rules of the verdicts: none" in header("Title", rows)
     assert set(columns_of(GPU)) == set(PROVENANCE)
+    assert columns_of(GPU.model_copy(update={"rules": 7}))["rules"] == 7
 
 
 def test_a_report_that_is_written_again_keeps_its_notes(tmp_path: Path) -> None:
