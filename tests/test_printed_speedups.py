@@ -26,7 +26,7 @@ def nearest(text: str) -> list[str]:
                     and part.format_spec is not None
                     and re.search(r"\.\d+[efg]", ast.unparse(part.format_spec))
                     and isinstance(following, ast.Constant)
-                    and re.match(r"x\b", following.value)
+                    and re.match(r"x\b", str(following.value))
                     and not ast.unparse(part.value).startswith("towards_one(")
                 ):
                     found.append(ast.unparse(node))
