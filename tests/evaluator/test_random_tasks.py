@@ -230,3 +230,22 @@ def test_an_answer_of_the_same_distribution_does_not_stand_out(kind):
 )
 def test_an_answer_of_another_distribution_stands_out(kind, answer):
     assert randomness.stands_out([answer()], lambda: [HONEST[kind]()])
+
+
+def drawn(follows: bool, count: int = SEEDS) -> tuple[torch.Tensor, torch.Tensor]:
+    """Tokens, and the logarithm of each one's probability, or of another draw's."""
+    logits = LOGITS.log_softmax(-1)
+    tokens, others = (torch.multinomial(logits.exp(), count, replacement=True).t() for _ in range(2))
+    scored = logits.expand(count, -1, -1).gather(2, (tokens if follows else others)[..., None])[..., 0]
+    return numbers(tokens), scored
+
+
+def test_what_follows_from_a_choice_belongs_to_it() -> None:
+    for _ in range(20):
+        randomness.compare_determined("output 1 beside output 0", *drawn(True), *drawn(True))
+        with pytest.raises(Unlike, match="output 1 beside output 0: where calls choose alike it differs"):
+            randomness.compare_determined("output 1 beside output 0", *drawn(False), *drawn(True))
+    tokens, scored = drawn(True)
+    noisy = scored + torch.randn_like(scored)
+    randomness.compare_determined("a", tokens, noisy, *drawn(True)[:1], drawn(True)[1] + torch.randn_like(scored))
+    randomness.compare_determined("a", scored, tokens, scored, tokens)  # no whole numbers

@@ -126,6 +126,31 @@ def test_what_is_kept_of_random_numbers_belongs_to_the_answer(judged):
         assert found.outcome is Outcome.WRONG_VALUES and part in found.detail, found.detail
 
 
+SAMPLING = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(32, 64)
+
+        def forward(self, x):
+            scores = torch.log_softmax(self.head(x), -1)
+            noise = -torch.log(torch.empty_like(scores).exponential_())
+            tokens = (scores + noise).argmax(-1, keepdim=True)
+            return {"token": tokens[:, 0], "score": scores.gather(-1, tokens)[:, 0]}
+
+    def get_inputs():
+        return [torch.randn(16, 32)]
+"""
+
+
+def test_the_score_of_a_token_is_that_of_the_one_that_was_drawn(judged):
+    old = "(scores + noise).argmax(-1, keepdim=True)"
+    assert judged(SAMPLING, old, "torch.multinomial(scores.exp(), 1)").accepted
+    two = SAMPLING.replace("scores.gather(-1, tokens)[:, 0]", "scores.gather(-1, tokens)[:, -1]")
+    other = judged(two, old, "torch.multinomial(scores.exp(), 2, replacement=True)")
+    assert other.outcome is Outcome.WRONG_VALUES and "calls choose alike" in other.detail, other.detail
+
+
 ALWAYS_RANDOM = """
     class Model(nn.Module):
         def forward(self, x):

@@ -228,6 +228,11 @@ class _Sample:
             own_along = zip(*map(randomness.sums_along, own[name]), strict=True)
             for sums, own_sums in zip(zip(*self.along[name], strict=True), own_along, strict=True):
                 randomness.compare_sums(name, torch.stack(sums), torch.stack(own_sums))
+        singles = [name for name in self.names.values() if name in self.places]
+        for chosen, other in itertools.permutations(singles, 2):
+            if self.places[chosen] is self.places[other]:  # of one shape
+                (one, own_one), (two, own_two) = (self._pair(own, each, self.places[each]) for each in (chosen, other))
+                randomness.compare_determined(f"{other} beside {chosen}", one, two, own_one, own_two)
 
     def compare_pooled(self, own: Mapping[str, torch.Tensor]) -> None:
         """What shows in all elements together. Raises Unlike."""
@@ -329,7 +334,8 @@ def _answers(
                 names.pop(place, None)
             own = _stacked([_parts(run.tensors, names) for run in runs], set(names.values()))
             del runs
-            sample = _Sample(names, {name: oracle.lattice(values.shape[1:]) for name, values in own.items()})
+            lattices = {shape: oracle.lattice(shape) for shape in {values.shape[1:] for values in own.values()}}
+            sample = _Sample(names, {name: lattices[values.shape[1:]] for name, values in own.items()})
         sample.add(session.answer(reply, slots).tensors)
     return own, sample
 

@@ -331,6 +331,38 @@ def _differ(found: torch.Tensor, due: torch.Tensor, least: float, sigmas: float 
     return not abs(float(found.mean()) - float(due.mean())) <= least + sigmas * error
 
 
+LEAST_MET, SAME, OTHER = 32, 1e-3, 0.05
+"""So many times have two calls to choose alike; in which share of a deviation over all calls the reference may differ
+then, and from which on another answer does not follow."""
+
+
+def compare_determined(
+    name: str, chosen: torch.Tensor, follows: torch.Tensor, own_chosen: torch.Tensor, own_follows: torch.Tensor
+) -> None:
+    """Whether an answer follows from whole numbers that are drawn beside it where the reference's does: the probability
+    of a token, what a mask has let through. Samples of one shape, (calls, ...). Raises Unlike."""
+    if not all(bool((each == each.round()).all()) for each in (chosen, own_chosen)):
+        return
+    due = _among_alike(own_chosen, own_follows)
+    found = _among_alike(chosen, follows)
+    if due is not None and found is not None and due <= SAME and found > OTHER:
+        text = f"where calls choose alike it differs by {found:.2f} deviations, the reference's does not"
+        raise Unlike(f"{name}: {text}")
+
+
+def _among_alike(chosen: torch.Tensor, follows: torch.Tensor) -> float | None:
+    """By how much, in deviations over all calls, an element differs in the mean between two calls that chose alike;
+    None where too few do."""
+    choices, values = (each.double().reshape(len(each), -1) for each in (chosen, follows))
+    varies = (values.std(0) > 0) & (choices.std(0) > 0)
+    order = choices[:, varies].argsort(dim=0)
+    choices, values = choices[:, varies].gather(0, order), values[:, varies].gather(0, order)
+    alike = choices[1:] == choices[:-1]
+    if int(alike.sum()) < LEAST_MET:
+        return None
+    return float((values.diff(dim=0).abs() / values.std(0))[alike].mean())
+
+
 def _of_corners(z: torch.Tensor) -> tuple[float, float]:
     """(how strongly the corners of rectangles move together, its standard error): the mean square of what their product
     is in the mean over calls, without what chance adds. `z`: standardised, (calls, rows, columns). 0 for independent
