@@ -16,7 +16,7 @@ from typing import Literal
 
 from cuda_l1.config import COMPAT
 from cuda_l1.ratios import from_log, log_within_floats, towards_one
-from cuda_l1.types import UNSOUND_FLAGS, Clock, Environment, Evaluation, PrecisionClass
+from cuda_l1.types import Clock, Environment, Evaluation, PrecisionClass, unsound
 
 # Two-sided 95 % quantiles of Student's t, index = degrees of freedom - 1.
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -58,17 +58,17 @@ copies of one candidate differ by up to 0.24 % on an H100 (docs/adr/0014)."""
 def interval(log_ratios: Sequence[float], first: int = FIRST_PAIRS) -> tuple[float, float, float]:
     """(speed-up, low, high) from log(t_opponent / t_candidate) per pair.
 
-    The mean is over all pairs; t and standard deviation are those of the first `first` (Stein's rule keeps the
-    coverage exact when the number of pairs was chosen from them), with RESOLUTION in quadrature. Raises ValueError for
-    fewer than two pairs.
+    The mean is over all pairs; t and standard deviation are those of the first `first` (Stein's rule keeps the coverage
+    exact when the number of pairs was chosen from them), or of all where that is greater, since a pair that others
+    disturbed may be among the later ones; with RESOLUTION in quadrature. Raises ValueError for fewer than two pairs.
     """
     log_ratios = [log_within_floats(ratio) for ratio in log_ratios]
     head = log_ratios[:first]
     if len(head) < 2:
         raise ValueError("an interval needs at least two pairs")
     mean = statistics.fmean(log_ratios)
-    sampled = t_quantile(len(head) - 1) * statistics.stdev(head) / math.sqrt(len(log_ratios))
-    half = math.hypot(sampled, RESOLUTION)
+    spread = max(map(statistics.stdev, (head, log_ratios))) / math.sqrt(len(log_ratios))
+    half = math.hypot(t_quantile(len(head) - 1) * spread, RESOLUTION)
     return from_log(mean), from_log(mean - half), from_log(mean + half)
 
 
@@ -114,11 +114,6 @@ def why_not(evaluation: Evaluation, precision: str = "default", *, is_eager: boo
     exact = at_least_as_exact(found.precision_class, least_exact(precision, found.task_class))
     said = "" if exact else f"class {found.precision_class} is less exact than asked for"
     return f"suspect for {', '.join(dict.fromkeys(one.check for one in suspects))}" if suspects else said
-
-
-def unsound(flags: Iterable[str]) -> tuple[str, ...]:
-    """Those of a task's flags by which being right on it proves nothing; empty where figures of it mean something."""
-    return tuple(sorted(UNSOUND_FLAGS.intersection(flags)))
 
 
 def in_headline(evaluation: Evaluation, precision: str = "default", *, is_eager: bool = False) -> bool:

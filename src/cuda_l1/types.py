@@ -287,9 +287,14 @@ UNSOUND_FLAGS = frozenset({"degenerate", "ill-conditioned", "insensitive-inputs"
 """What the judge says of a task on which being right proves nothing, so that no figure of it stands in a headline."""
 
 
+def unsound(flags: Iterable[str]) -> tuple[str, ...]:
+    """Those among a task's flags, in order; none where figures of it mean something."""
+    return tuple(sorted(UNSOUND_FLAGS.intersection(flags)))
+
+
 def proves_little(flags: Iterable[str]) -> str | None:
     """One line for people where a task has such a flag, else None."""
-    found = ", ".join(sorted(UNSOUND_FLAGS & set(flags)))
+    found = ", ".join(unsound(flags))
     return f"{found} task: being right on it proves little, `cuda-l1 tasks audit` says why" if found else None
 
 
@@ -396,7 +401,7 @@ class TaskAudit(Frozen):
     @property
     def sound(self) -> bool:
         """Whether results may stand in a headline."""
-        return not UNSOUND_FLAGS & set(self.flags)
+        return not unsound(self.flags)
 
 
 class Environment(Frozen):

@@ -15,7 +15,7 @@ from cuda_l1.config import Precision
 from cuda_l1.report.editions import Edition, editions
 from cuda_l1.report.entries import EAGER, HEADLINE_PROTOCOLS, Entry, Method
 from cuda_l1.report.roofline import Ceilings, ceilings_of
-from cuda_l1.types import Clock, Environment, Outcome, Task, Work
+from cuda_l1.types import Clock, Environment, Outcome, Task, Work, unsound
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class TaskView:
     @property
     def unsound(self) -> tuple[str, ...]:
         """Why figures of this task mean nothing; empty where they do."""
-        return tuple(sorted((*scoring.unsound(self.flags), *{UNBUILT}.intersection(self.flags))))
+        return tuple(sorted((*unsound(self.flags), *{UNBUILT}.intersection(self.flags))))
 
     @property
     def is_sound(self) -> bool:
