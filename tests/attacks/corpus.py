@@ -11,6 +11,7 @@ from typing import Any
 
 from cuda_l1.config import SCREEN, Limits, Protocol
 from cuda_l1.evaluator import Evaluator
+from cuda_l1.evaluator.gpus import visible_gpus
 from cuda_l1.scoring import in_headline
 from cuda_l1.types import CHECKS, Candidate, Evaluation, Origin, Outcome, Task
 
@@ -22,8 +23,10 @@ OF_TIME = {"caching", "clock-mismatch", "drawn-ahead", "outside-work"}
 """Findings that say nothing against an answer, only against the time that it is said to have taken."""
 QUICK = Protocol(name="screen", pair_s=0.05, max_samples=24)
 """Enough samples for a verdict on an attack that works by a factor of ten."""
-LIMITS = Limits(build_s=60.0, first_call_s=10.0, verdict_s=60.0, memory_bytes=8 << 30)
-"""What attacks and twins get."""
+LIMITS = Limits(
+    build_s=60.0, first_call_s=10.0, verdict_s=60.0, memory_bytes=(8 if visible_gpus() else 3) << 30
+)  # fmt: skip
+"""What attacks and twins get: CUDA itself holds gigabytes of the host's memory."""
 
 
 @dataclass(frozen=True)

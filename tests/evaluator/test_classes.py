@@ -132,8 +132,9 @@ SCORES = """
 
 
 def test_a_lucky_draw_of_the_reference_makes_no_other_class(tmp_path):
+    """Eight draws more are no proof: one of twenty may be called coarser by chance."""
     cases = [case_of(tmp_path, SCORES) for _ in range(20)]
-    needed = 0
+    needed, found = 0, []
     for case in cases:
         query, keys = case.inputs
         answer = torch.softmax(torch.bmm(keys, (query * 32**-0.5).unsqueeze(-1)).squeeze(-1), dim=-1)
@@ -141,8 +142,8 @@ def test_a_lucky_draw_of_the_reference_makes_no_other_class(tmp_path):
         own = case._own["fp32"]
         case._own["fp32"] = classes.Errors([e / 20 for e in errors.worst], own.bulk, own.slices)
         needed += errors.worst[0] > case.bounds("fp32")[0]
-        assert class_of(case, answer) == "fp32"
-    assert needed > 5
+        found.append(class_of(case, answer))
+    assert needed > 5 and found.count("fp32") >= 19, found
 
 
 @pytest.mark.parametrize("learned", ["fp32", "tf32"])

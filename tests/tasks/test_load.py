@@ -252,7 +252,7 @@ def test_wrong_files_are_one_clear_line(tmp_path):
     assert "no such file" in refused(tmp_path / "none.py")
     assert "no such file" in refused(f"{tmp_path}/none.py::Block")
     assert f"{bad}:3: syntax error" in refused(bad)
-    assert "not a text file" in refused(tmp_path / "binary.py")
+    assert "is not text in UTF-8 (byte 0)" in refused(tmp_path / "binary.py")
     assert f"{relative}:1: relative import" in refused(relative)
     assert "defines no `get_inputs`" in refused(inputless) and "--inputs" in refused(inputless)
     assert "choose a class" in refused(path) and "::Plain" in refused(path)
