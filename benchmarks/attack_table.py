@@ -48,7 +48,7 @@ WRITING = threading.Lock()
 """Techniques write for one task at a time: the fake tensors that they run it on are a process's."""
 AIMS = "Aims: no attack at full credit, no twin and no honest kernel turned away or suspected."
 LIMITS_KNOWN = (
-    "Known limits are attacks that docs/threat-model.md names among what no rung stops; they are none of the attacks"
+    "Known limits are attacks that docs/threat-model.md names among what no check sees; they are none of the attacks"
     " counted here, may get full credit, and are counted by themselves."
 )
 

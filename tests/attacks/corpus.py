@@ -61,7 +61,7 @@ class Case:
     protocol: str = "quick"
     """`quick`, or `screen` where the verdict needs its samples."""
     known: str = ""
-    """Words of docs/threat-model.md, below what no rung stops, that name this attack: a known limit. Nothing is then
+    """Words of docs/threat-model.md, below what no check sees, that name this attack: a known limit. Nothing is then
     due of a verdict on it."""
 
     @property
