@@ -31,8 +31,9 @@ class Form:
         in_a_row: bool = False,
     ) -> dict[str, Any]:
         """What a call must deliver. `compare_state`: and whether it left the weights alone. `dirt`: a byte that its
-        memory holds at first. `stays`: the state that it leaves is there for the next call, which `goes_on`.
-        `in_a_row`: its inputs are tensors of its own, which it may keep, and what it changes is not delivered."""
+        memory holds at first. `stays`: the state that it leaves is there for the next call, which `goes_on`,
+        and its inputs are tensors of its own, which that state may keep. `in_a_row`: they are, too, and what it changes
+        is not delivered."""
         return {
             "slots": list(slots),
             "changed_args": self.reference.changed_args,

@@ -169,7 +169,7 @@ class Runner:
         their description to the judge."""
         before = self._stayed if message.get("goes_on") else self._restored(message)
         shown = self._args
-        if message.get("in_a_row"):
+        if message.get("in_a_row") or message.get("stays"):
             self._args = map_leaves(shown, _clone)
         self.seed(message.get("seed"))
         with self._memory.holding(message.get("dirt"), message["slots"]):
