@@ -40,6 +40,15 @@ def test_state_is_found_wherever_it_is_kept():
     assert kinds["running"] == "buffer" and kinds["inner.hidden"] == kinds["pair.1"] == "attribute"
 
 
+def test_what_lies_in_a_parameter_or_buffer_has_no_value_of_its_own():
+    model = nn.Linear(3, 3)
+    model.register_buffer("cache", torch.zeros(2, 3))
+    model.transposed, model.first, model.rest = model.weight.detach().t(), model.cache[0], torch.zeros(3)
+    assert set(state.collect(model)) == {"weight", "bias", "cache", "rest"}
+    model.transposed = model.transposed.clone()  # a value of its own, from now on
+    assert state.kinds(model)["transposed"] == "attribute"
+
+
 def test_a_snapshot_is_a_copy_and_brings_everything_back():
     model = Everywhere()
     saved = state.snapshot(model)

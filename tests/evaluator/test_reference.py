@@ -67,6 +67,20 @@ def test_a_view_of_an_argument_is_noticed(tmp_path):
     assert reference.aliases
 
 
+def test_a_call_that_gives_an_argument_back_is_noticed_whenever_it_does(tmp_path):
+    reference = reference_of(tmp_path, model("return x if bool((x > 100).any()) else x * 2"))
+    inputs = reference.draw()
+    reference.learn_changes(inputs)
+    assert not reference.aliases
+    reference.call([inputs[0] + 200], reference.public)
+    assert reference.aliases
+
+
+def test_a_lazy_module_has_no_weights_to_compare(tmp_path):
+    with pytest.raises(BadTask, match="give them their sizes"):
+        reference_of(tmp_path, model("return self.l(x)", "self.l = nn.LazyLinear(4)"))
+
+
 STATEFUL = {
     "buffer": ("self.norm = nn.BatchNorm1d(3)", "return self.norm(x)", {"norm.running_mean", "norm.running_var"}),
     "attribute": ("self.h = torch.zeros(4, 3)", "self.h = torch.tanh(x + self.h)\nreturn self.h * 2", {"h"}),

@@ -846,6 +846,64 @@ def test_weights_of_a_tasks_own_are_others_once_more_after_timed_calls(evaluator
     assert found.accepted != bool(detail) and detail in found.detail, (found.outcome, found.detail)
 
 
+ROTARY = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            KEPT
+
+        def forward(self, x):
+            if self.cos is None:
+                angles = torch.arange(x.shape[1]).float().unsqueeze(1) * torch.tensor([1.0, 0.1, 0.01, 0.001])
+                self.cos, self.sin = angles.cos(), angles.sin()
+            a, b = x.chunk(2, -1)
+            return torch.cat([a * self.cos - b * self.sin, a * self.sin + b * self.cos], -1)
+
+    def get_inputs():
+        return [torch.randn(4, 10, 8)]
+"""
+NORMALISED = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.utils.spectral_norm(nn.Linear(16, 16))
+
+        def forward(self, x):
+            return self.linear(x)
+
+    def get_inputs():
+        return [torch.randn(8, 16)]
+"""
+HALVED = """
+    class Model(nn.Module):
+        def forward(self, x):
+            for _ in range(20):
+                if not bool((x.abs() > 1).any()):
+                    break
+                x = x * 0.5
+            return x
+
+    def get_inputs():
+        return [torch.randn(8, 16)]
+"""
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        ROTARY.replace("KEPT", "self.cos = self.sin = None"),
+        ROTARY.replace("KEPT", "self.register_buffer('cos', None); self.register_buffer('sin', None)"),
+        NORMALISED,
+        HALVED,
+    ],
+    ids=["tables-made-when-needed", "buffers-made-when-needed", "weight-in-two-places", "sometimes-its-input"],
+)
+def test_a_task_against_its_own_text(judged, task):
+    for _ in range(3):
+        found = judged(task)
+        assert found.accepted, found.detail
+
+
 LENGTHS = """
     class Model(nn.Module):
         def __init__(self):

@@ -144,6 +144,9 @@ class Reference:
         )
         if not isinstance(self.model, torch.nn.Module):
             raise BadTask("`Model` is not a torch.nn.Module")
+        if any(torch.nn.parameter.is_lazy(p) for p in (*self.model.parameters(), *self.model.buffers())):
+            text = "has lazy modules (LazyLinear and the like), whose weights its first call makes"
+            raise BadTask(f"{text}: give them their sizes, or call the model once in the constructor")
         self.constructed = state.snapshot(self.model)
         if self.weights:
             self._load_weights(self.weights)
@@ -191,7 +194,8 @@ class Reference:
         State that a call changes is as a call leaves it: from zeros alone nobody sees whether it is used.
         """
         state.restore(self.model, self.public)
-        other = weight_forms.other_state(self.model)
+        known = weight_forms.other_state(self.model).items()
+        other = {name: value for name, value in known if name in self.public}  # a table is made, not given
         inputs = self.draw()
         try:
             answer = self.call(inputs, other)
@@ -213,7 +217,7 @@ class Reference:
         under another seed."""
         parameters = {n for n, p in self.model.named_parameters() if not (p.is_floating_point() or p.is_complex())}
         saved = state.saved_buffers(self.model) | parameters
-        names = [n for n in saved if weight_forms.may_be_data(n, self.public[n])]
+        names = [n for n in saved if n in self.public and weight_forms.may_be_data(n, self.public[n])]
         if not names or self.weights:
             return frozenset(names)
         return frozenset(n for n in names if n in self._reseeded and not self._is_alike(n))
@@ -363,6 +367,8 @@ class Reference:
             raise BadTask(f"Model.forward raised {first_line(error)}") from error
         else:
             self._require_shapes(leaves(result))
+            if run is oracle.run_plain:
+                self._note_sharing(result, args)
             flat = leaves(args)
             live = state.collect(model) if self.changed_state else {}
             tensors = [*leaves(result), *(flat[i] for i in self.changed_args), *(live[n] for n in self.changed_state)]
@@ -401,12 +407,7 @@ class Reference:
         state.restore(self.model, self.public)
         result = self._stage("Model.forward raised", lambda: _no_grad_call(self.model, args))
         _require_supported("Model.forward", result)
-        held = {t.untyped_storage().data_ptr() for t in leaves(args)} - {0}
-        self.aliases = any(t.untyped_storage().data_ptr() in held for t in leaves(result))
-        self.overlaps = any(overlaps(t) for t in leaves(result))
-        self.shares = start_together(leaves(result))
-        own = state.collect(self.model).values()
-        self.exposes = any(touch(t, o) for t in leaves(result) for o in own)
+        self._note_sharing(result, args)
         if len(leaves(inputs)) != len(leaves(args)):
             raise BadTask("Model.forward adds to a list or dict among its arguments: give back what is to be compared")
         self.changed_args = _unlike(inputs, args)
@@ -425,6 +426,16 @@ class Reference:
         self._add_changed(n for n in self.public if weight_forms.is_tracked(n, self.changed_state))
         state.reinstate(self.model, before, self.changed_state)
         state.restore(self.model, self.public)
+
+    def _note_sharing(self, result: Any, args: Any) -> None:
+        """Whose memory answers are, of one call more: some inputs are given back as they came."""
+        tensors = leaves(result)
+        held = {t.untyped_storage().data_ptr() for t in leaves(args)} - {0}
+        own = state.collect(self.model).values()
+        self.aliases = self.aliases or any(t.untyped_storage().data_ptr() in held for t in tensors)
+        self.overlaps = self.overlaps or any(overlaps(t) for t in tensors)
+        self.shares = self.shares or start_together(tensors)
+        self.exposes = self.exposes or any(touch(t, o) for t in tensors for o in own)
 
     def _forget_tables(self, live: Mapping[str, torch.Tensor]) -> None:
         """What is another one now is no table but state."""

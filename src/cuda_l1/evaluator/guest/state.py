@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from . import nesting
-from .tensors import overlaps
+from .tensors import extent, overlaps
 
 _copy = torch.Tensor.copy_
 _equal = torch.equal
@@ -90,13 +90,26 @@ def _nested_attributes(model: torch.nn.Module, parameters: Collection[int]) -> I
 
 def collect(model: torch.nn.Module) -> State:
     """Live tensors by name: parameters, buffers, tensor attributes, and tensors inside of what other attributes hold
-    (`nesting`); those that torch can compare and write."""
+    (`nesting`); those that torch can compare and write, and that have a value of their own: an attribute in the memory
+    of a parameter or buffer follows that."""
     state: State = dict(_members(model, "_parameters"))
     parameters = {id(tensor) for tensor in state.values()}
     state.update(_members(model, "_buffers"))
-    state.update(_plain_attributes(model))
-    state.update(_nested_attributes(model, parameters))
-    return {name: tensor for name, tensor in state.items() if _is_written(tensor)}
+    owned = [_stretch(tensor) for tensor in state.values() if _is_written(tensor)]
+    attributes = {**dict(_plain_attributes(model)), **dict(_nested_attributes(model, parameters))}
+    written = {name: tensor for name, tensor in (state | attributes).items() if _is_written(tensor)}
+    return {n: t for n, t in written.items() if n in state or not _lies_in(_stretch(t), owned)}
+
+
+def _stretch(tensor: torch.Tensor) -> tuple[int, int]:
+    """From where to where it lies in memory, in bytes."""
+    begin = tensor.data_ptr()
+    return begin, begin + extent(tensor) * tensor.element_size()
+
+
+def _lies_in(stretch: tuple[int, int], others: list[tuple[int, int]]) -> bool:
+    begin, end = stretch
+    return begin < end and any(first <= begin and end <= last for first, last in others)
 
 
 def kinds(model: torch.nn.Module) -> dict[str, str]:
