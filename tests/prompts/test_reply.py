@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from typing import get_args
 
@@ -51,6 +52,13 @@ def test_the_three_sections() -> None:
         (SECTIONS + fenced(FILE + "ModelNew: type = 0\n"), "no-model-new"),
         (SECTIONS + fenced(FILE + "del ModelNew\n"), "no-model-new"),
         (SECTIONS + fenced("ModelNew = None\n"), "no-model-new"),
+        ("```python\n" + FILE + fenced(FILE.replace("return x", "return -x")), "syntax-error"),
+        ("<code>" + FILE + "</code>\n<code>" + FILE.replace("return x", "return -x") + "</code>", "several-blocks"),
+        ("```python\n" + FILE + "1. ```\nx = 1\n```\n", "syntax-error"),
+        ("<code>\n" + FILE, "no-code"),
+        (json.dumps({"a": FILE, "b": FILE.replace("return x", "return -x")}), "several-blocks"),
+        (json.dumps({"code": FILE})[:-9], "no-code"),
+        (json.dumps([FILE]), "no-code"),
     ],
 )
 def test_a_reply_without_a_file_has_a_reason(reply: str, problem: str) -> None:
@@ -75,6 +83,21 @@ def test_a_reply_without_a_file_has_a_reason(reply: str, problem: str) -> None:
         "no opening tag\n</think>\n" + SECTIONS + fenced(FILE),
         fenced(FILE),
         SECTIONS + fenced(FILE) + fenced(FILE.replace("\n", "  \n")),
+        fenced(FILE).rstrip() + " It fuses `x`.\nDone.\n" + fenced("pip x\n", ""),
+        fenced(FILE).rstrip() + "<|im_end|>\n<|im_start|>user\nthanks<|im_end|>",
+        fenced("void f();\n", "cpp").rstrip() + " (the kernel)\n\n" + fenced(FILE),
+        "```python\n" + FILE.rstrip() + "```\n\nDone.",
+        "```python\n" + "".join(f"    {line}\n" if line else "\n" for line in FILE.splitlines()) + "```",
+        fenced(fenced(FILE), label="text"),
+        fenced(FILE) + "<｜end▁of▁sentence｜>",
+        "I use no `<think>` here.\n" + fenced(FILE),
+        "<think>no `</think>` yet " + fenced("ModelNew = 1\n") + "</think>" + fenced(FILE),
+        "<answer>\n<code>\n" + FILE + "</code>\n</answer>",
+        '<file path="a.py">' + FILE.rstrip() + "</file>\nDone.",
+        "<code>\n" + fenced(FILE) + "</code>",
+        json.dumps({"reason": "fuses", "code": FILE}),
+        "So:\n" + fenced(json.dumps({"why": "ModelNew fuses", "code": FILE}, indent=1) + "\n", "json"),
+        json.dumps({"n": 1, "answer": fenced(FILE)}),
     ],
 )  # fmt: skip
 def test_the_one_file_is_found(reply: str) -> None:
@@ -127,8 +150,16 @@ def test_a_heading_for_short_counts_only_where_the_whole_one_is_missing() -> Non
     assert parse_reply(analysis).problem == "wrong-sections"
 
 
-def test_fences_inside_the_file_do_not_end_it() -> None:
-    file = 'CUDA = """\n```cuda\n__global__ void f() {}\n```\n"""\n' + FILE
+@pytest.mark.parametrize(
+    "notes",
+    [
+        'CUDA = """\n```cuda\n__global__ void f() {}\n```\n"""\n',
+        '"""\n``` is a fence\n```"""\n',
+        "# a = 1 # ```\n#```\n",
+    ],
+)
+def test_fences_inside_the_file_do_not_end_it(notes: str) -> None:
+    file = notes + FILE
     assert parse_reply(SECTIONS + fenced(file)).source == file
 
 

@@ -1,22 +1,25 @@
-"""The fenced code blocks of a reply, as CommonMark has them, save for three things.
+"""The fenced code blocks of a reply, as CommonMark has them, save for what models write.
 
 A file may hold fences of its own, in a text of kernels or a docstring, and CommonMark ends the block at the first of
 them. So a block ends at the first closing fence at which its text is complete Python, and where there is no
 such fence at the first one. Inside a string nothing is complete, so no fence of the file's own ends it.
 
-A fence may end a line of text (`The file: ```python`), and one that wraps a whole reply as Markdown is none.
+A fence may end a line of text (`The file: ```python`), and one that wraps a whole reply as Markdown or text is none.
+Text may stand behind a closing fence ("``` fuses both."), and the closing fence of a file behind its last line. Where a
+text has no fence at all, a file between tags (`<code>`, `</code>`) is a block.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from cuda_l1.prompts.python_text import syntax_problem
+from cuda_l1.prompts.python_text import defines_model_new, syntax_problem
 
 MOST_ENDS = 16
-"""Closing fences that are tried for one block."""
+"""Closing fences that are tried for one block, and tags for one text."""
 SLACK = 3
 """Columns by which a closing fence may stand further right than its opening one."""
 
@@ -24,6 +27,10 @@ _OPEN = re.compile(
     r"(?P<lead>[ \t]*(?:>[ \t]?)*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<label>.*)"
 )
 _LATE_OPEN = re.compile(r"(?P<lead>)[^`]*[:.*>][ \t]*(?P<mark>```)(?P<label>py(?:thon)?3?)[ \t]*", re.IGNORECASE)
+_TEXT_BEHIND = r"(?![\w`])(?![ \t]*[\w.+#-]+[ \t]*$).*"
+"""Of a closing fence: no lone word, which would be the language of an opening one."""
+_TAG = re.compile(r"[ \t]*+<(?P<name>[A-Za-z]\w*+)(?:\s[^<>]*)?>")
+_TAG_END = re.compile(r"</(?P<name>[A-Za-z]\w*+)>[ \t]*\Z")
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
 
 
@@ -40,6 +47,10 @@ class Block(NamedTuple):
 
 def blocks_of(lines: Sequence[str]) -> list[Block]:
     """The blocks of a text, in order. The last may be unclosed; it then reaches to the end."""
+    return _fenced(lines) or _tagged(lines)
+
+
+def _fenced(lines: Sequence[str]) -> list[Block]:
     found: list[Block] = []
     at, wrapped = 0, False
     while at < len(lines):
@@ -56,23 +67,19 @@ def blocks_of(lines: Sequence[str]) -> list[Block]:
 
 
 def _is_wrapper(lines: Sequence[str], at: int, opening: re.Match[str]) -> bool:
-    """Whether a fence says that Markdown follows, and the next one is that of a block with a language."""
-    if opening["label"].strip().lower() not in ("markdown", "md"):
+    """Whether a fence says that Markdown or text follows, and the next one is that of a block with a language."""
+    if opening["label"].strip().lower() not in ("markdown", "md", "text", "txt"):
         return False
     following = next(filter(None, map(_OPEN.fullmatch, lines[at + 1 :])), None)
     return following is not None and bool(following["label"].strip())
 
 
 def _block(lines: Sequence[str], at: int, opening: re.Match[str]) -> Block:
-    label, texts = opening["label"].strip(), _texts(lines, at, opening)
-    first = text = next(texts)
-    while text.closed and syntax_problem(text.text):
-        longer = next(texts, None)
-        if longer is None or not longer.closed:
-            text = first
-            break
-        text = longer
-    return Block(label, text.text, at, text.last, text.closed)
+    texts = _texts(lines, at, opening)
+    first = next(texts)
+    whole = (text for text in itertools.chain([first], texts) if text.closed and not syntax_problem(text.text))
+    text = next(whole, first)
+    return Block(opening["label"].strip(), text.text, at, text.last, text.closed)
 
 
 class _Text(NamedTuple):
@@ -84,25 +91,54 @@ class _Text(NamedTuple):
 def _texts(lines: Sequence[str], at: int, opening: re.Match[str]) -> Iterator[_Text]:
     """What a block may hold: up to its first closing fence, up to its second, and so on; at last all that follows."""
     lead, mark = opening["lead"], opening["mark"]
-    closing = re.compile(rf"[ \t]{{0,{SLACK}}}{re.escape(mark[0])}{{{len(mark)},}}[ \t]*")
+    fence = rf"{re.escape(mark[0])}{{{len(mark)},}}"
+    closing = re.compile(rf"[ \t]{{0,{SLACK}}}{fence}(?:[ \t]*|{_TEXT_BEHIND})")
+    closes_file = re.compile(rf"(?P<code>[^#`~]*+){fence}[ \t]*")
     inner: list[str] = []
-    ends = 0
+    ends = tried = 0
     for number in range(at + 1, len(lines)):
         line = _without_lead(lines[number], lead)
         if closing.fullmatch(line):
-            yield _Text(_moved_left(inner, lead), number, closed=True)
             ends += 1
-            if ends == MOST_ENDS:
-                return
+            yield _Text(_moved_left(inner, lead), number, closed=True)
+        elif tried < MOST_ENDS and (file_end := closes_file.fullmatch(line)) and not _OPEN.fullmatch(line):
+            tried += 1
+            text = _moved_left([*inner, file_end["code"]], lead)
+            if defines_model_new(text):
+                yield _Text(text, number, closed=True)
+        if ends == MOST_ENDS:
+            return
         inner.append(lines[number])
     yield _Text(_moved_left(inner, lead), len(lines) - 1, closed=False)
 
 
+def _tagged(lines: Sequence[str]) -> list[Block]:
+    """The files that stand between tags, the opening one at the beginning of a line and the closing one at an end."""
+    found: list[Block] = []
+    begun: dict[str, int] = {}
+    tried = 0
+    for number, line in enumerate(lines):
+        if opening := _TAG.match(line):
+            begun[opening["name"]] = number
+        closing = _TAG_END.search(line)
+        at = begun.pop(closing["name"], None) if closing else None
+        if at is None or tried == MOST_ENDS:
+            continue
+        tried += 1
+        inner = [*lines[at:number], _TAG_END.sub("", line)]
+        inner[0] = _TAG.sub("", inner[0], count=1)
+        text = _moved_left(inner, "")
+        if defines_model_new(text):
+            found.append(Block("", text, at, number, closed=True))
+    return found
+
+
 def _moved_left(lines: Sequence[str], lead: str) -> str:
-    """Lines less what their block's `lead` put before them. Where one stands further left than its block, as under the
-    number of a list, all move as far as it can: to Python the difference between two lines means something."""
-    room = min((_blank(line) for line in lines if line.strip()), default=0)
-    return "\n".join(_without_lead(line, lead[:room] if ">" not in lead else lead) for line in lines)
+    """Lines less the quotation marks of their block and the indentation that all of them have: that of the block, or
+    less, where one stands further left than its block, as under the number of a list, or more."""
+    own = [_without_lead(line, lead) for line in lines] if ">" in lead else lines
+    room = min((_blank(line) for line in own if line.strip()), default=0)
+    return "\n".join(line[min(_blank(line), room) :] for line in own)
 
 
 def _without_lead(line: str, lead: str) -> str:

@@ -7,6 +7,7 @@ defines `ModelNew`.
 
 from __future__ import annotations
 
+import json
 import re
 import string
 from collections.abc import Sequence
@@ -61,6 +62,7 @@ def parse_reply(
     its token limit holds nothing, as for a policy that is to learn when to end.
     """
     visible, thinking = without_thinking(_normal(text))
+    visible = _out_of_json(visible)
     lines = visible.split("\n")
     blocks = blocks_of(lines)
     sections = sections_of(lines, blocks) if kind in SECTIONED else []
@@ -201,6 +203,23 @@ def _no_file(blocks: Sequence[Block]) -> tuple[ReplyProblem, str]:
     return "no-model-new", f"none of the code blocks ({len(blocks)}) is a Python file that defines ModelNew"
 
 
+def _out_of_json(visible: str) -> str:
+    """The strings of a reply that is one JSON object, or whose only block is one, its files in fences; any other reply
+    as it is."""
+    if "ModelNew" not in visible:
+        return visible
+    blocks = blocks_of(visible.split("\n"))
+    text = blocks[0].text if len(blocks) == 1 else visible
+    try:
+        held = json.loads(text.strip(f"{GAP}{string.whitespace}"), strict=False)  # with line ends in its strings
+    except (ValueError, RecursionError):
+        return visible
+    if not isinstance(held, dict):
+        return visible
+    texts = [_normal(text) for text in held.values() if isinstance(text, str)]
+    return "\n\n".join(f"```python\n{text}\n```" if defines_model_new(text) else text for text in texts)
+
+
 def _normal(text: str) -> str:
     """Line ends as Python has them, no byte-order mark, nothing that cannot be written as UTF-8, no GAP."""
     text = text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
@@ -214,7 +233,7 @@ def _without_stops(text: str) -> str:
     return text
 
 
-_STOP = re.compile(r"(?:<\|\w{1,40}\|>|</s>|<eos>|<end_of_turn>)\Z")
+_STOP = re.compile(r"(?:<[|｜][\w▁]{1,40}[|｜]>|</s>|<eos>|<end_of_turn>)\Z")
 REFUSAL_CHARACTERS = 400
 """A refusal stands at the beginning, and has no sections."""
 _REFUSAL = re.compile(

@@ -25,11 +25,13 @@ def without_thinking(text: str) -> tuple[str, bool]:
     """What remains outside of all thoughts, and whether the last one was never closed.
 
     Thoughts nest. An end without a beginning ends one that began before the reply did, in the prompt's own last line,
-    so all before it is thought. `text` holds no GAP.
+    so all before it is thought. A mark between backticks is spoken of and marks nothing. `text` holds no GAP.
     """
     kept: list[str] = []
     depth = at = 0
     for tag in _TAG.finditer(text):
+        if text[tag.start() - 1 : tag.start()] == "`" and text.startswith("`", tag.end()):
+            continue
         if depth == 0:
             kept.append(text[at : tag.start()])
         if _opens(tag):
