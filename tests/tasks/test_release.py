@@ -1,5 +1,6 @@
 """The reader of CUDA-L1's release: both layouts, what is damaged, and (CUDA_L1_RELEASE) the true files."""
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -125,6 +126,68 @@ def test_a_number_that_python_does_not_read_costs_its_score_alone(tmp_path, layo
 def test_a_line_that_is_nested_too_deep_is_reported_and_the_rest_goes_on(tmp_path):
     release = read(tmp_path, "[" * 200_000, row())
     assert len(release.entries) == 1 and release.problems[0].startswith("line 1: not JSON")
+
+
+@pytest.mark.parametrize(
+    ("ids", "name"),
+    [
+        ({"level_id": "level1"}, "level1/12"),
+        ({"level_id": 1, "task_id": "12_Softmax.py"}, "level1/12"),
+        ({"task_id": "1_23"}, "level1/23"),
+        ({"level_id": None, "task_id": "1_23"}, "level1/23"),
+        ({"level_id": None, "task_id": "level2/23_Softmax.py"}, "level2/23"),
+        ({"task_id": " 5_3D_thing"}, "level1/5"),
+    ],
+)
+def test_an_id_may_say_more_than_a_number(tmp_path, ids, name):
+    release = read(tmp_path, row(1, 12) | ids)
+    assert [entry.name for entry in release.entries] == [name] and release.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        ({"task_id": "2_23"}, "`task_id` names level 2, and `level_id` level 1"),
+        ({"task_id": "Softmax"}, "`task_id`: must be a whole number"),
+        ({"task_id": "x_1"}, '`task_id`: cannot be read: `"x_1"` is no number'),
+        ({"level_id": None}, "`level_id`: must be a whole number"),
+        ({"level_id": "1_0"}, '`level_id`: cannot be read: `"1_0"` is no number'),
+    ],
+)
+def test_an_id_that_names_no_task_is_a_problem_of_its_row(tmp_path, ids, said):
+    release = read(tmp_path, row(9, 9), row(1, 12) | ids)
+    assert [entry.name for entry in release.entries] == ["level9/9"]
+    assert release.problems == (f"line 2: {said}",)
+
+
+def test_a_score_with_a_line_between_its_digits_is_no_number(tmp_path):
+    release = read(tmp_path, row(score_default="1_5"))
+    assert release.entries[0].scores == {} and "is no number" in release.problems[0]
+
+
+def test_a_packed_release_is_read_and_a_damaged_one_refused(tmp_path):
+    path = tmp_path / "release.jsonl.gz"
+    packed = gzip.compress(f"{json.dumps(row(1, 1))}\n{json.dumps(row(1, 2))}\n".encode())
+    path.write_bytes(packed)
+    assert [entry.name for entry in read_release(path).entries] == ["level1/1", "level1/2"]
+    for damaged in (packed[:40], packed[:30] + b"\0" * 20 + packed[50:], packed[:-8] + b"\0" * 8):
+        path.write_bytes(damaged)
+        with pytest.raises(TaskError, match="cannot be read: its gzip packing is damaged or cut off"):
+            read_release(path)
+
+
+@pytest.mark.parametrize("around", ["```python\n{}```\n", "The kernel:\n\n```\n{}```\nIt fuses.", "~~~\n{}~~~"])
+def test_codes_come_out_of_their_fences(tmp_path, around):
+    kernel = "class ModelNew:\n    pass\n"
+    release = read(tmp_path, row(ref_code=around.format(REFERENCE), custom_code=around.format(kernel)))
+    assert release.entries[0].task.source == REFERENCE and release.entries[0].codes["custom"] == kernel
+
+
+@pytest.mark.parametrize(
+    "code", ['NOTE = """\n```python\nx = 1\n```\n"""\n', "```python\nx = 1\n```\n```python\ny = 1\n```"]
+)
+def test_a_code_stays_as_it_is_where_it_is_python_or_two_blocks(tmp_path, code):
+    assert read(tmp_path, row(custom_code=code)).entries[0].codes["custom"] == code
 
 
 @pytest.mark.parametrize("indent", [None, 2])

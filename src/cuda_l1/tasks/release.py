@@ -5,6 +5,9 @@ the objects in one array.
      "cudnn_code": "...", "score_default": 2.75, "score_torch_compile_default": 1.9, ...}
     {"1": [{"task_id": 12, "ref_code": "...", "custom_code": "...", "score": "2.75"}, ...], "2": [...]}
 
+A file that gzip has packed is read as what it holds. An id may say more than a number: `level1`, `1_12`,
+`level1/12_Name.py`; a code may stand in a fence, as a model's reply has it.
+
 Reading executes nothing. What cannot be read of a file is reported with its place, and the rest goes on; of one
 document, nested or an array, that is what stands before its first fault.
 """
@@ -29,6 +32,8 @@ from pydantic import (
 )
 
 from cuda_l1.errors import TaskError
+from cuda_l1.prompts.fences import blocks_of
+from cuda_l1.prompts.python_text import syntax_problem
 from cuda_l1.tasks.file_task import source_task
 from cuda_l1.tasks.source_file import SourceFile
 from cuda_l1.texts import read_text
@@ -62,7 +67,7 @@ class ReleaseEntry(Frozen):
     task: Task
     """The release's own reference, `ref_code`, as a task of suite `release`."""
     codes: dict[Column, str]
-    """The published text by column, unchanged; a column that is null or empty in the file is not here."""
+    """The published text by column, without a fence around it; what is null or empty in the file is not here."""
     scores: dict[str, float]
     """Published speed-ups of `custom` by what they are against: `default` (eager), `torch_compile_default`,
     `torch_compile_reduce_overhead`, `cuda_graph`, `cudnn`. What is null in the file is not here, nor what is no
@@ -112,8 +117,8 @@ _Text = Annotated[str, Field(pattern="")]
 
 
 def _no_boolean(value: Any) -> Any:
-    """Python takes JSON's `true` for 1."""
-    if isinstance(value, bool):
+    """Python takes JSON's `true` for 1, and `1_2` for 12."""
+    if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
         raise ValueError(f"cannot be read: `{json.dumps(value)}` is no number")
     return value
 
@@ -122,12 +127,32 @@ _Number = Annotated[int, Field(ge=0), BeforeValidator(_no_boolean)]
 _SCORE = TypeAdapter(Annotated[FiniteFloat, BeforeValidator(_no_boolean)])
 
 
+_LEVEL = re.compile(r"(?:level[_ ]?)?([0-9]{1,9})", re.IGNORECASE)
+_NAMED = re.compile(rf"(?:{_LEVEL.pattern}[/_])?([0-9]{{1,9}})(?:_.*)?(?:\.py)?", re.IGNORECASE)
+
+
 class _Place(BaseModel):
     """Which task a row is about."""
 
     model_config = ConfigDict(extra="ignore")
     level_id: _Number
     task_id: _Number
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_names(cls, row: Any) -> Any:
+        """Numbers out of `level1` and of names such as `12_Name`, `1_12` and `level1/12_Name.py`."""
+        if not isinstance(row, dict):
+            return row
+        level, task = row.get("level_id"), row.get("task_id")
+        if isinstance(level, str) and (named := _LEVEL.fullmatch(level.strip())):
+            level = int(named[1])
+        if isinstance(task, str) and (named := _NAMED.fullmatch(task.strip())):
+            task = int(named[2])
+            if named[1] and level not in (None, int(named[1])):
+                raise ValueError(f"`task_id` names level {int(named[1])}, and `level_id` level {level}")
+            level = int(named[1]) if named[1] else level
+        return row | {key: value for key, value in (("level_id", level), ("task_id", task)) if value is not None}
 
     def task(self, source: str) -> Task:
         return Task(suite="release", name=f"level{self.level_id}/{self.task_id}", level=self.level_id, source=source)
@@ -199,7 +224,7 @@ def _text(path: Path) -> str:
     try:
         return read_text(path, most=MOST_CHARACTERS, encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TaskError(f"{path}: is not text in UTF-8 (byte {error.start}), so not a release") from error
+        raise TaskError(f"{path}: is not text in UTF-8 (byte {error.start}); save a release in UTF-8") from error
     except OSError as error:
         raise TaskError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -342,8 +367,8 @@ def _entry(row: _Row, place: str, problems: list[str]) -> ReleaseEntry:
     for column in COLUMNS:
         code = getattr(row, f"{column}_code")
         if code and code.strip():
-            codes[column] = code
-    task = row.task(row.ref_code)
+            codes[column] = _out_of_its_fence(code)
+    task = row.task(_out_of_its_fence(row.ref_code))
     scores = {}
     below = []
     for against, given in row.scores.items():
@@ -368,6 +393,14 @@ def _entry(row: _Row, place: str, problems: list[str]) -> ReleaseEntry:
         place=place,
         called=called.partition("@")[0] if isinstance(called, str) else "",
     )
+
+
+def _out_of_its_fence(code: str) -> str:
+    """The one fenced block of a text that is no Python itself."""
+    if not ("```" in code or "~~~" in code) or not syntax_problem(code):
+        return code
+    blocks = blocks_of(code.replace("\r\n", "\n").split("\n"))
+    return f"{blocks[0].text}\n" if len(blocks) == 1 and blocks[0].closed else code
 
 
 def _first(error: ValidationError) -> str:
