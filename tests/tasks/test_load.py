@@ -108,6 +108,32 @@ def test_dtype_casts_what_lies_in_a_dict(tmp_path):
     assert given["x"].dtype == output.dtype == torch.bfloat16 and given["k"] == 1
 
 
+@pytest.mark.parametrize(
+    ("signature", "body", "got"),
+    [
+        ("n, m=8", "return [[], {'n': 4}]", {"n": 4, "m": 8}),
+        ("n, m=8, k=1", "size = 3\n    return ([size], {'k': size + 1})", {"n": 3, "m": 8, "k": 4}),
+        ("n, *, m", "return [(2,), {'m': 5}]", {"n": 2, "m": 5}),
+        ("n=1, cfg=2", "return [[], {}]", {"n": 1, "cfg": 2}),
+        ("sizes, cfg", "return [[2, 3], {'m': 5}]", {"sizes": [2, 3], "cfg": {"m": 5}}),
+        ("sizes, cfg", "return [[2, 3], {}]", {"sizes": [2, 3], "cfg": {}}),
+        ("sizes, cfg", "return [[2], {'sizes': 5}]", {"sizes": [2], "cfg": {"sizes": 5}}),
+        ("sizes, cfg", "return [[], {1: 5}]", {"sizes": [], "cfg": {1: 5}}),
+    ],
+)
+def test_constructor_arguments_may_be_a_list_and_named_ones(tmp_path, signature, body, got):
+    path = tmp_path / "task.py"
+    path.write_text(
+        f"class Model:\n    def __init__(self, {signature}):\n        self.got = dict(locals())\n\n\n"
+        f"def get_inputs():\n    return []\n\n\ndef get_init_inputs():\n    {body}\n"
+    )
+    namespace: dict = {}
+    exec(load_task(str(path)).source, namespace)
+    init = namespace["get_init_inputs"]()
+    model = namespace["Model"](**init) if isinstance(init, dict) else namespace["Model"](*init)
+    assert {name: value for name, value in model.got.items() if name != "self"} == got
+
+
 def test_a_file_without_get_init_inputs_takes_none(tmp_path):
     text = TASK.replace("dim):", "dim=4):").partition("def get_init_inputs")[0]
     task = load_task(str(write(tmp_path / "mine.py", text)))

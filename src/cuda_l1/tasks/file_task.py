@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.dtypes import cast_inputs, cast_model, float_dtype
-from cuda_l1.tasks.init_args import parse_init, render_init
+from cuda_l1.tasks.init_args import by_keyword_too, parse_init, render_init
 from cuda_l1.tasks.input_function import is_function, render_function
 from cuda_l1.tasks.input_spec import described_floats, render_inputs
 from cuda_l1.tasks.source_file import SourceFile, identity
@@ -92,7 +92,8 @@ def _init(source: SourceFile, target: str, init: str | None) -> list[str]:
         return [render_init(*parse_init(init), source.constructor(target))]
     if "get_init_inputs" not in source.names:
         return [render_init([], {}, None)]
-    return []
+    given = by_keyword_too(source.tree, source.constructor(target))
+    return [given] if given else []
 
 
 def _inputs(source: SourceFile, target: str, inputs: str | None, short: str | None) -> list[str]:

@@ -1,11 +1,13 @@
-"""`--init`: constructor arguments, written as Python literals."""
+"""Constructor arguments: those of `--init`, written as Python literals, and a file's own that are `[args, kwargs]`."""
 
 from __future__ import annotations
 
 import ast
+import copy
 
 from cuda_l1.errors import TaskError
 
+_LISTS = (ast.List, ast.Tuple)
 _USAGE = "write a list such as '[512, 8]', or 'dim=512, heads=8'"
 
 
@@ -73,3 +75,46 @@ def _by_position(args: list[str], named: dict[str, str], constructor: ast.argume
     last = max(names.index(name) for name in values)
     wanted = [values.get(name, values_by_default.get(name)) for name in names[: last + 1]]
     return None if None in wanted else [value for value in wanted if value is not None]
+
+
+def by_keyword_too(tree: ast.Module, constructor: ast.arguments | None) -> str | None:
+    """Text of the module's `get_init_inputs` where that returns `[args, kwargs]`, as KernelBook has it: the arguments
+    by position, or as a dict where one goes by name only.
+
+    None where it returns anything else. A list and a dict are two arguments by position unless the names in the dict
+    are parameters of the constructor, or both are empty.
+    """
+    given = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "get_init_inputs"]
+    returned = [node for function in given for node in ast.walk(function) if isinstance(node, ast.Return)]
+    if len(given) != 1 or returned != given[0].body[-1:]:
+        return None
+    value = returned[0].value
+    if not isinstance(value, _LISTS) or len(value.elts) != 2:
+        return None
+    args, held = value.elts
+    if not isinstance(args, _LISTS) or not isinstance(held, ast.Dict) or (args.elts and not held.keys):
+        return None
+    keys = [key.value if isinstance(key, ast.Constant) else None for key in held.keys]
+    named = {str(key): ast.unparse(value) for key, value in zip(keys, held.values, strict=True)}
+    passed = _passed([*map(ast.unparse, args.elts)], named, constructor)
+    if passed is None:
+        return None
+    function = copy.deepcopy(given[0])
+    function.body[-1] = ast.parse(f"return {passed}").body[0]
+    return ast.unparse(function) + "\n"
+
+
+def _passed(args: list[str], named: dict[str, str], constructor: ast.arguments | None) -> str | None:
+    """The expression of all arguments, a list or a dict; None where the constructor does not take them."""
+    if constructor is None or not (args or named):
+        return None if args or named else "[]"
+    names = [arg.arg for arg in (*constructor.posonlyargs, *constructor.args)][1:]
+    free = {*names[len(args) :], *(arg.arg for arg in constructor.kwonlyargs)}
+    if len(args) > len(names) or not free >= set(named):
+        return None
+    positional = _by_position(args, named, constructor)
+    if positional is not None:
+        return f"[{', '.join(positional)}]"
+    return (
+        "{" + ", ".join(f"{name!r}: {value}" for name, value in [*zip(names, args, strict=False), *named.items()]) + "}"
+    )
