@@ -229,7 +229,7 @@ def test_other_protocols_stand_in_no_figure(run: Run, judged: str) -> None:
     assert run("report", "replayed").exit_code == 1
 
 
-def test_a_readme_gets_its_figures_between_the_markers(run: Run, judged: str, tmp_path: Path) -> None:
+def test_a_readme_gets_its_figures_between_the_markers(run: Run, judged: str, reference: Path, tmp_path: Path) -> None:
     from cuda_l1.report.readme import BEGIN, END
 
     readme = tmp_path / "README.md"
@@ -240,7 +240,11 @@ def test_a_readme_gets_its_figures_between_the_markers(run: Run, judged: str, tm
     assert b"2.50x" in once and once.startswith(b"# Mine\r\n") and once.endswith(b"\r\nend\r\n")
     assert once.count(b"\n") == once.count(b"\r\n")
     assert run("report", "--readme", readme).exit_code == 0 and readme.read_bytes() == once
-    assert run("report", "--readme", readme, "--protocol", "screen").exit_code == 1 and readme.read_bytes() == once
+    screened = tmp_path / "screened.sqlite"
+    options = ("--protocol", "screen", "--device", "cpu", "--archive", screened)
+    assert run("evaluate", reference, tmp_path / "fast.py", *options).exit_code == 0
+    refused = run("report", "--archive", screened, "--readme", readme)
+    assert (refused.exit_code, len(refused.stderr.splitlines())) == (1, 1) and readme.read_bytes() == once
     (tmp_path / "plain.md").write_text("# Mine")
     for wrong in ("plain.md", "nothing.md", "."):
         result = run("report", "--readme", tmp_path / wrong)

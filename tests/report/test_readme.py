@@ -1,4 +1,4 @@
-"""The figures in a README: between the markers, from finals alone, and the same each time."""
+"""The figures in a README: between the markers, from finals and baselines, and the same each time."""
 
 from __future__ import annotations
 
@@ -60,7 +60,26 @@ def test_each_place_by_itself_and_side_by_side() -> None:
 
 def test_without_a_final_there_is_nothing_to_show() -> None:
     assert shown([(record(A, 3.0, protocol="screen"), A)]) is None
-    assert shown([(record(A, 3.0, "compile"), A)]) is None
+    assert shown([(record(A, 3.0, protocol="screen"), A), (record(A, 3.0, "compile", protocol="screen"), A)]) is None
+    assert shown([(record(A, 1.0, "eager", protocol="screen"), A)]) is None
+
+
+def test_where_only_baselines_were_judged_they_stand_by_level_with_what_they_count_on() -> None:
+    records = [
+        (record(A, 2.0, "compile", protocol="screen"), A),
+        (record(B, 8.0, "compile", protocol="screen"), B),
+        (record(A, 0.5, "cuda-graph", protocol="screen"), A),
+        (record(B, None, "cuda-graph", protocol="screen"), B),
+        (record(A, 3.0, place=GPU, timings=None), A),
+    ]
+    found = shown(records)
+    assert found is not None and "### Test CPU, screen" in found
+    cpu = found.partition("### Test CPU, screen")[2]
+    assert "- tasks: 2 of `kernelbench`\n- measured 2025-01-01\n" in cpu
+    assert "| level | compile | cuda-graph |" in cpu and "| all | 4.00x (2/2) | 0.50x (1/2) |" in cpu
+    assert "| kernelbench level 1 | 2.00x (1/1) | 0.50x (1/1) |" in cpu
+    assert "| kernelbench level 2 | 8.00x (1/1) | - (0/1) |" in cpu
+    assert "PyTorch's own baselines" not in found.partition("### Test CPU, screen")[0]
 
 
 def test_foreign_text_closes_no_fence_and_holds_no_marker() -> None:

@@ -65,7 +65,9 @@ def report(
     ] = None,
     readme: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the finals' figures into this file, between its two markers."),
+        typer.Option(
+            metavar="FILE", help="Write the figures of finals and baselines into this file, between two markers."
+        ),
     ] = None,
     table: Annotated[
         str | None,
@@ -150,7 +152,12 @@ def _write_readme(made: Report, archives: list[str] | None, readme: Path, around
     with _opened(archives) as opened:
         text = figures(made, lambda wanted: _record(opened, wanted))
     if text is None:
-        Output.error("--readme shows finals, and there is none of a candidate; `cuda-l1 evaluate` makes one")
+        Output.error(
+            "--readme shows finals, or baselines where nothing else was judged; here candidates were screened alone, "
+            "`cuda-l1 evaluate` makes a final"
+            if any(section.systems for section in made.sections)
+            else "--readme shows finals and baselines, and there is neither; `cuda-l1 evaluate` makes a final"
+        )
         return False
     before, after = around
     line_end = "\r\n" if "\r\n" in before + after else "\n"

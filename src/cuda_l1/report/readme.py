@@ -1,22 +1,26 @@
-"""The figures that a README shows, written between two markers of the file: finals alone, each place by itself."""
+"""The figures that a README shows, written between two markers of the file, each place by itself: what systems reached
+in finals, and where none was judged the baselines."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from cuda_l1.errors import UsageError
 from cuda_l1.prelude import contracted
 from cuda_l1.report import markdown
+from cuda_l1.report.aggregates import geometric_mean
 from cuda_l1.report.build import Report
-from cuda_l1.report.cells import Row, Table
-from cuda_l1.report.sections import Section
+from cuda_l1.report.cells import Covered, Row, Share, Table
+from cuda_l1.report.entries import EAGER, Method
+from cuda_l1.report.sections import Section, TaskView
 from cuda_l1.report.tables.headline import best_of, headline
 from cuda_l1.report.tables.spread import side_by_side
 from cuda_l1.report.versus import Best, Standing, against, against_best, standings
-from cuda_l1.types import Record
+from cuda_l1.types import Environment, Record
 
 BEGIN, END = "<!-- cuda-l1 report: begin -->", "<!-- cuda-l1 report: end -->"
 SHOWN = 10
@@ -30,6 +34,15 @@ _NOTES = (
     "Speed-ups against the fastest baseline of the same class, floored at 1; 95 % intervals; rounded towards 1. "
     "`beats it`: tasks won by more than the task's own interval. `tasks`: those that the figures are over, of all.",
 )
+_BASELINES_NOTES = (
+    "Geometric means against eager, rounded towards 1, over the tasks on which the baseline counts; in brackets on how "
+    "many it does, of those with a verdict on it. On the others it failed, or computes less exactly than eager, for "
+    "example in TF32.",
+)
+_PROTOCOLS = {
+    "final": "several fresh pairs of processes a verdict, whose figure has an interval",
+    "screen": "one pair of processes a verdict, whose figure has no interval",
+}
 _KERNELS = ("task", "reference", "best kernel", "vs eager", "vs best baseline", "best baseline", "technique", "by")
 
 
@@ -47,19 +60,45 @@ def parts(text: str, name: str) -> tuple[str, str]:
 
 
 def figures(report: Report, record_of: Callable[[str], Record | None]) -> str | None:
-    """The Markdown between the markers; None where no final of any system was reported.
+    """The Markdown between the markers; None where there is neither a final of any system nor a place with nothing but
+    baselines.
 
     It depends on the records alone, so that writing it twice changes nothing.
     """
     finals = [section for section in report.sections if section.protocol == "final" and section.systems]
-    if not finals:
-        return None
+    searched = {section.place.key for section in report.sections if section.systems}
+    measured = [(one, _baselines(one)) for one in report.sections if one.place.key not in searched]
     lines = _rendered(side_by_side(finals), level="###")
     for section in finals:
-        lines += [f"### {markdown.escaped(section.title)}, torch {markdown.escaped(section.place.torch)}", ""]
+        lines += _heading(section)
         lines += _rendered([_levels(section), _kernels(section)], level="####")
         lines += _texts(section, record_of)
-    return "\n".join(lines).rstrip()
+    for section, table in measured:
+        if table.rows:
+            lines += [*_heading(section), *_rendered([table], level="####")]
+    return "\n".join(lines).rstrip() or None
+
+
+def _heading(section: Section) -> list[str]:
+    """The place and the protocol, and below it when, with what and on how many tasks."""
+    suites = Counter(view.task.suite for view in section.views)
+    named = ", ".join(f"{count} of `{suite}`" for suite, count in sorted(suites.items()))
+    days = sorted({entry.time.date().isoformat() for view in section.views for entry in view.entries})
+    unsound = len(section.views) - len(section.sound)
+    told = (
+        f"{section.protocol}: {_PROTOCOLS[section.protocol]}",
+        f"tasks: {named}"
+        + (f"; on {unsound} being right proves nothing, and no figure is over them" if unsound else ""),
+        f"measured {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else ""),
+        _versions(section.place),
+    )
+    return [f"### {markdown.escaped(section.title)}", "", *(f"- {markdown.escaped(one)}" for one in told), ""]
+
+
+def _versions(place: Environment) -> str:
+    driver = f", driver {place.driver}" if place.driver else ""
+    lane = f", cores {place.lane}" if place.device == "cpu" else ""
+    return f"torch {place.torch}{driver}{lane}; sandbox rung {place.rung}, the evaluator's rules {place.rules}"
 
 
 def _rendered(tables: Sequence[Table], level: str) -> list[str]:
@@ -73,6 +112,23 @@ def _levels(section: Section) -> Table:
     places = [whole.columns.index(name) for name in _HEADLINE]
     rows = tuple(Row(tuple(row.cells[place] for place in places)) for row in whole.rows)
     return replace(whole, title="Speed-up by level", columns=_HEADLINE, rows=rows, notes=(*_NOTES, best_of(section)))
+
+
+def _baselines(section: Section) -> Table:
+    """Level x baseline: how fast each is against eager where it counts."""
+    methods = [method for method in section.baselines if method.name != EAGER]
+    levels = section.groups().items() if methods else ()
+    rows = tuple(Row((level, *(_mean(section, one, views) for one in methods))) for level, views in levels)
+    columns = ("level", *(method.name for method in methods))
+    return Table("baselines", "PyTorch's own baselines against eager", columns, rows, _BASELINES_NOTES)
+
+
+def _mean(section: Section, baseline: Method, views: Sequence[TaskView]) -> Covered | None:
+    """None where it has no verdict."""
+    found = standings(section, baseline, views)
+    speedups = [ratio.value for one in found if one.counts and (ratio := against(section, one))]
+    mean = geometric_mean(speedups)
+    return Covered(mean.value if mean else None, Share(len(speedups), len(found))) if found else None
 
 
 def _kernels(section: Section) -> Table:

@@ -144,7 +144,7 @@ def sections(
         by_place.setdefault(entry.evaluation.environment.key, []).append(entry)
     labels = place_labels([found[0].evaluation.environment for found in by_place.values()])
     made = []
-    for key in sorted(by_place, key=lambda key: labels[key]):
+    for key in sorted(by_place, key=lambda key: natural(labels[key])):
         here, told = by_place[key], editions(entry.task for entry in every[key])
         ceilings = ceilings_of(every[key])
         for edition in sorted({told[entry.task.sha].edition for entry in here}):
