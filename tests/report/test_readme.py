@@ -48,7 +48,7 @@ def test_levels_and_kernels_of_finals() -> None:
     assert "| techniques | all |" in found and "| techniques | kernelbench level 1 |" in found
     (row,) = (line for line in found.splitlines() if line.startswith("| kernelbench/1_a"))
     assert "| 30 us | 10 us | 3.00x (2.94 to 3.06) | 1.50x (1.47 to 1.53) | compile |" in row
-    assert "eager 2/2, compile 1/2." in found and "1 of 1 tasks" in found and "2_b |" not in found
+    assert "eager 2/2, compile 1/2." in found and "the 1 of 2 tasks" in found and "2_b |" not in found
     assert shown(records) == found
 
 

@@ -29,10 +29,19 @@ LINES = 120
 """Of a text that is shown in full below the tables; of a longer one the first two thirds and the last."""
 GUARD = "# ── The guard: "
 """How the line begins behind which a drop-in has only what every drop-in has."""
-_HEADLINE = ("method", "level", "geometric mean", "beats it", "vs eager", "tasks")
+_HEADLINE = {
+    "method": "method",
+    "level": "level",
+    "geometric mean": "vs best baseline",
+    "beats it": "beats it",
+    "vs eager": "vs eager",
+    "tasks": "tasks",
+}
+"""Which columns of the headline are shown, and what they are called."""
 _NOTES = (
-    "Speed-ups against the fastest baseline of the same class, floored at 1; 95 % intervals; rounded towards 1. "
-    "`beats it`: tasks won by more than the task's own interval. `tasks`: those that the figures are over, of all.",
+    "Geometric means of speed-ups against the fastest baseline of the same class and against eager, floored at 1, "
+    "rounded towards 1; in brackets 95 % over tasks. `beats it`: tasks on which it is faster than the best baseline by "
+    "more than the task's own interval. `tasks`: those that the figures are over, of all.",
 )
 _BASELINES_NOTES = (
     "Geometric means against eager, rounded towards 1, over the tasks on which the baseline counts; in brackets on how "
@@ -43,6 +52,7 @@ _PROTOCOLS = {
     "final": "several fresh pairs of processes a verdict, whose figure has an interval",
     "screen": "one pair of processes a verdict, whose figure has no interval",
 }
+_CLOCKS = {"device": "time on the GPU", "call": "what a caller waits for"}
 _KERNELS = ("task", "reference", "best kernel", "vs eager", "vs best baseline", "best baseline", "technique", "by")
 
 
@@ -86,7 +96,7 @@ def _heading(section: Section) -> list[str]:
     days = sorted({entry.time.date().isoformat() for view in section.views for entry in view.entries})
     unsound = len(section.views) - len(section.sound)
     told = (
-        f"{section.protocol}: {_PROTOCOLS[section.protocol]}",
+        f"{section.protocol}: {_PROTOCOLS[section.protocol]}; {section.clock} clock: {_CLOCKS[section.clock]}",
         f"tasks: {named}"
         + (f"; on {unsound} being right proves nothing, and no figure is over them" if unsound else ""),
         f"measured {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else ""),
@@ -111,7 +121,13 @@ def _levels(section: Section) -> Table:
     whole = headline(section)
     places = [whole.columns.index(name) for name in _HEADLINE]
     rows = tuple(Row(tuple(row.cells[place] for place in places)) for row in whole.rows)
-    return replace(whole, title="Speed-up by level", columns=_HEADLINE, rows=rows, notes=(*_NOTES, best_of(section)))
+    return replace(
+        whole,
+        title="Speed-up by level",
+        columns=tuple(_HEADLINE.values()),
+        rows=rows,
+        notes=(*_NOTES, best_of(section)),
+    )
 
 
 def _baselines(section: Section) -> Table:
@@ -134,9 +150,10 @@ def _mean(section: Section, baseline: Method, views: Sequence[TaskView]) -> Cove
 def _kernels(section: Section) -> Table:
     won = _winners(section)
     rows = tuple(_side_by_side(section, one, best) for one, best in won[:SHOWN])
-    title = (
-        f"Reference beside best kernel: the first {len(rows)} of {len(won)} tasks on which it beats the best baseline"
+    shown = (
+        f"the first {len(rows)} of {len(won)}" if len(won) > len(rows) else f"the {len(won)} of {len(section.sound)}"
     )
+    title = f"Reference beside best kernel: {shown} tasks on which it beats the best baseline"
     return Table("kernels", title, _KERNELS, rows)
 
 
@@ -155,7 +172,7 @@ def _winners(section: Section) -> list[tuple[Standing, Best]]:
 
 def _side_by_side(section: Section, one: Standing, best: Best) -> Row:
     timing = one.entry.evaluation.timing(clock=section.clock)
-    took = (f"{timing.opponent_us:.4g} us", f"{timing.candidate_us:.4g} us") if timing else (None, None)
+    took = (_time(timing.opponent_us), _time(timing.candidate_us)) if timing else (None, None)
     return Row(
         (
             one.view.name,
@@ -167,6 +184,10 @@ def _side_by_side(section: Section, one: Standing, best: Best) -> Row:
             one.method.name,
         )
     )
+
+
+def _time(us: float) -> str:
+    return f"{us:.4g} us" if us < 1000 else f"{us / 1000:.4g} ms"
 
 
 def _texts(section: Section, record_of: Callable[[str], Record | None]) -> Iterator[str]:
