@@ -37,6 +37,25 @@ def test_everything_is_reported(run: Run, judged: str) -> None:
     assert "Published" not in result.stdout
 
 
+def test_every_format_for_people_says_when_and_with_what_a_section_was_measured(run: Run, judged: str, tmp_path: Path):
+    assert run("report", "--html", tmp_path / "site").exit_code == 0
+    shown = [run("report").stdout, run("report", "--format", "markdown").stdout]
+    for text in (*shown, (tmp_path / "site" / "index.html").read_text()):
+        for told in ("tasks: 1 of", "measured 20", "torch ", "rules ", "several fresh pairs", "one pair of processes"):
+            assert told in text, told
+
+
+def test_rows_of_other_rules_can_be_told_apart(run: Run, judged: str) -> None:
+    with Archive.open() as archive:
+        record, task = next(archive.records(protocol="final")), next(iter(archive.tasks()))
+        place = record.evaluation.environment.model_copy(update={"rules": 3})
+        archive.append(
+            record.model_copy(update={"evaluation": record.evaluation.model_copy(update={"environment": place})}), task
+        )
+    rows = csv.DictReader(io.StringIO(run("report", "--format", "csv", "--protocol", "final").stdout))
+    assert len({row["rules"] for row in rows if row["method"] == "file"}) == 2
+
+
 def test_a_run_is_reported_with_the_baselines_of_its_tasks(run: Run, judged: str) -> None:
     result = run("report", judged, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))

@@ -300,7 +300,12 @@ def _show(made: Report, out: Path | None) -> None:
     parts = [
         part
         for block in made.blocks
-        for part in (Text(f"── {block.title}", style="bold"), *(p for t in block.tables for p in rendered(t)), Text())
+        for part in (
+            Text(f"── {block.title}", style="bold"),
+            *(Text(f"  {fact}", style="bright_black") for fact in block.facts),
+            *(p for t in block.tables for p in rendered(t)),
+            Text(),
+        )
     ]
     if out is None:
         Output(as_json=False).show(*parts)

@@ -9,6 +9,7 @@ from cuda_l1.config import Precision
 from cuda_l1.errors import UsageError
 from cuda_l1.report.cells import Table
 from cuda_l1.report.entries import HEADLINE_PROTOCOLS, Entry, Sampled, Skipped
+from cuda_l1.report.facts import facts
 from cuda_l1.report.literature import published
 from cuda_l1.report.sections import DEFAULT, Question, Section, sections
 from cuda_l1.report.tables import evidence, headline, kernelbench, roofline, spread, techniques
@@ -24,6 +25,8 @@ class Block:
 
     title: str
     tables: tuple[Table, ...]
+    facts: tuple[str, ...] = ()
+    """What was measured how, on what, when and with what; of a section."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def build(
     blocks = _side_by_side(found)
     for index, section in enumerate(found):
         same = {name: others[index] for name, others in classes.items()}
-        blocks.append(Block(section.title, _with_rows(_tables(section, same, sampled))))
+        blocks.append(Block(section.title, _with_rows(_tables(section, same, sampled)), facts(section)))
     if skipped:
         blocks.append(Block("Without a verdict", (evidence.skipped(skipped),)))
     if literature:

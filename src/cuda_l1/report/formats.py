@@ -17,7 +17,7 @@ def as_markdown(report: Report) -> str:
     """All tables under their headings."""
     lines = ["# Report", ""]
     for block in report.blocks:
-        lines += [f"## {markdown.escaped(block.title)}", ""]
+        lines += [f"## {markdown.escaped(block.title)}", "", *markdown.listed(block.facts)]
         for table in block.tables:
             lines += markdown.rendered(table)
     return "\n".join(lines).rstrip() + "\n"

@@ -21,8 +21,12 @@ def escaped(cell: str) -> str:
 def rendered(table: Table) -> list[str]:
     """A table with its heading and notes; what we did not measure is set in italics."""
     body = [_cells(row) for row in table.rows]
-    notes = [f"- {escaped(note)}" for note in table.notes]
-    return [f"### {escaped(table.title)}", "", *table_lines(table.columns, body), "", *notes, *([""] if notes else [])]
+    return [f"### {escaped(table.title)}", "", *table_lines(table.columns, body), "", *listed(table.notes)]
+
+
+def listed(sentences: Sequence[str]) -> list[str]:
+    """A point for each, and an empty line; nothing where there is none."""
+    return [*(f"- {escaped(sentence)}" for sentence in sentences), *([""] if sentences else [])]
 
 
 def _cells(row: Row) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -16,11 +15,12 @@ from cuda_l1.report.aggregates import geometric_mean
 from cuda_l1.report.build import Report
 from cuda_l1.report.cells import Covered, Row, Share, Table
 from cuda_l1.report.entries import EAGER, Method
+from cuda_l1.report.facts import facts
 from cuda_l1.report.sections import Section, TaskView
 from cuda_l1.report.tables.headline import best_of, headline
 from cuda_l1.report.tables.spread import side_by_side
 from cuda_l1.report.versus import Best, Standing, against, against_best, standings
-from cuda_l1.types import Environment, Record
+from cuda_l1.types import Record
 
 BEGIN, END = "<!-- cuda-l1 report: begin -->", "<!-- cuda-l1 report: end -->"
 SHOWN = 10
@@ -48,11 +48,6 @@ _BASELINES_NOTES = (
     "many it does, of those with a verdict on it. On the others it failed, or computes less exactly than eager, for "
     "example in TF32.",
 )
-_PROTOCOLS = {
-    "final": "several fresh pairs of processes a verdict, whose figure has an interval",
-    "screen": "one pair of processes a verdict, whose figure has no interval",
-}
-_CLOCKS = {"device": "time on the GPU", "call": "what a caller waits for"}
 _KERNELS = ("task", "reference", "best kernel", "vs eager", "vs best baseline", "best baseline", "technique", "by")
 
 
@@ -90,25 +85,7 @@ def figures(report: Report, record_of: Callable[[str], Record | None]) -> str | 
 
 
 def _heading(section: Section) -> list[str]:
-    """The place and the protocol, and below it when, with what and on how many tasks."""
-    suites = Counter(view.task.suite for view in section.views)
-    named = ", ".join(f"{count} of `{suite}`" for suite, count in sorted(suites.items()))
-    days = sorted({entry.time.date().isoformat() for view in section.views for entry in view.entries})
-    unsound = len(section.views) - len(section.sound)
-    told = (
-        f"{section.protocol}: {_PROTOCOLS[section.protocol]}; {section.clock} clock: {_CLOCKS[section.clock]}",
-        f"tasks: {named}"
-        + (f"; on {unsound} being right proves nothing, and no figure is over them" if unsound else ""),
-        f"measured {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else ""),
-        _versions(section.place),
-    )
-    return [f"### {markdown.escaped(section.title)}", "", *(f"- {markdown.escaped(one)}" for one in told), ""]
-
-
-def _versions(place: Environment) -> str:
-    driver = f", driver {place.driver}" if place.driver else ""
-    lane = f", cores {place.lane}" if place.device == "cpu" else ""
-    return f"torch {place.torch}{driver}{lane}; sandbox rung {place.rung}, the evaluator's rules {place.rules}"
+    return [f"### {markdown.escaped(section.title)}", "", *markdown.listed(facts(section))]
 
 
 def _rendered(tables: Sequence[Table], level: str) -> list[str]:

@@ -38,6 +38,7 @@ class PlottedBlock:
     """Tables under a heading, with the plots of the section that they are of."""
 
     title: str
+    facts: tuple[str, ...]
     plots: tuple[Markup, ...]
     tables: tuple[Table, ...]
 
@@ -78,7 +79,10 @@ def plotted_blocks(report: Report, links: Mapping[str, str]) -> list[PlottedBloc
     drawn = {section.title: section_plots(section, links) for section in report.sections}
     return [
         PlottedBlock(
-            block.title, drawn.get(block.title, ()), tuple(table for table in block.tables if table.name != "tasks")
+            block.title,
+            block.facts,
+            drawn.get(block.title, ()),
+            tuple(table for table in block.tables if table.name != "tasks"),
         )
         for block in report.blocks
     ]

@@ -91,7 +91,9 @@ def _fields(section: Section, one: Standing) -> dict[str, Any]:
         "precision": section.precision,
         "protocol": section.protocol,
         "edition": section.edition,
-        **section.place.model_dump(include={"device", "device_name", "lane", "rung", "torch", "cuda", "driver"}),
+        **section.place.model_dump(
+            include={"device", "device_name", "lane", "rung", "rules", "torch", "cuda", "driver"}
+        ),
     }
 
 
