@@ -204,6 +204,31 @@ def test_an_interrupted_run_goes_on(run: Run, suite: Callable[..., str], monkeyp
     assert len(BenchEvaluator.asked) == 6 - len(kept)
 
 
+def test_a_report_on_an_interrupted_run_says_which_tasks_it_has_not_come_to(
+    run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = suite(*[""] * 12)
+    judged = FakeEvaluator.evaluate
+
+    def interrupted(self: FakeEvaluator, task: Task, *args: Any, **given: Any) -> Evaluation:
+        if len(BenchEvaluator.asked) > 3:
+            raise KeyboardInterrupt
+        return judged(self, task, *args, **given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FakeEvaluator, "evaluate", interrupted)
+        assert run("bench", spec).exit_code == 130
+    *objects, summary = lines(run("report", "--json"))
+    missing = summary["skipped"]
+    assert len(missing) > 6 and summary["tasks"] + len(missing) == 12
+    assert all("not reached" in why for why in missing.values())
+    (table,) = [found for found in objects if found.get("name") == "skipped"]
+    assert [row[0] for row in table["rows"]] == [*list(missing)[:5], f"{len(missing) - 5} more"]
+    assert run("bench", spec).exit_code == 0
+    after = lines(run("report", "--json"))[-1]
+    assert (after["tasks"], after["skipped"]) == (12, {})
+
+
 def test_classes_decide_what_may_be_the_best(run: Run, suite: Callable[..., str]) -> None:
     spec = suite("# bf16 speedup 3.0\n# bf16 class relaxed\n# compile speedup 1.5")
     (row, _) = lines(run("bench", spec, "--baselines", "bf16,compile", "--json"))

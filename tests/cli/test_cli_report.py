@@ -37,7 +37,9 @@ def test_everything_is_reported(run: Run, judged: str) -> None:
     assert "Published" not in result.stdout
 
 
-def test_every_format_for_people_says_when_and_with_what_a_section_was_measured(run: Run, judged: str, tmp_path: Path):
+def test_every_format_for_people_says_when_and_with_what_a_section_was_measured(
+    run: Run, judged: str, tmp_path: Path
+) -> None:
     assert run("report", "--html", tmp_path / "site").exit_code == 0
     shown = [run("report").stdout, run("report", "--format", "markdown").stdout]
     for text in (*shown, (tmp_path / "site" / "index.html").read_text()):

@@ -11,7 +11,7 @@ from typing import Any
 from cuda_l1.archive import RunDirectory
 from cuda_l1.config import BenchSettings
 from cuda_l1.errors import UsageError
-from cuda_l1.report.entries import Skipped
+from cuda_l1.report.entries import NOT_REACHED, Skipped
 from cuda_l1.report.selection import RunParts
 from cuda_l1.search.bench import Ours
 from cuda_l1.types import Task
@@ -70,14 +70,22 @@ class BenchRun:
         found: int | None = self._said("footprint", task).get("peak_bytes")
         return found
 
+    def asked(self, tasks: Iterable[Task]) -> None:
+        """Remember that the run is to judge these, so that a report says what is missing where it was interrupted."""
+        for task in tasks:
+            if not self._said("asked", task):
+                self._remember("asked", task)
+
     def judged(self, task: Task) -> None:
         """Remember that the run is about this task, whichever run paid for its verdicts."""
         if not self._said("judged", task):
             self._remember("judged", task)
 
     def left_out(self, task: Task, reason: str | None) -> None:
-        """Remember for reports that there is no verdict on it, and why; the next time there may be one, then None."""
-        if self._said("left_out", task).get("reason") != reason:
+        """Remember for reports that there is no verdict on it, and why; None: there may be one the next time, or it was
+        judged at other sizes."""
+        said = self._said("left_out", task)
+        if not said or said["reason"] != reason:
             self._remember("left_out", task, reason=reason)
 
     def searching(self, task: Task, run: str) -> None:
@@ -110,6 +118,7 @@ def parts_of(runs: Iterable[Path], name: str) -> RunParts:
     """
     tasks: dict[str, None] = {}
     searches: dict[str, None] = {}
+    asked: dict[str, Skipped] = {}
     found: dict[tuple[str, str], str | None] = {}
     skipped: dict[str, Skipped] = {}
     for folder in runs:
@@ -121,6 +130,8 @@ def parts_of(runs: Iterable[Path], name: str) -> RunParts:
             for event in directory.events():
                 if event["event"] == "judged":
                     tasks[event["task"]] = None
+                elif event["event"] == "asked":
+                    asked[event["task"]] = Skipped(event["task"], event["name"], name, NOT_REACHED)
                 elif event["event"] in ("skipped", "left_out"):
                     skipped[event["task"]] = Skipped(event["task"], event["name"], name, event["reason"] or "")
                 elif event["event"] in ("searching", "searched"):
@@ -128,7 +139,7 @@ def parts_of(runs: Iterable[Path], name: str) -> RunParts:
                     found[event["task"], event.get("place", "")] = event.get("ours", {}).get("record")
         except (KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"{path / 'events.jsonl'}: damaged, not what `bench` writes; restore a copy") from error
-    without = tuple(one for sha, one in skipped.items() if one.why and sha not in tasks)
+    without = tuple(one for sha, one in {**asked, **skipped}.items() if one.why and sha not in tasks)
     return RunParts(name, tuple(searches), frozenset(tasks), without, frozenset(filter(None, found.values())))
 
 

@@ -106,6 +106,7 @@ class Bench:
         Whoever searches between two rows (`optimize`) has the device alone: tasks are then begun in groups of as many
         as there are evaluators. Raises InfrastructureError after three faults of the machine in a row, ArchiveError.
         """
+        self._run.asked(self._tasks)
         size = self._pool.size if self._settings.optimize else max(1, len(self._tasks))
         for begin in range(0, len(self._tasks), size):
             yield from self._rows_of(self._tasks[begin : begin + size])

@@ -108,7 +108,7 @@ def report(
         Output.error(why)
         return NOTHING_ACCEPTED
     if not made.sections:
-        Output.error(f"no task has a verdict: {many(len(skipped), 'task')} skipped")
+        Output.error(f"no task has a verdict: {_how_many(skipped)}")
     if selection.left_out:
         Output.say(f"left out: {_left_out(selection)}; they imitate other protocols and mean something else")
     if html is not None:
@@ -256,6 +256,14 @@ def _why_no_figure(selection: Selection, made: Report, question: Question) -> st
     if clock and made.sections and not any(entry.evaluation.timing(clock=clock) for entry in selection.entries):
         return f"nothing was measured on the clock of --clock {clock}; leave it away for each device's own"
     return None
+
+
+def _how_many(skipped: list[Skipped]) -> str:
+    from cuda_l1.report.entries import NOT_REACHED
+
+    missing = sum(one.why == NOT_REACHED for one in skipped)
+    told = (f"{many(len(skipped) - missing, 'task')} skipped", f"{many(missing, 'task')} not reached")
+    return ", ".join(text for text, count in zip(told, (len(skipped) - missing, missing), strict=True) if count)
 
 
 def _left_out(selection: Selection) -> str:

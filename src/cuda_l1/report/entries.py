@@ -75,6 +75,10 @@ class Sampled(NamedTuple):
     """Where its candidate was to be judged; empty where that is not known."""
 
 
+NOT_REACHED = "not reached: the run was interrupted, or goes on; the same command takes it up"
+"""Why there is no verdict on a task that a run has not come to."""
+
+
 class Skipped(NamedTuple):
     """A task that a run was to judge and did not."""
 

@@ -127,7 +127,7 @@ def _mean(section: Section, baseline: Method, views: Sequence[TaskView]) -> Cove
 def _kernels(section: Section) -> Table:
     won = _winners(section)
     rows = tuple(_side_by_side(section, one, best) for one, best in won[:SHOWN])
-    columns = _KERNELS
+    columns: tuple[str, ...] = _KERNELS
     if len(section.systems) == 1:  # the table above names it
         columns, rows = columns[:-1], tuple(Row(row.cells[:-1]) for row in rows)
     shown = (

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from typing import get_args
 
 from cuda_l1.report.cells import Cell, Row, Share, Table
-from cuda_l1.report.entries import Entry, Method, Skipped
-from cuda_l1.report.sections import Section
+from cuda_l1.report.entries import NOT_REACHED, Entry, Method, Skipped
+from cuda_l1.report.sections import Section, natural
 from cuda_l1.report.versus import Standing, against, against_best, outcome_of, standing, standings
 from cuda_l1.types import Outcome, PrecisionClass
+
+FEW = 5
+"""So many tasks that a run has not come to are named."""
 
 
 def coverage(section: Section) -> Table:
@@ -83,10 +87,18 @@ def apart(section: Section) -> Table:
 
 
 def skipped(found: Sequence[Skipped]) -> Table:
-    """Tasks that a run was to judge and did not."""
-    rows = tuple(Row((one.name, one.run, one.why)) for one in sorted(found, key=lambda one: (one.run, one.name)))
+    """Tasks that a run was to judge and did not; those that it has not come to in one line, where they are many."""
+    rows: list[Row] = []
+    for run, own in groupby(sorted(found, key=lambda one: (one.run, natural(one.name))), key=lambda one: one.run):
+        told: list[Skipped] = []
+        missing: list[Skipped] = []
+        for one in own:
+            (missing if one.why == NOT_REACHED else told).append(one)
+        rows += [Row((one.name, run, one.why)) for one in (*told, *missing[:FEW])]
+        if len(missing) > FEW:
+            rows.append(Row((f"{len(missing) - FEW} more", run, NOT_REACHED)))
     note = "They stand in no figure, and in no n/N, of this report."
-    return Table("skipped", "Skipped tasks", ("task", "run", "why"), rows, (note,))
+    return Table("skipped", "Tasks that a run was to judge and did not", ("task", "run", "why"), tuple(rows), (note,))
 
 
 def _figures(section: Section, one: Standing) -> tuple[Cell, ...]:
