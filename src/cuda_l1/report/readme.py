@@ -221,5 +221,5 @@ def _fenced(source: str, guard: int = 0) -> list[str]:
     left, tail = len(lines) - LINES, LINES // 3
     shown = [*lines[: LINES - tail], f"# ... {left} more lines", *lines[-tail:]] if left > 0 else lines
     shown = [line.replace("<!--", "<! --") for line in shown]  # else it might be a marker the next time
-    cut = ["", f"# ... the guard: {guard} lines"] if guard else []
+    cut = ["", "", f"# ... the guard: {guard} lines"] if guard else []
     return [f"{fence}python", *shown, *cut, fence]
