@@ -73,9 +73,9 @@ def test_numbers_that_a_text_asks_equality_with():
     assert sorted(rare.named_numbers(text)) == [-1.5, 2.5, 3.5] and rare.named_numbers("not python") == []
 
 
-def test_integers_become_up_to_three_times_as_large():
+def test_integers_become_up_to_so_many_times_as_large():
     values = torch.randint(-50, 50, (64, 64))
-    made = changed(values, "larger")
+    made = changed(values, "larger", 3)
     assert bool((made.sign() == values.sign()).all()) and set((values * 3 - made).abs().unique().tolist()) == {0, 1, 2}
 
 
@@ -93,7 +93,30 @@ def test_integers_become_up_to_three_times_as_large():
     ids=["sort", "product", "places", "kinds", "mask", "whole-dtype", "truth"],
 )
 def test_integers_that_stand_for_numbers_are_larger(tmp_path, forward, inputs, larger):
-    assert (Rare(0, "larger") in learned(tmp_path, f"return {forward}", inputs)) is larger
+    assert (Rare(0, "larger", 3) in learned(tmp_path, f"return {forward}", inputs)) is larger
+
+
+@pytest.mark.parametrize(
+    ("forward", "inputs", "most"),
+    [
+        ("args[0] @ args[1]", "torch.randint(64, (64, 256)), torch.randint(64, (256, 64))", 1 << 28),
+        ("args[0].cumsum(-1)", "torch.randint(100, (8, 1024), dtype=torch.int16)", 1 << 28),
+        ("args[0].sum(-1, dtype=torch.int16)", "torch.randint(10, (8, 256), dtype=torch.int16)", 1 << 14),
+    ],
+    ids=["product", "sums", "narrow-sums"],
+)
+def test_sums_of_integers_come_near_what_floats_do_not_hold(tmp_path, forward, inputs, most):
+    found = learned(tmp_path, f"return {forward}", inputs)
+    reference = Reference(str(tmp_path / "task.py"), "cpu")
+    made, _ = rare.with_rare(reference.draw(), found)
+    largest = int(reference.call(made, reference.public).tensors[0].abs().max())
+    assert most // 16 < largest <= 2 * most and all(each.value > 3 for each in found)
+
+
+@pytest.mark.parametrize("forward", ["(args[0] * 100).clamp(max=50_000)", "args[0].float().cumsum(-1).long() + 1 - 1"])
+def test_integers_are_three_times_as_large_where_answers_to_larger_ones_are_not(tmp_path, forward):
+    """Beyond a limit, or where the reference computes in floats, answers are not in proportion."""
+    assert learned(tmp_path, f"return {forward}", "torch.randint(100, (8, 256))") == {Rare(0, "larger", 3)}
 
 
 def test_a_number_that_is_asked_for_is_put_in_some_places(tmp_path):

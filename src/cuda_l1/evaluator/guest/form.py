@@ -71,6 +71,9 @@ class Form:
             raise Wrong(
                 "WRONG_VALUES", f"`{reply.overwritten[0]}` is changed by the call; the reference leaves it alone"
             )
+        if reply.rearranged and not self.reference.rearranges:
+            text = "an input has another shape, layout or length after the call; the reference leaves it alone"
+            raise Wrong("WRONG_VALUES", text)
         if reply.structure != answer.structure:
             raise Wrong("WRONG_SHAPE", f"the outputs are nested as {reply.structure}, not {answer.structure}"[:300])
 

@@ -11,7 +11,7 @@ import ast
 import re
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -44,7 +44,10 @@ _OF_PROBABILITIES = re.compile(r"log|entr|kl_?div|BCE|NLL", re.IGNORECASE)
 
 Kind = Literal["places", "row", "larger", "column", "shares", "ends"]
 LARGER = 3
-"""Integers are made so many times as large where they stand for numbers."""
+"""Integers are made at least so many times as large where they stand for numbers."""
+BEYOND_FLOATS, LEAST_SUM = 1 << 28, 16
+"""Near the first, which int32 holds exactly and float32 does not, come answers that are integers and so many times as
+large as those that they are made of."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Rare:
     index: int
     """Of the tensor, in the order of `leaves`."""
     kind: Kind
-    """`places`, `row`: the value in some places, or all along one row; `larger`: integers up to three times as large;
+    """`places`, `row`: the value in some places, or all along one row; `larger`: integers up to `value` times as large;
     `column`: rows of a one-hot tensor that are of a category that none is of; `shares`: some that sum to one are zero,
     or one; `ends`: some numbers are zero, or one."""
     value: float = 0
@@ -69,9 +72,12 @@ def learn(reference: Reference) -> tuple[Rare, ...]:
         if number >= ASK_AT_LEAST and time.monotonic() - reference.rested_s - begin > ASK_S:
             break
         made, is_other = with_rare(inputs, (rare,))
-        if is_other and (
-            _is_multiplied(reference, inputs, rare) if rare.kind == "larger" else _stands(reference, made)
-        ):
+        if not is_other:
+            continue
+        if rare.kind == "larger":
+            if times := _times_larger(reference, inputs, rare.index):
+                found.append(replace(rare, value=times))
+        elif _stands(reference, made):
             found.append(rare)
     return tuple(found)
 
@@ -176,7 +182,7 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
             yield Rare(index, "column")
         elif is_integer(tensor):
             if _may_be_larger(tensor):
-                yield Rare(index, "larger")
+                yield Rare(index, "larger", LARGER)
             fitting = _fitting(tensor, values)
             if tensor.dim() > 1 and len(tensor) > 1:
                 yield from (Rare(index, "row", value) for value in fitting[:1])  # before single places: it covers them
@@ -211,20 +217,40 @@ def _may_be_larger(tensor: torch.Tensor) -> bool:
     return tensor.device.type == "cpu" and most > max(least, 1) and fits
 
 
-def _is_multiplied(reference: Reference, inputs: Inputs, rare: Rare) -> bool:
-    """Whether an answer is three times as large when the integers are: they stand for numbers, not for places or
-    kinds, of which there may be no more."""
+def _times_larger(reference: Reference, inputs: Inputs, index: int) -> int:
+    """How many times as large the integers of a tensor may be; 0 where they do not stand for numbers. Those that are
+    added up or multiplied, so that an answer is far larger than they are, may be so large that it comes near
+    `BEYOND_FLOATS`, all such tensors together; of others, whose range may be counted, there are few."""
+    tensors = leaves(inputs)
+    multiplied = _multiplied(reference, inputs, index, LARGER)
+    if not multiplied:
+        return 0
+    own, largest = (float(max(t.abs().max() for t in each)) for each in ([tensors[index]], multiplied))
+    if any(t.is_floating_point() or t.is_complex() for t in multiplied) or largest < LEAST_SUM * own:
+        return LARGER
+    together = sum(is_integer(t) and t.numel() > 1 and _may_be_larger(t) for t in tensors)
+    most = min(BEYOND_FLOATS, *(torch.iinfo(t.dtype).max // 2 for t in multiplied))
+    times = int(min((most / largest) ** (1 / together), torch.iinfo(tensors[index].dtype).max / own))
+    exact = times > LARGER and _multiplied(reference, inputs, index, times, rtol=0)
+    return times if exact else LARGER  # a reference may compute in floats itself
+
+
+def _multiplied(
+    reference: Reference, inputs: Inputs, index: int, times: int, *, rtol: float = 1e-4
+) -> list[torch.Tensor]:
+    """Answers that are so many times as large when the integers of a tensor are: these stand for numbers, not for
+    places or kinds, of which there may be no more."""
     made = leaves(inputs)
-    made[rare.index] = made[rare.index] * LARGER
+    made[index] = made[index] * times
     others = iter(made)
     try:
         before = reference.call(inputs, reference.public)
         after = reference.call(map_leaves(inputs, lambda tensor: next(others)), reference.public)
     except BadTask:
-        return False
+        return []
     pairs = zip(before.tensors, after.tensors, strict=True)
     numbers = [(a, b) for a, b in pairs if a.dtype == b.dtype is not torch.bool and bool(a.any())]
-    return any(torch.allclose(a * LARGER, b, rtol=1e-4) for a, b in numbers)
+    return [a for a, b in numbers if torch.allclose(a * times, b, rtol=rtol, atol=1e-4 * rtol)]
 
 
 def _sums_to_one(tensor: torch.Tensor, dim: int) -> bool:
@@ -260,7 +286,8 @@ def _changed(tensor: torch.Tensor, rare: Rare) -> torch.Tensor:
         case "row":
             made[int(torch.randint(len(made), (1,)))].fill_(rare.value)
         case "larger":
-            made.mul_(LARGER).sub_(torch.randint_like(made, LARGER) * made.sign())
+            times = int(rare.value)
+            made.mul_(times).sub_(torch.randint_like(made, times) * made.sign())
         case "column":
             _fill_columns(made)
         case "shares":

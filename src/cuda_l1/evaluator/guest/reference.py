@@ -20,6 +20,7 @@ from .load import construct, is_short_of_memory, load_module, read_safetensors, 
 from .resting import Rests
 from .tensors import (
     Unsupported,
+    arrangement,
     layout,
     leaves,
     map_leaves,
@@ -114,6 +115,8 @@ class Reference:
     """Two outputs of the reference's are one tensor."""
     exposes: bool = field(init=False, default=False)
     """An output of the reference's is a parameter or a buffer of its own."""
+    rearranges: bool = field(init=False, default=False)
+    """A call of the reference's leaves its arguments in another shape or layout."""
     overlaps: bool = field(init=False, default=False)
     """An output of the reference's is expanded: elements share memory."""
     lifted: list[int] = field(init=False, default_factory=list)
@@ -403,10 +406,11 @@ class Reference:
         """Find out which arguments and which parts of the state a call changes."""
         self.changed_state = []
         args = map_leaves(list(inputs), torch.clone)
-        before = state.attributes(self.model)
+        before, arranged = state.attributes(self.model), arrangement(args)
         state.restore(self.model, self.public)
         result = self._stage("Model.forward raised", lambda: _no_grad_call(self.model, args))
         _require_supported("Model.forward", result)
+        self.rearranges = arrangement(args) != arranged
         self._note_sharing(result, args)
         if len(leaves(inputs)) != len(leaves(args)):
             raise BadTask("Model.forward adds to a list or dict among its arguments: give back what is to be compared")

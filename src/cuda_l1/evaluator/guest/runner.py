@@ -26,6 +26,7 @@ from .load import Seeds, construct, is_short_of_memory, load_module, set_mode
 from .own_libraries import OwnLibraries
 from .reference import structure_of
 from .tensors import (
+    arrangement,
     extent,
     leaves,
     map_leaves,
@@ -172,6 +173,7 @@ class Runner:
         if message.get("in_a_row") or message.get("stays"):
             self._args = map_leaves(shown, _clone)
         self.seed(message.get("seed"))
+        arranged = arrangement(self._args)
         with self._memory.holding(message.get("dirt"), message["slots"]):
             start = _now()
             result = self._forward()
@@ -182,6 +184,7 @@ class Runner:
         described["reused"] = self._reuses(result)
         described.update(self._sharing(result))
         described["us"] = elapsed
+        described["rearranged"] = arrangement(self._args) != arranged
         self._args = shown
         described["overwritten"] = self._overwritten(message["changed_state"]) if message.get("compare_state") else []
         self._stayed = before

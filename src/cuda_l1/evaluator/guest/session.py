@@ -59,6 +59,8 @@ class Reply:
     """An output lies in the module's own parameters or buffers."""
     overwritten: Sequence[str] = ()
     """State of the reference's that the call has left with other values, where that was asked."""
+    rearranged: bool = False
+    """The call has left its arguments in another shape or layout, or a list of them in another length."""
 
     @property
     def unpartnered(self) -> set[int]:
@@ -346,7 +348,8 @@ def parse_reply(reply: dict[str, Any]) -> Reply:
         raise RunnerFailure("CRASHED", "the runner sent a malformed time", "a call")
     shared, exposed = bool(reply.get("shared")), bool(reply.get("exposed"))
     reused, structure = bool(reply.get("reused")), str(reply.get("structure"))[:2000]
-    return Reply(structure, outputs, reused, float(us), shared, exposed, names_of(reply.get("overwritten")))
+    overwritten, rearranged = names_of(reply.get("overwritten")), bool(reply.get("rearranged"))
+    return Reply(structure, outputs, reused, float(us), shared, exposed, overwritten, rearranged)
 
 
 def names_of(told: Any) -> list[str]:

@@ -104,6 +104,19 @@ def layout(value: Any) -> Any:
     return _encode(value, lambda t: [str(t.dtype), list(t.shape), list(t.stride())], 0)
 
 
+def arrangement(value: Any) -> Any:
+    """What a caller sees of tensors that it has given to a call, and of what they lie in, without their contents; None
+    where there is something in it now that no task's inputs hold."""
+
+    def tensor(item: torch.Tensor) -> list[Any]:
+        return [str(item.dtype), list(item.shape), list(item.stride()), item.data_ptr(), item.requires_grad]
+
+    try:
+        return _encode(value, tensor, 0)
+    except Unsupported:
+        return None
+
+
 def nbytes_needed(value: Any) -> int:
     """Upper bound of the bytes that `pack` uses for `value`, offsets included."""
     return sum(extent(t) * t.element_size() + VECTOR_BYTES + ALIGNMENT for t in leaves(value)) + ALIGNMENT
