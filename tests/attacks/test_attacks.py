@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.evaluator.gpus import visible_gpus
 from cuda_l1.types import Outcome
+from shares import in_turn, slow_unless_due
 
 pytestmark = pytest.mark.e2e
 NAIVE = Path(__file__).with_name("naive.py")
@@ -25,6 +25,7 @@ THREAT_MODEL = Path(__file__).parents[2] / "docs" / "threat-model.md"
 STARTS_THREADS = re.compile(r"threading|_thread\b|Thread")
 DEVICE = "cuda" if visible_gpus() else "cpu"
 SHARES = 10
+"""Parts of the corpus, one of which the naive harness is given where slow tests are left out."""
 
 
 def marks(case: Case) -> list[pytest.MarkDecorator]:
@@ -41,18 +42,9 @@ IN_ORDER = sorted(cases(DEVICE), key=lambda case: case.task().sha)  # cases of o
 ALL = [pytest.param(case, id=case.id, marks=marks(case)) for case in IN_ORDER]
 
 
-def share_in_turn() -> int:
-    """Which of `SHARES` parts of the corpus the naive harness is given where slow tests are left out: by the commit, so
-    that it changes from one to the next and all processes of a run agree. 0 where there is no checkout."""
-    git = shutil.which("git")
-    command = [git or "", "rev-parse", "HEAD"]
-    told = subprocess.run(command, cwd=NAIVE.parent, capture_output=True, text=True).stdout if git else ""
-    return int(told[:8] or "0", 16) % SHARES
-
-
-SHARE = share_in_turn()
+SHARE = in_turn(SHARES)
 FOR_NAIVE = [
-    pytest.param(case, id=case.id, marks=[*marks(case), *[pytest.mark.slow] * (number % SHARES != SHARE)])
+    pytest.param(case, id=case.id, marks=[*marks(case), *slow_unless_due(number, SHARES, SHARE)])
     for number, case in enumerate(cases(DEVICE))
 ]
 
