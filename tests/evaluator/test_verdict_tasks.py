@@ -424,6 +424,26 @@ def test_what_a_recurrence_forgets_under_its_first_weights_is_read_all_the_same(
     assert any(f"trial `{kind}`" in cut.detail for kind in ("history", "large-weights")), cut.detail  # as biases fall
 
 
+SLOPED = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(64, 64)
+
+        def forward(self, x):
+            return F.leaky_relu(self.linear(x), 0.01)
+
+    def get_inputs():
+        return [torch.randn(32, 64)]
+"""
+
+
+def test_a_slope_that_is_one_percent_off_is_no_matter_of_tf32(judged):
+    honest = judged(SLOPED, "F.leaky_relu(self.linear(x), 0.01)", "F.prelu(self.linear(x), torch.tensor([0.01]))")
+    assert honest.accepted and honest.precision_class == "fp32"
+    assert judged(SLOPED, "0.01", "0.0101").precision_class == "relaxed"
+
+
 NORM = """
     class Model(nn.Module):
         def __init__(self):

@@ -215,6 +215,19 @@ def test_a_model_without_such_a_parameter_has_no_such_trial():
     assert weight_forms.of_both_signs(model, weight_forms.other_state(model), weight_forms.CONSTANT_BUFFERS[0]) == {}
 
 
+@pytest.mark.parametrize("towards", [-1.0, 1.0])
+def test_lists_of_both_signs_are_moved_to_one_side_and_matrices_and_scales_stay(towards):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 32), nn.BatchNorm1d(32), nn.PReLU())
+    model.channels = nn.Parameter(30 * torch.randn(32, 1, 1))
+    other = weight_forms.other_state(model)
+    moved = weight_forms.with_biases_moved(model, other, towards)
+    assert set(weight_forms.changed(other, moved)) == {"0.bias", "1.bias", "channels"}
+    for name in ("0.bias", "1.bias", "channels"):
+        assert bool((moved[name] * towards > 0).all()) and moved[name].std() > 0, name
+    assert weight_forms.with_biases_moved(nn.Linear(4, 4, bias=False), {"weight": torch.randn(4, 4)}, towards) == {}
+
+
 def test_other_weights_leave_the_model_untouched():
     model = Tied()
     before = state.snapshot(model)

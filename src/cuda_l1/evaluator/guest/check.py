@@ -244,7 +244,7 @@ class Checker:
     def _formed(self, plan: plans.Plan, other: state.State) -> Case | None:
         """The first form of a trial that the reference stands: it may refuse what no draw shows it."""
         for make, inputs, weights in self._forms(plan, other):
-            case = Case.where_stood(self.reference, plan, inputs, weights, self.facts.jumpy)
+            case = Case.where_stood(self.reference, plan, inputs, weights, self.facts.jumpy, self._ordinary)
             if case and case.sound:
                 if make is not None:
                     self.reference.forms[plan] = make
@@ -287,6 +287,17 @@ class Checker:
             for factor, dims in weight_forms.WEIGHT_FACTORS:
                 if large := weight_forms.with_large_weights(self.reference.model, other, factor, dims):
                     yield None, self.reference.draw(), large
+            return
+        if plan is plans.SMALL_WEIGHTS:
+            small = weight_forms.SMALL
+            if shrunk := weight_forms.with_large_weights(self.reference.model, other, small, 1):
+                for factor in (small, 1.0):
+                    yield None, input_forms.stress(self.reference.draw(), factor)[0], shrunk
+            return
+        if plan in plans.ONE_SIDED:
+            towards = -1.0 if plan is plans.LOWERED else 1.0
+            if moved := weight_forms.with_biases_moved(self.reference.model, other, towards):
+                yield None, self.reference.draw(), moved
             return
         kept = plan.kind == "touched-choices" and self._last is not None
         drawn = self._last.inputs if kept and self._last is not None else self.reference.draw()

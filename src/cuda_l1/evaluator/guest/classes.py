@@ -14,7 +14,7 @@ wrong by a tenth of its own largest value where the reference in the same arithm
 2e-3 where that errs by less than 2e-6; `LOST_IN` for half precision. Elements beyond an edge do not count where the
 reference lies there, too, when its inputs and weights are moved.
 
-In trials that make the inputs small an answer may also err by `ROUNDING` float32 roundoffs of an ordinary answer:
+In trials that may make the answers small one may also err by `ROUNDING` float32 roundoffs of an ordinary answer:
 exp(x) - 1 for ELU and 2 sigmoid(2 x) - 1 for tanh lose that much by cancellation, and no caller sees it.
 
 The reference's own error is one draw of what rounding does, and where a task magnifies rounding (a softmax of large
@@ -35,7 +35,7 @@ import torch
 from . import oracle
 from .drawing import Inputs, secret_seed
 from .load import seed_everything
-from .plans import RANGE_PLANS, SLIGHT, Plan
+from .plans import ONE_SIDED, RANGE_PLANS, SLIGHT, Plan
 from .reference import Answer, BadTask, Reference
 from .tensors import leaves, map_leaves
 from .traits import is_integer
@@ -247,7 +247,7 @@ class Case:
     jumpy: bool
     """The task is known to jump (rounding, argmax, routing)."""
     ordinary: Sequence[float] = ()
-    """Root mean square of each tensor of truth for inputs as they are; only matters to trials that shrink them."""
+    """Root mean square of each tensor of truth for inputs as they are; only matters where answers may shrink."""
     only: Sequence[oracle.Places] | None = None
     """Places, per tensor, that stand for all of it (`oracle.lattice`): no more is kept, and no more of an answer looked
     at. For questions about a task with large answers, never about a candidate's."""
@@ -431,7 +431,7 @@ class Case:
     def _rounding(self, index: int) -> float:
         """What rounding at the size of an ordinary answer amounts to in an answer as small as this one."""
         truth = self.truth.tensors[index]
-        if not (self.ordinary and self.plan.factor < 1.0 and (truth.is_floating_point() or truth.is_complex())):
+        if not (self.ordinary and self.plan.may_shrink and (truth.is_floating_point() or truth.is_complex())):
             return 0.0
         size = float(oracle.rms_of(truth))
         return ROUNDING * unit_roundoff(torch.float32) * self.ordinary[index] / size if size > 0.0 else 0.0
@@ -655,6 +655,8 @@ class Case:
         if before == "tf32" and not self.plan.in_forms:
             return self.best_class(errors, relaxed=False) or ("relaxed" if relaxed else None)
         if all(e <= b for e, b in zip(errors.worst, self.range_bounds(), strict=True)):
+            if before == "tf32" and self.plan in ONE_SIDED and max(errors.worst, default=0.0) > SLIGHT:
+                return self.best_class(errors, relaxed=False) or ("relaxed" if relaxed else None)
             return before
         return before if self.plan.in_forms and self.passes(errors, before) else None
 

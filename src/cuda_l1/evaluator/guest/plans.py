@@ -41,6 +41,11 @@ class Plan:
         return self.in_forms or self.factor < 0
 
     @property
+    def may_shrink(self) -> bool:
+        """Whether answers may be much smaller than ordinary ones."""
+        return self.factor < 1.0 or self.kind in ("small-weights", "lowered", "raised")
+
+    @property
     def is_drawn(self) -> bool:
         """Whether inputs and weights are the task's own: a reference may refuse others."""
         return self.factor == 1.0 and not (self.few or self.other_weights or self.in_forms)
@@ -116,6 +121,14 @@ gates open, state that many calls have left, with ordinary inputs and with rows 
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
 
+SMALL_WEIGHTS = Plan("small-weights", other_weights=True, in_forms=True)
+
+LOWERED = Plan("lowered", other_weights=True, in_forms=True)
+
+RAISED = Plan("raised", other_weights=True, in_forms=True)
+
+ONE_SIDED = (LOWERED, RAISED)
+
 RELATED = Plan("related", in_forms=True)
 
 CONCENTRATED = Plan("concentrated", in_forms=True)
@@ -126,17 +139,32 @@ RANGE_PLANS = (
     Plan("near-1e5", factor=1e5),
     Plan("near-1e-6", factor=1e-6),
     LARGE_WEIGHTS,
+    SMALL_WEIGHTS,
+    LOWERED,
+    RAISED,
     RELATED,
     CONCENTRATED,
     ISOLATED,
 )
 """Far from ordinary inputs: exponentials overflow, epsilons decide, and fp16, else as good as TF32, has no range.
-Behind a normalisation inputs of any size are alike, and only weights make what follows large. Rows that are alike
+Behind a normalisation inputs of any size are alike, and only weights make what follows large. Before one, biases are
+of a size of their own, beside which small inputs show no epsilon: weights have to be small, too. The largest of many
+channels is hardly ever negative unless all of their biases are. Rows that are alike
 make attention sharp, experts full and matrices nearly singular, which those of independent draws never do. A mean of
 many independent numbers is that of a part of them, as far as half precision tells; not where few of them hold all.
 And whoever looks at a sample to see whether inputs are ordinary does not see two that are not."""
 
-_OF_WEIGHTS = ("signs", "pruned", "history", "aged", "aged-alike", "large-weights")
+_OF_WEIGHTS = (
+    "signs",
+    "pruned",
+    "history",
+    "aged",
+    "aged-alike",
+    "large-weights",
+    "small-weights",
+    "lowered",
+    "raised",
+)
 INPUT_PLANS = tuple(p for p in (*UNDRAWN_PLANS, *RANGE_PLANS) if p.in_forms and p.kind not in _OF_WEIGHTS)
 """Those of both that are forms of inputs."""
 

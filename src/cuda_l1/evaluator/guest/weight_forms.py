@@ -19,6 +19,13 @@ WEIGHT_FACTORS = ((16.0, 1), (16.0, 2), (4.0, 2))
 some of them several times as large as an initialisation, which keeps scores near zero, where an exponential is a
 polynomial and no limit is reached."""
 
+SMALL = 2.0**-8
+"""What all parameters of at least one dimension, and inputs, are multiplied by in the trial `small-weights`: variances
+fall below an epsilon of 1e-5, and numbers stay within the range of half precision."""
+
+FAR = 8.0
+"""By how much biases are moved to one side, or so many times their size where they are larger than one."""
+
 OPEN, HELD = 4.0, 8.0
 """Biases that keep a gate open or shut, and what a tanh needs of its own last value to keep its sign."""
 
@@ -243,6 +250,21 @@ def with_large_weights(
             and id(value) not in changed
         ):
             changed[id(value)] = value * factor
+    return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
+
+
+def with_biases_moved(model: torch.nn.Module, other: Mapping[str, torch.Tensor], towards: float) -> state.State:
+    """`other` with every list of parameters of both signs, as biases are, far below (-1) or above (1) zero; empty where
+    there is none. The largest of many channels, or the logarithm of a sum of exponentials, is hardly ever negative
+    where their biases are of both signs, so that what is done to negative ones could be left out."""
+    kinds, changed = state.kinds(model), dict[int, torch.Tensor]()
+    for name, value in other.items():
+        if kinds.get(name) != "parameter" or not value.is_floating_point() or value.dtype.itemsize < 2:
+            continue
+        is_list = max(value.shape, default=1) == value.numel() > 1
+        if is_list and bool((value > 0).any()) and bool((value < 0).any()):
+            size = float(value.float().pow(2).mean().sqrt())
+            changed[id(value)] = value + towards * FAR * max(1.0, size)
     return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
 
 
