@@ -263,7 +263,8 @@ def block_on_cuda(
     `device`: the judge's figure runs from opening the gate to done. `call`: from the start signal to completion.
     The word that opens the gate is the start signal too. Beside that window lie, on either clock, what the runner
     does between the judge's word that the inputs are there and the gate's standing on the device (or its own word that
-    the device is idle), and the copy of the outputs. Behind the gate the device can do nothing.
+    the device is idle), and the copy of the outputs. What the runner does behind the shut gate is launching, and in
+    neither: no kernel of its context can run then, unless its process has undone the gate.
     """
     control: Control = session.control
     course = _Course.of(session, supply, calls, warm, strange)
