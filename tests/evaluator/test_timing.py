@@ -440,6 +440,13 @@ def test_hiding_work_in_a_bare_majority_of_calls_does_not_pay():
     assert cheat.median("call") == 10.0 and cheat.unseen_us("call") == 130.0
 
 
+def test_what_another_layout_costs_to_copy_is_excused_beside_the_window_and_not_in_it():
+    times, outside = {"device": [100.0] * 9}, {"device": [350.0] * 9}
+    strided = Side("x", CANDIDATE, NOBODY, {"layout_us": 300.0}, times, {"device": [190.0] * 9}, outside)
+    assert strided.outside_us("device") == 50.0
+    assert strided.unseen_us("device") == 90.0
+
+
 def test_figures_that_are_zero_or_negative_by_the_judge_stay_finite():
     pair = PairResult([side([0.0], [0.0]), side([100.0], [500.0])])
     assert pair.implied_us("call", 1) > 0 and math.isfinite(pair.log_ratio("call", 1))

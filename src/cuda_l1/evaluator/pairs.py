@@ -52,9 +52,10 @@ class Side:
         return self._lowest(clock, [j - o for j, o in zip(self.judge[clock], own, strict=True)])
 
     def outside_us(self, clock: Clock) -> float:
-        """What the same calls' cycles took beside the judge's window, the lowest tenth."""
+        """What the same calls' cycles took beside the judge's window, the lowest tenth. Outputs are copied there: what
+        their layout costs is left out."""
         outside = self.outside.get(clock)
-        return self._lowest(clock, outside) if outside else 0.0
+        return self._lowest(clock, outside) - self._layout_us if outside else 0.0
 
     def outside_spread_us(self, clock: Clock) -> float:
         """The middle half of what the same calls' cycles took beside the window: work is there in each of them alike,
@@ -64,7 +65,7 @@ class Side:
 
     def _lowest(self, clock: Clock, beyond: Sequence[float]) -> float:
         quick = self._of_quick_calls(clock, beyond)
-        return quick[len(quick) // 10] - self._layout_us
+        return quick[len(quick) // 10]
 
     def _of_quick_calls(self, clock: Clock, beyond: Sequence[float]) -> list[float]:
         own = self.samples[clock]
