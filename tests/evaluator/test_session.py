@@ -12,7 +12,7 @@ from typing import ClassVar
 import pytest
 import torch
 
-from cuda_l1.evaluator.guest import copying, driving, uncounted
+from cuda_l1.evaluator.guest import copying, driving, timed_outputs, uncounted
 from cuda_l1.evaluator.guest.channel import Channel
 from cuda_l1.evaluator.guest.glimpse import place_of
 from cuda_l1.evaluator.guest.plans import Plan
@@ -243,8 +243,28 @@ def test_the_outputs_of_the_quickest_calls_are_kept_whenever_they_come(far_and_s
     slots = session.slots([OUTPUT])
     for index in range(200):
         driving.keep_some(session, [index], slots, us=5.0 if index in (30, 70, 190) else 40.0 + index % 7)
-    assert {call.inputs[0] for _, call in session.quickest} == {30, 70, 190}
+    assert {call.inputs[0] for _, call in session.quickest["call"]} == {30, 70, 190}
     assert len(session.kept) == driving.KEPT
+
+
+def test_the_quickest_call_of_either_clock_is_kept_and_comes_first(far_and_session, monkeypatch):
+    far, session = far_and_session
+    far.says({})
+    session.show([1])
+    slots = session.slots([OUTPUT])
+    for index in range(40):
+        driving.keep_some(session, [index], slots, us=10.0 + index, clock="device")
+    for index in range(40, 80):
+        driving.keep_some(session, [index], slots, us=200.0 - index, clock="call")
+    first = [call.inputs[0] for call in timed_outputs.kept_calls(session)]
+    assert first[:6] == [0, 79, 1, 78, 2, 77] and len(first) == len(set(first)) <= 6 + driving.KEPT
+
+    session.kept, session.quickest, session.kept_seen = [], {}, 0
+    monkeypatch.setattr(driving, "KEPT_BYTES", 1)
+    for index, clock in enumerate(["device", "call"] * 20):
+        driving.keep_some(session, [index], slots, us=100.0 - index, clock=clock)
+    assert timed_outputs.kept_calls(session)[0].inputs == [39] and len(session.kept) == 1
+    assert sum(map(len, session.quickest.values())) == 1, "where calls are large no more of them are held"
 
 
 def test_times_of_earlier_calls_cannot_be_told_anew_at_the_end(far_and_session):

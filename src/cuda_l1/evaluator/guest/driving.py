@@ -2,7 +2,7 @@
 
 No later call's inputs exist in the runner's reach, and the runner cannot know which outputs will be compared: the judge
 draws that after each copy has arrived (a reservoir of at most 8 within 1 GiB). Those of the quickest calls always are:
-a wrong answer pays only where it is quick.
+a wrong answer pays only where it is quick. A call on the device clock is quicker than one on the call clock.
 """
 
 from __future__ import annotations
@@ -107,12 +107,13 @@ def keep_some(
     slots: Sequence[dict[str, Any]],
     *,
     us: float,
+    clock: str = "call",
     form: plans.Plan | None = None,
     seed: int | None = None,
 ) -> None:
     """Keep this call's inputs and outputs, or not: reservoir sampling over all timed calls of this runner, and those of
-    the quickest (`us`: by whatever clocks there are). `form`: of one that is no sample, and kept while there is room,
-    the last of each form."""
+    the quickest on each clock (`us`: by whoever measures it), or on all of them where there is room for one. `form`: of
+    one that is no sample, and kept while there is room, the last of each form."""
     outputs = [view(s, session.outputs) for s in slots]
     fit = KEPT_BYTES // max(1, total_bytes(outputs) + total_bytes(inputs))
     if form is not None:
@@ -125,14 +126,16 @@ def keep_some(
     room = max(1, min(KEPT, fit))
     place = len(session.kept) if len(session.kept) < room else _random.randrange(session.kept_seen)
     few = min(QUICKEST, room)
-    is_quick = len(session.quickest) < few or us < session.quickest[-1][0]
+    clock = clock if room > 1 else ""
+    quickest = session.quickest.get(clock, [])
+    is_quick = len(quickest) < few or us < quickest[-1][0]
     if not (is_quick or place < room):
         return
     kept = Kept(inputs, [t.clone() for t in outputs], session.laid_state, seed)
     if place < room:
         session.kept[place : place + 1] = [kept]
     if is_quick:
-        session.quickest = sorted([*session.quickest, (us, kept)], key=lambda each: each[0])[:few]
+        session.quickest[clock] = sorted([*quickest, (us, kept)], key=lambda each: each[0])[:few]
     _look_at_inputs(session, inputs)
 
 
@@ -305,7 +308,7 @@ def block_on_cuda(
         judge.append((end - begin) / 1e3)
         _await(session, Control.DELIVERED, sequence, patience_s)
         outside.append((ready - go + time.perf_counter_ns() - end) / 1e3)
-        keep_some(session, inputs, request["slots"], us=judge[-1], form=course.form(number), seed=seed)
+        keep_some(session, inputs, request["slots"], us=judge[-1], clock=clock, form=course.form(number), seed=seed)
     session.sequence = first + course.total - 1
     reply = session.receive(patience_s, "a timed call")
     session.timed_form, samples = _form(reply), _samples(reply, course.total)

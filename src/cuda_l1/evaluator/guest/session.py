@@ -96,8 +96,8 @@ class Session:
         """Whether a caller may write to the outputs of a timed call: they are memory of their own."""
         self.kept: list[Any] = []
         """A few timed calls (`driving.Kept`)."""
-        self.quickest: list[tuple[float, Any]] = []
-        """Those of the quickest timed calls, with what these took; some may be among `kept` too."""
+        self.quickest: dict[str, list[tuple[float, Any]]] = {}
+        """Those of the quickest timed calls by clock, with what these took; some may be among `kept` too."""
         self.kept_seen = 0
         self.back_to_back: list[Any] = []
         """One of the calls in a row."""
@@ -199,7 +199,7 @@ class Session:
         if self.memory >= 0:
             os.close(self.memory)
             self.memory = -1
-        self.kept, self.quickest, self.back_to_back, self.strange = [], [], [], {}
+        self.kept, self.quickest, self.back_to_back, self.strange = [], {}, [], {}
         if self.control is not None:
             self.control.close()
             self.control = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Collection
 from random import SystemRandom
@@ -20,20 +21,23 @@ from .session import Session
 
 VERIFY_AT_LEAST, VERIFY_S = 3, 2.0
 """Of the outputs kept from timed calls at least so many are compared, and more within this time."""
+FIRST = 2
+"""Ordinary ones that always are: the quickest on either clock, or one of a run of calls and the quickest."""
 _ORDINARY = Plan("timed")
 _random = SystemRandom()
 
 
 def kept_calls(session: Session) -> list[Kept]:
-    """What the session kept of timed calls, the quickest first."""
-    quickest = [each for _, each in session.quickest]
+    """What the session kept of timed calls, the quickest of each clock first, then their next."""
+    ranks = itertools.zip_longest(*session.quickest.values())
+    quickest = [each[1] for rank in ranks for each in rank if each is not None]
     return [*quickest, *(each for each in session.kept if not any(each is one for one in quickest))]
 
 
 def verify_timed(reference: Reference, facts: Facts, session: Session, precision_class: str) -> dict[str, Any]:
     """Compare what the session kept with truth, under the class that the trials gave; nothing is kept afterwards."""
     kept, in_a_row = kept_calls(session), session.back_to_back
-    session.kept, session.quickest, session.kept_seen, session.back_to_back = [], [], 0, []
+    session.kept, session.quickest, session.kept_seen, session.back_to_back = [], {}, 0, []
     strange, session.strange = session.strange, {}
     changed, session.changed_input = session.changed_input, None
     if changed is not None:
@@ -70,14 +74,13 @@ def _compared(
     if facts.random:
         wrong = wrong_at_random(reference, session, kept, VERIFY_S)
         return {"compared": len(kept), "wrong": wrong, "error": 0.0, "bound": 0.0}
-    # In no order of time: with slow calls a few are compared, and these must not be the earliest. The first one, which
-    # is of a run of calls or the quickest, always is.
-    others = _random.sample(kept[1:], len(kept[1:]))
-    ordinary = [(_ORDINARY, each) for each in (*kept[:1], *others)]
+    # In no order of time: with slow calls a few are compared, and these must not be the earliest.
+    others = _random.sample(kept[FIRST:], len(kept[FIRST:]))
+    ordinary = [(_ORDINARY, each) for each in (*kept[:FIRST], *others)]
     in_range = precision_class not in OUT_OF_RANGE
     shown = [(plan, call) for plan, call in strange.items() if in_range or plan not in RANGE_PLANS]
     uncounted = _random.sample(shown, len(shown))
-    compared = [*uncounted[:1], *ordinary[:1], *uncounted[1:], *ordinary[1:]]
+    compared = [*uncounted[:1], *ordinary[:FIRST], *uncounted[1:], *ordinary[FIRST:]]
     return _compare(reference, facts, session, compared, precision_class)
 
 
