@@ -64,7 +64,7 @@ def test_a_task_that_does_not_run_does_not_end_the_audit_of_the_others(run: Run,
 
 
 def test_references_of_a_release_that_are_no_python_are_listed(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "r.jsonl").write_text(json.dumps({"level_id": 1, "task_id": 2, "ref_code": "```python\n```"}))
+    (tmp_path / "r.jsonl").write_text(json.dumps({"level_id": 1, "task_id": 2, "ref_code": "class Model(:"}))
     result = run("tasks", "list", f"release:{tmp_path / 'r.jsonl'}")
     assert (result.exit_code, "(no Python)" in result.stdout) == (0, True)
 

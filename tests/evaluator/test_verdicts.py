@@ -255,7 +255,7 @@ def test_wrong_values(evaluator, kind):
 
 def test_right_in_the_trials_and_wrong_when_timed_is_wrong(evaluator):
     forward = "self.kept['n'] = self.kept.get('n', 0) + 1\ny = torch.relu(self.linear(x))\n"
-    forward += "return y if self.kept['n'] < 30 else torch.zeros_like(y)"
+    forward += "return y if self.kept['n'] < 40 else torch.zeros_like(y)"
     result = judged(evaluator, model_new(forward, init="self.kept = {}"))
     assert result.outcome is Outcome.WRONG_VALUES and "timed call" in result.detail
 
