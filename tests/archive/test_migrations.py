@@ -200,7 +200,8 @@ def test_the_default_place_follows_the_environment(tmp_path: Path, monkeypatch: 
     [
         ("postgresql+psycopg_missing://u:secret@host/db", "unknown kind of database"),
         ("nonsense://u:secret@host/db", "unknown kind of database"),
-        ("mysql://u:secret@host/db", "its Python driver is missing; run: pip install "),
+        ("mysql://u:secret@host/db", "unknown kind of database"),
+        ("postgresql+pg8000://u:secret@host/db", "its Python driver is missing; run: pip install pg8000"),
         ("://", "not a database URL"),
     ],
 )

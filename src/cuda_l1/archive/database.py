@@ -140,10 +140,13 @@ def _read_only(url: URL) -> URL:
 
 def _engine(url: URL, timeout_s: float) -> Engine:
     sqlite = url.get_backend_name() == "sqlite"
+    unknown = f"{describe(url)}: unknown kind of database; use a path or postgresql://..."
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise UsageError(unknown)
     try:
         engine = create_engine(url, connect_args={"timeout": timeout_s} if sqlite else {}, pool_pre_ping=not sqlite)
     except NoSuchModuleError as error:
-        raise UsageError(f"{describe(url)}: unknown kind of database; use a path or postgresql://...") from error
+        raise UsageError(unknown) from error
     except ModuleNotFoundError as error:
         package = _DRIVER_PACKAGES.get(error.name or "", error.name)
         raise UsageError(f"{describe(url)}: its Python driver is missing; run: pip install {package}") from error
