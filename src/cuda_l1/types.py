@@ -388,7 +388,8 @@ class TaskAudit(Frozen):
     forgeries_passed: tuple[str, ...] = ()
     """Which of `zeros`, `other-inputs`, `input-copy`, `rounded-fp16`, `rounded-bf16` the task's bound lets through."""
     reference_us: float | None = None
-    """One rough call of the reference, host clock; sets deadlines, decides nothing."""
+    """One rough call of the reference, host clock, on one core where inputs and weights are small; sets deadlines,
+    decides nothing. What is timed as `eager` may use more cores."""
     input_bytes: int = 0
     output_bytes: int = 0
     roofline_us: float | None = None

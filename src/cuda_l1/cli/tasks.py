@@ -142,7 +142,7 @@ def _show_audits(output: Output, audits: list[tuple[str, TaskAudit]]) -> None:
         )
         for name, found in audits
     ]
-    output.show(table(("task", "sound", "class", "mode", "reference takes", "remarks"), rows))
+    output.show(table(("task", "sound", "class", "mode", "rough call", "remarks"), rows))
 
 
 def _first_line(source: str) -> str:
