@@ -1248,4 +1248,13 @@ OWN_TEXTS = {
         "torch.randint(0, 2**31 - 1, (32, 8))",
         "return (x * 1103515245 + 12345) & 0x7fffffff",
     ),
+    "attention-mask-in-eval": own(
+        "torch.randn(2, 10, 16), torch.rand(10, 10) > 0.7",
+        "return self.a(x, x, x, attn_mask=mask, need_weights=False)[0]",
+        init="""
+        self.a = nn.MultiheadAttention(16, 4, batch_first=True)
+        self.eval()
+        """,
+        args="x, mask",
+    ),
 }
