@@ -134,15 +134,15 @@ class Checker:
         if case is None:
             return
         if case.weights is not self._weights:
-            if plan.touches:  # who looks at its weights now and then has just looked
-                self._call(case)
-            self.session.set_weights(case.weights)
+            if not plan.touches or self.session.fixed:
+                self.session.set_weights(case.weights)
             self._weights = case.weights
         if plan.in_place and self._last is not None and self.session.fits(case.inputs):
             self.session.refill(case.inputs)
         else:
             self.session.show(case.inputs, offset=plan.offset)
-        answer = self._call(case)
+        exchanged = self.session.lay_weights(case.weights) if plan.touches and not self.session.fixed else None
+        answer = self._call(case, exchanged=exchanged)
         self._compare_inputs(case)
         self._compare_values(answer, case)
         if plan.kind == "base":
@@ -190,12 +190,14 @@ class Checker:
         Form(later).compare(reply, case.noise)
         self._compare_values(self.session.answer(reply, slots), case)
 
-    def _call(self, case: Case, **succession: bool) -> Answer:
-        """The candidate's answer, right in form; `succession` as for `Form.request`. Raises Wrong."""
+    def _call(self, case: Case, exchanged: dict[str, Any] | None = None, **succession: bool) -> Answer:
+        """The candidate's answer, right in form; `exchanged` and `succession` as for `Form.request`. Raises Wrong."""
         slots = self.session.slots(case.noise.tensors)
         seed = case.seed if self.facts.random else None
         dirt = dirty_memory.dirt() if self._is_repeat(case) else None
-        reply = self.session.call(self.form.request(slots, seed, compare_state=True, dirt=dirt, **succession))
+        reply = self.session.call(
+            self.form.request(slots, seed, compare_state=True, dirt=dirt, exchanged=exchanged, **succession)
+        )
         self.form.compare(reply, case.noise)
         self.session.unpartnered = reply.unpartnered & self.form.places_of_state(case.noise)
         if self.session.unpartnered:

@@ -29,11 +29,13 @@ class Form:
         stays: bool = False,
         goes_on: bool = False,
         in_a_row: bool = False,
+        exchanged: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """What a call must deliver. `compare_state`: and whether it left the weights alone. `dirt`: a byte that its
         memory holds at first. `stays`: the state that it leaves is there for the next call, which `goes_on`,
         and its inputs are tensors of its own, which that state may keep. `in_a_row`: they are, too, and what it changes
-        is not delivered."""
+        is not delivered. `exchanged`: where weights lie that come into their places right after a call that has looked
+        at those which are there."""
         return {
             "slots": list(slots),
             "changed_args": self.reference.changed_args,
@@ -44,6 +46,7 @@ class Form:
             "stays": stays,
             "goes_on": goes_on,
             "in_a_row": in_a_row,
+            **({"state": exchanged, "looks": True} if exchanged else {}),
         }
 
     def places_of_state(self, expected: Answer) -> set[int]:

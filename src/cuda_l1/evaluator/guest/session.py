@@ -266,6 +266,10 @@ class Session:
         """Give the candidate other weights."""
         self.ask("weights", 60.0 + self.deadlines.call_s, "loading weights", state=self._write_state(values))
 
+    def lay_weights(self, values: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+        """Lay other weights for the next call; where they lie, for the runner."""
+        return self._write_state(values)
+
     def vary_state(self, names: Sequence[str]) -> dict[str, Any]:
         """From now on `lay_state` varies what is behind these names; where their values lie, for the runner."""
         self.moving = {name: self.weights[name] for name in names if name in self._state_places.keys() - self.fixed}
@@ -312,6 +316,8 @@ class Session:
         else:
             stage = "the first call in another mode or layout" if self.called else "the first call"
             timeout = self.deadlines.first_call_s
+        if request.get("looks"):
+            timeout *= 2
         reply = self.ask("call", timeout, stage, **request)
         self.note_call()
         parsed = parse_reply(reply)

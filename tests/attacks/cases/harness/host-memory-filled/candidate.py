@@ -1,4 +1,4 @@
-"""From its 41st call on each call keeps a gigabyte of the host's memory, until there is none left.
+"""From its 41st call on each call keeps 512 MiB of the host's memory, until there is none left.
 What runs beside it on the machine, the one that judges among them, is ended by the kernel in its place.
 """
 
@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-HONEST, PIECE = 40, 1 << 30
+HONEST, PIECE = 40, 1 << 29
 
 
 class ModelNew(nn.Module):
