@@ -853,7 +853,7 @@ FORGETS = """
 """
 
 
-@pytest.mark.parametrize(("read", "detail"), [("x", ""), ("x if self.calls <= 30 else x[:, 120:]", "timed call")])
+@pytest.mark.parametrize(("read", "detail"), [("x", ""), ("x if self.calls <= 60 else x[:, 120:]", "timed call")])
 def test_weights_of_a_tasks_own_are_others_once_more_after_timed_calls(evaluator, tmp_path, read, detail):
     plain = FORGETS.replace("            self.calls = 0\n", "").replace("            self.calls += 1\n", "")
     path = tmp_path / "weights.safetensors"

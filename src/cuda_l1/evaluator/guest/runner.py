@@ -57,7 +57,7 @@ _HELD_CALLS, _HELD_BYTES = 8, 64 << 20
 """Outputs of so many calls are held to see whether a later one overwrites them, while they take no more than this."""
 
 
-_LOOKS, _LOOKS_NS = 8, 500_000_000
+_LOOKS, _LOOKS_NS = 3, 500_000_000
 """Looks at weights before others come, at most: so many, or what begins within so many nanoseconds."""
 
 _PAGE, _PAGES = 4096, 1 << 16
