@@ -25,10 +25,17 @@ _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
 JUMP = 2.0
 """A speed-up of this many times the best before it is a jump: known attacks gain that and more, single steps of an
 honest search rarely do."""
-BEYOND_ROOFLINE = 1.05
-"""So many times faster than the roofline is beyond it: measuring is no finer."""
+ROOFLINE_SLACK = 1.05
+"""Measuring is no finer than this: a time of at most so many times the roofline has reached it, and only one that is
+shorter by more than this factor lies beyond it."""
 
 FIRST_PAIRS, MAX_PAIRS = 5, 20
+"""Pairs of processes that a `final` times before it decides how many it needs, and how many it times at the most."""
+LEAST_PAIRS = 3
+"""Pairs that are enough where the first ones take too long. Two are not: what a factor of 30 is known by would then be
+an interval that holds 1."""
+FIRST_PAIRS_PATIENCE = 3.0
+"""The first pairs together take too long where they pass this many times the protocol's budget."""
 
 
 def t_quantile(degrees: int) -> float:
@@ -158,7 +165,7 @@ def jump(
     if value >= JUMP * best:
         own, before = f"{towards_one(value):.2f}x", f"{towards_one(best):.2f}x"
         return f"{own} against eager is {value / best:.1f} times the best before it ({before})"
-    if roofline_us and timing.candidate_us * BEYOND_ROOFLINE < roofline_us:
+    if roofline_us and timing.candidate_us * ROOFLINE_SLACK < roofline_us:
         return f"{timing.candidate_us:.1f} us is less than moving its inputs and outputs takes ({roofline_us:.1f} us)"
     return None
 

@@ -21,12 +21,9 @@ from cuda_l1.evaluator.findings.observed import Idle, left_behind, observed, sto
 from cuda_l1.evaluator.findings.physics import physics
 from cuda_l1.evaluator.pairs import PairResult, Side
 from cuda_l1.evaluator.prefetch import Prefetch
-from cuda_l1.scoring import FIRST_PAIRS, pairs_needed, target_half_width
+from cuda_l1.scoring import FIRST_PAIRS, FIRST_PAIRS_PATIENCE, LEAST_PAIRS, pairs_needed, target_half_width
 from cuda_l1.types import CallProfile, Candidate, Clock, Finding, Outcome, Timing
 
-PATIENCE, LEAST_PAIRS = 3.0, 3
-"""The first pairs may take this many times the protocol's budget together; beyond it these are enough. Two are not:
-what a factor of 30 is known by would then be an interval that holds 1."""
 DOUBTFUL_PAIRS, SUSPICIOUS_PAIRS = 3, 5
 """So many pairs decide where fewer leave a doubt, or a suspicion."""
 MORE_ROWS = 4
@@ -129,7 +126,7 @@ class Timer:
         interval rests on their spread, unless all of them would take several times the budget."""
         done, first = len(self.pairs), self._protocol.first_pairs
         if done < first:
-            return done >= LEAST_PAIRS and first * spent_s / done > PATIENCE * self._protocol.budget_s
+            return done >= LEAST_PAIRS and first * spent_s / done > FIRST_PAIRS_PATIENCE * self._protocol.budget_s
         return spent_s + spent_s / done > self._protocol.budget_s
 
     def _prefetch(self, candidate: Candidate, pairs: int) -> None:

@@ -7,18 +7,12 @@ from typing import Literal, Self
 
 from cuda_l1.config import SearchSettings
 from cuda_l1.errors import UsageError
+from cuda_l1.scoring import FIRST_PAIRS, FIRST_PAIRS_PATIENCE, LEAST_PAIRS, ROOFLINE_SLACK
 
 StopReason = Literal["time-budget", "evaluation-budget", "no-gain", "roofline", "exhausted", "interrupted"]
 
 GAIN = 1.01
 """A speed-up counts as a gain when it is this many times the best before it."""
-ROOFLINE = 1.05
-"""The roofline counts as reached at this many times its time: measuring is no finer."""
-PAIRS_OF_A_FINAL = 5
-LEAST_PAIRS = 3
-"""Of a final that is short of time."""
-FIRST_PAIRS_MAY = 3
-"""Take this many times what a final has for its pairs."""
 SHARE = 3
 """At most one part in three of a time budget goes to the baselines, and one is kept for the final."""
 LATE_S = 10.0
@@ -76,7 +70,7 @@ class StopRules:
 
     def reason(self, progress: Progress) -> StopReason | None:
         """Why to stop now, or None to go on."""
-        if self.roofline_us and progress.best_us and progress.best_us <= self.roofline_us * ROOFLINE:
+        if self.roofline_us and progress.best_us and progress.best_us <= self.roofline_us * ROOFLINE_SLACK:
             return "roofline"
         if self.budget_evaluations is not None and progress.evaluations >= self.budget_evaluations:
             return "evaluation-budget"
@@ -106,8 +100,8 @@ class StopRules:
         most = self.final_budget_s if self.budget_s is None else min(self.final_budget_s, self.budget_s / SHARE)
         if progress.pair_s is None:
             return most
-        slow_s = max(LEAST_PAIRS * progress.pair_s, FIRST_PAIRS_MAY * most)
-        expected_s = progress.once_s + min(PAIRS_OF_A_FINAL * progress.pair_s, slow_s)
+        slow_s = max(LEAST_PAIRS * progress.pair_s, FIRST_PAIRS_PATIENCE * most)
+        expected_s = progress.once_s + min(FIRST_PAIRS * progress.pair_s, slow_s)
         return max(min(most, expected_s), expected_s - LATE_S)
 
     def final_s(self, progress: Progress) -> float:
