@@ -16,7 +16,7 @@ from typing import Literal
 
 from cuda_l1.config import COMPAT
 from cuda_l1.ratios import from_log, log_within_floats, towards_one
-from cuda_l1.types import Clock, Environment, Evaluation, PrecisionClass, unsound
+from cuda_l1.types import Clock, Environment, Evaluation, Finding, PrecisionClass, unsound
 
 # Two-sided 95 % quantiles of Student's t, index = degrees of freedom - 1.
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -103,11 +103,17 @@ def is_confined(place: Environment) -> bool:
 def counts(evaluation: Evaluation, precision: str = "default", *, is_eager: bool = False) -> bool:
     """Whether a result may win or be exported: accepted by a protocol of ours, confined, unsuspected, exact enough.
 
-    `precision` findings follow `--precision`; `unstable` counts with its middle figure. What a verdict suspects of
-    eager does not matter: it has no figure of its own that could be wrong, against itself it is 1 by definition.
+    What a verdict suspects of eager does not matter: it has no figure of its own that could be wrong, against itself it
+    is 1 by definition.
     """
     is_right = evaluation.accepted and evaluation.precision_class is not None
     return is_right and not why_not(evaluation, precision, is_eager=is_eager)
+
+
+def disqualifying(evaluation: Evaluation) -> list[Finding]:
+    """Findings for which a right result does not count: all that are suspect, save `precision`, since the class decides
+    about that, and `unstable`, which counts with its middle figure."""
+    return evaluation.suspects(ignore=("precision", "unstable"))
 
 
 def why_not(evaluation: Evaluation, precision: str = "default", *, is_eager: bool = False) -> str:
@@ -117,7 +123,7 @@ def why_not(evaluation: Evaluation, precision: str = "default", *, is_eager: boo
         return ""
     if evaluation.protocol in COMPAT or not is_confined(evaluation.environment):
         return "under a protocol of others" if evaluation.protocol in COMPAT else "not confined"
-    suspects = () if is_eager else evaluation.suspects(ignore=("precision", "unstable"))
+    suspects = () if is_eager else disqualifying(evaluation)
     exact = at_least_as_exact(found.precision_class, least_exact(precision, found.task_class))
     said = "" if exact else f"class {found.precision_class} is less exact than asked for"
     return f"suspect for {', '.join(dict.fromkeys(one.check for one in suspects))}" if suspects else said

@@ -12,7 +12,7 @@ from cuda_l1.errors import CudaL1Error, InfrastructureError, UsageError
 from cuda_l1.ratios import geometric_mean
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.search.verdicts import verdict
-from cuda_l1.types import UNSOUND_FLAGS, Candidate, Clock, Frozen, Outcome, PrecisionClass, Record, Task
+from cuda_l1.types import Candidate, Clock, Frozen, Outcome, PrecisionClass, Record, Task, unsound
 
 
 class Standing(Frozen):
@@ -75,7 +75,7 @@ class TaskRow(Frozen):
     @property
     def sound(self) -> bool:
         """Whether it may stand in a headline."""
-        return self.skipped is None and not UNSOUND_FLAGS & set(self.flags)
+        return self.skipped is None and not unsound(self.flags)
 
     @property
     def best_speedup(self) -> float | None:
