@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cuda_l1.archive.faults import file_faults
 from cuda_l1.errors import UsageError
 from cuda_l1.training.examples import Row, read_rows
 from cuda_l1.training.recipe import Recipe
-from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.run_directory import RunDirectory, write_whole
 from cuda_l1.training.task_sets import splits_of
 from cuda_l1.types import Frozen
 
@@ -36,11 +35,7 @@ class DataFacts(Frozen):
 
 def write_facts(run: RunDirectory, facts: DataFacts) -> None:
     """Keeps them with the run."""
-    path = run.path / "data.json"
-    partial = path.with_suffix(".partial")
-    with file_faults(path):
-        partial.write_text(facts.model_dump_json(indent=2) + "\n", "utf-8")
-        partial.replace(path)
+    write_whole(run.path / "data.json", facts.model_dump_json(indent=2) + "\n")
 
 
 def read_facts(run: RunDirectory) -> DataFacts | None:

@@ -20,7 +20,7 @@ from cuda_l1.training.judging import Judge
 from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Grader, Scored, Written, check_machine, figures, pass_rate
-from cuda_l1.training.run_directory import RunDirectory, StageDirectory
+from cuda_l1.training.run_directory import RunDirectory, StageDirectory, write_whole
 from cuda_l1.training.sampling import Sampler, policy_of
 from cuda_l1.training.sections import EvaluationSection
 from cuda_l1.training.stages import Event
@@ -99,7 +99,7 @@ def evaluate_held_out(
         **by_kind(held_out.replies, held_out.scored),
         **({"suites": {suite: found.summary for suite, found in others.items()}} if others else {}),
     }
-    _write(folder.path / RESULT, result)
+    write_whole(folder.path / RESULT, json.dumps(result, indent=2) + "\n")
     return result
 
 
@@ -203,10 +203,3 @@ def read_result(run: RunDirectory) -> dict[str, Any] | None:
     with file_faults(path):
         found: dict[str, Any] = json.loads(path.read_text("utf-8"))
         return found
-
-
-def _write(path: Path, result: dict[str, Any]) -> None:
-    with file_faults(path):
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(result, indent=2) + "\n", "utf-8")
-        partial.replace(path)

@@ -37,6 +37,18 @@ COMPLETE = "trainer_state.json"
 """The last file that a trainer writes into a checkpoint: one without it was being written when it was killed."""
 
 
+def partial_of(file: Path) -> Path:
+    """What stands in the place of a file while that is being written; all that is left of it after a kill."""
+    return file.with_suffix(".partial")
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Writes a file whole or not at all. Raises as `file_faults` says."""
+    with file_faults(file):
+        partial_of(file).write_text(text, "utf-8")
+        partial_of(file).replace(file)
+
+
 class StageDirectory:
     """One stage's files. Errors of the disk: InfrastructureError when it is full, else ArchiveError."""
 
@@ -93,10 +105,7 @@ class StageDirectory:
         if not path.exists():
             return
         kept = [row for row in self.rows(file) if row["step"] <= step]
-        partial = path.with_suffix(".partial")
-        with file_faults(path):
-            partial.write_text("".join(json.dumps(row) + "\n" for row in kept), "utf-8")
-            partial.replace(path)
+        write_whole(path, "".join(json.dumps(row) + "\n" for row in kept))
 
     def _folders(self) -> list[Path]:
         return [path for path in self.path.iterdir() if path.is_dir()] if self.path.is_dir() else []
@@ -157,8 +166,7 @@ class RunDirectory:
             return cls._again(path, recipe, resume=resume, stages=stages)
         if resume:
             raise UsageError(f"{path}: no run there to resume; leave --resume out, or check run_dir")
-        partial = file.with_suffix(".partial")  # all that is there of a run that was killed here
-        if not file.exists() and path.exists() and (not path.is_dir() or set(path.iterdir()) - {partial}):
+        if not file.exists() and path.exists() and (not path.is_dir() or set(path.iterdir()) - {partial_of(file)}):
             raise UsageError(f"{path}: holds something else; name a new folder, --set run_dir=DIR")
         with file_faults(path):
             path.mkdir(parents=True, exist_ok=True)
@@ -184,11 +192,7 @@ class RunDirectory:
             os.close(file)  # which frees it, as the end of the process does
 
     def _write_recipe(self) -> None:
-        file = self.path / "recipe.toml"
-        partial = file.with_suffix(".partial")
-        with file_faults(file):
-            partial.write_text(as_toml(self.recipe), "utf-8")
-            partial.replace(file)
+        write_whole(self.path / "recipe.toml", as_toml(self.recipe))
 
     @classmethod
     def open(cls, path: Path) -> Self:
