@@ -172,7 +172,7 @@ def test_only_one_or_two_are_others(make):
     value = make()
     rows = value.view(len(value), -1) if value.is_floating_point() else value.view(-1, 1)
     made = other(value, few=True, beside=[torch.zeros(9, 9)])
-    assert 0 < int((made.view_as(rows) != rows).any(-1).sum()) <= choices.TWO
+    assert 0 < int((made.view_as(rows) != rows).any(-1).sum()) <= choices.FEW_ELEMENTS
 
 
 def test_uneven_routing_is_dealt_in_another_order():

@@ -14,17 +14,22 @@ import torch
 
 from . import state
 from .drawing import Inputs
-from .input_forms import as_agreed
-from .tensors import extent, leaves, map_leaves
+from .input_forms import as_agreed, some_places
+from .tensors import extent, leaves, with_leaves
 from .traits import FEW_VALUES, LEAST_SORTED, is_integer, is_one_hot, is_symmetric, may_be_stressed, rows_sum_to_one
 
 PARTS = ((True, True), (True, False), (False, True))
 """What gets other values, from the first to the last that the reference stands: numbers, what selects."""
-SHARE, ROWS, ELEMENTS, TWO = 8, 8, 256, 2
-"""One row or element of so many is another, and so many at most: a look at a few does not tell. Or two."""
-COLUMNS, COUNTS = 64, 1 << 24
-"""So many lists of places beside one another are renamed, of more whole rows change places; and so many counts of how
-often each holds what are kept, else each is renamed for itself."""
+ROWS, ELEMENTS = 8, 256
+"""The most rows of a tensor, and the most single elements, that become others: enough that a look at some tells."""
+FEW_ELEMENTS = 2
+"""What a trial with `few` changes of these in their place: so little that a look at some does not tell."""
+COLUMNS = 64
+"""Lists of places in one tensor, at the most, in which values are exchanged for other values; where there are more,
+what lies beside one another in all of them changes places together."""
+COUNTS = 1 << 24
+"""Numbers, at the most, that are kept to find values which several lists hold equally often, so that one exchange of
+values serves all of them; where there would be more, values are exchanged in each list for itself."""
 
 
 def alike(inputs: Inputs, other: Inputs) -> frozenset[int]:
@@ -49,8 +54,7 @@ def with_other_choices(
         change = _change(tensor, kind, numbers=numbers, places=places) if index in fixed else None
         made.append(tensor if change is None else _changed(tensor, change))
     found = any(now is not was for now, was in zip(made, leaves(inputs), strict=True))
-    others = iter(made)
-    return map_leaves(inputs, lambda tensor: next(others)), found
+    return with_leaves(inputs, made), found
 
 
 @dataclass(frozen=True)
@@ -108,24 +112,16 @@ def _is_identity(tensor: torch.Tensor) -> bool:
     return is_symmetric(tensor) and is_one_hot(tensor) and bool((tensor.diagonal(dim1=-2, dim2=-1) == 1).all())
 
 
-def _some(shape: torch.Size, most: int, like: torch.Tensor) -> torch.Tensor:
-    """True in one place of `SHARE`, in `most` at the most and in one at the least."""
-    chosen = torch.zeros(shape, dtype=torch.bool, device=like.device)
-    count = min(most, max(1, chosen.numel() // SHARE))
-    chosen.view(-1)[torch.randint(chosen.numel(), (count,), device=like.device)] = True
-    return chosen
-
-
 def _with_smaller(tensor: torch.Tensor, few: bool) -> torch.Tensor:
     """Some elements times U(0.5, 1); of a symmetric tensor rows and columns, which leaves a definite one definite."""
     if is_symmetric(tensor):
         shape = tensor.shape[:-1]
         scale = torch.where(
-            _some(shape, 1 if few else ROWS, tensor), 0.5 + 0.5 * torch.rand(shape, device=tensor.device), 1.0
+            some_places(shape, 1 if few else ROWS, tensor), 0.5 + 0.5 * torch.rand(shape, device=tensor.device), 1.0
         )
         return (tensor * (scale.unsqueeze(-1) * scale.unsqueeze(-2))).to(tensor.dtype)
     factors = 0.5 + 0.5 * torch.rand(tensor.shape, device=tensor.device)
-    chosen = _some(tensor.shape, TWO if few else ELEMENTS, tensor)
+    chosen = some_places(tensor.shape, FEW_ELEMENTS if few else ELEMENTS, tensor)
     return as_agreed(torch.where(chosen, tensor * factors, tensor).to(tensor.dtype), tensor)
 
 
@@ -133,7 +129,7 @@ def _reweighted(tensor: torch.Tensor, few: bool) -> torch.Tensor:
     """Some rows times U(0.5, 1.5), with the sum that they had."""
     other = tensor * (0.5 + torch.rand(tensor.shape, device=tensor.device))
     other *= tensor.sum(-1, keepdim=True) / other.sum(-1, keepdim=True)
-    chosen = _some(tensor.shape[:-1], 1 if few else ROWS, tensor).unsqueeze(-1)
+    chosen = some_places(tensor.shape[:-1], 1 if few else ROWS, tensor).unsqueeze(-1)
     return as_agreed(torch.where(chosen, other.to(tensor.dtype), tensor), tensor)
 
 
@@ -151,7 +147,7 @@ def _with_one_moved(tensor: torch.Tensor) -> torch.Tensor:
 
 def _cycle(count: int, like: torch.Tensor, few: bool = False) -> torch.Tensor:
     """A permutation that leaves nothing in its place; or, of a `few`, all but two."""
-    order = torch.randperm(count, device=like.device)[: TWO if few else count]
+    order = torch.randperm(count, device=like.device)[: FEW_ELEMENTS if few else count]
     return torch.arange(count, device=like.device).scatter_(0, order, order.roll(1))
 
 
@@ -174,7 +170,7 @@ def _other_integers(tensor: torch.Tensor, kind: _Kind) -> torch.Tensor:
         if value < 2 or value * tensor.numel() in kind.sizes:
             return tensor
         lower = torch.randint(1, value, tensor.shape, device=tensor.device)
-        chosen = _some(tensor.shape, TWO if kind.few else ELEMENTS, tensor)
+        chosen = some_places(tensor.shape, FEW_ELEMENTS if kind.few else ELEMENTS, tensor)
         return torch.where(chosen, lower, tensor).sort(dim=-1, descending=True).values
     if is_symmetric(tensor):
         return _reordered(tensor, kind.few)

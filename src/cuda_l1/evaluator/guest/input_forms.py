@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 import torch
 
 from .drawing import Inputs
-from .tensors import extent, leaves, map_leaves
+from .tensors import extent, leaves, map_leaves, with_leaves
 from .traits import (
     LEAST_SHARE,
     LEAST_SORTED,
@@ -55,6 +55,8 @@ def stress(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
 
 
 TOUCHED, SWAPPED = 3, 32
+"""Elements of a tensor of numbers that become others in `touched` and `with_outliers`, and those of a mask that change
+places."""
 
 OTHERS = tuple((count, factor) for count in (SWAPPED, TOUCHED, 1) for factor in (-0.5, 0.5))
 """How many elements of a constant are exchanged and by what a single number is multiplied, from the first to the last
@@ -150,10 +152,10 @@ def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
 
 
 CLUSTER, LEAST_WIDTH = 16, 64
-"""Elements or rows that lie near one another, and how many there are at least."""
+"""Elements or rows that form a cluster, and how many a dimension has at the least where there is to be one."""
 
 LARGER = (8.0, 2.0)
-"""By which they are multiplied, from the first to the last that the reference stands."""
+"""By which clusters are multiplied, from the first to the last that the reference stands."""
 
 
 def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
@@ -197,11 +199,11 @@ def _near_one_another(shape: Sequence[int], count: int, device: torch.device, *,
 
 
 HOLDERS, LEAST_MANY = 8, 4096
-"""Elements that hold almost all of a tensor of at least so many."""
+"""In the trial `concentrated`, elements that hold almost all of a tensor, and how many it has at the least."""
 
 HELD_POWERS = (1.0, 0.5, 0.0)
-"""They are multiplied by such a power of how many elements there are for each, from the first to the last that the
-reference stands: with the first a mean stays about as large as it was."""
+"""Each of these elements stands for n others, and is multiplied by n to one of these powers, from the first to the last
+that the reference stands: with the first a mean stays about as large as it was."""
 
 
 def concentrated(inputs: Inputs, power: float) -> tuple[Inputs, bool]:
@@ -264,6 +266,14 @@ def _lines(tensor: torch.Tensor, along: Sequence[int], share: int) -> torch.Tens
     return chosen
 
 
+def some_places(shape: Sequence[int], most: int, like: torch.Tensor) -> torch.Tensor:
+    """True in one place of `MIXED_SHARE`, in `most` at the most and in one at the least, on the device of `like`."""
+    chosen = torch.zeros(shape, dtype=torch.bool, device=like.device)
+    count = min(most, max(1, chosen.numel() // MIXED_SHARE))
+    chosen.view(-1)[torch.randint(chosen.numel(), (count,), device=like.device)] = True
+    return chosen
+
+
 def with_other_constants(inputs: Inputs, count: int, factor: float) -> tuple[Inputs, bool]:
     """The inputs with up to `count` elements exchanged (one for zero) in every tensor that holds nothing but ones or
     nothing but zeros, single floating numbers times `factor` and single truth values turned round; and whether there
@@ -311,9 +321,8 @@ def with_each(
         tensor if index in fixed or tensor.numel() != extent(tensor) else make(tensor, tensors[:index])
         for index, tensor in enumerate(tensors)
     ]
-    others = iter(made)
     found = any(now is not was for now, was in zip(made, tensors, strict=True))
-    return map_leaves(inputs, lambda tensor: next(others)), found
+    return with_leaves(inputs, made), found
 
 
 def with_others(tensor: torch.Tensor, count: int, factor: float = 0.5) -> torch.Tensor:

@@ -19,19 +19,20 @@ import torch
 
 from . import oracle
 from .drawing import Inputs
+from .input_forms import some_places
 from .reference import BadTask, Reference
-from .tensors import extent, leaves, map_leaves
+from .tensors import extent, leaves, with_leaves
 from .traits import LEAST_SORTED, is_integer, is_one_hot, is_symmetric
 
 MOST_VALUES = 8
-"""Integers that are looked for, those with the most telling names first."""
+"""Integers of the reference's text, at the most, that are tried in each tensor: those with the most telling names."""
 ASK_S, ASK_AT_LEAST = 2.0, 4
-"""So long is the reference asked for what it stands."""
+"""Seconds for which the reference is asked what it stands, and questions that are asked however long they take."""
 LEAST_BEYOND = 128
-"""So far beyond what a tensor holds may an integer lie, or as far as it reaches itself: what is as large as the largest
-one should not fill the memory."""
-SHARE, ELEMENTS, ROWS = 8, 256, 64
-"""One element or row of so many is another, and so many at most."""
+"""How far beyond the integers of a tensor another one may lie, or as far as the largest of them where that is more: a
+reference may make room for as many things as the largest integer says, which should not fill the memory."""
+ELEMENTS, ROWS = 256, 64
+"""The most elements of a tensor, and the most rows, that become others."""
 _KEYWORDS = {"blank", "ignore_index", "padding_idx"}
 _TELLING = re.compile(r"blank|bos|eos|ignore|pad(?!ding$)|mask_(id|idx|token)|missing|sentinel|sep_|cls_|special|unk")
 _COUNTS = re.compile(r"num_(categories|classes|embeddings|experts|labels|segments|tokens)$|vocab(_size)?$|^classes$")
@@ -45,9 +46,10 @@ _OF_PROBABILITIES = re.compile(r"log|entr|kl_?div|BCE|NLL", re.IGNORECASE)
 Kind = Literal["places", "row", "larger", "column", "shares", "ends"]
 LARGER = 3
 """Integers are made at least so many times as large where they stand for numbers."""
-BEYOND_FLOATS, LEAST_SUM = 1 << 28, 16
-"""Near the first, which int32 holds exactly and float32 does not, come answers that are integers and so many times as
-large as those that they are made of."""
+BEYOND_FLOATS = 1 << 28
+"""Integers of this size int32 holds exactly and float32 does not: sums and products of integers are brought near it."""
+LEAST_SUM = 16
+"""An answer of integers is such a sum or product where it is so many times as large as what it is made of."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,7 @@ def with_rare(inputs: Inputs, rares: Collection[Rare]) -> tuple[Inputs, bool]:
     for rare in rares:
         made[rare.index] = _changed(made[rare.index], rare)
     found = any(now is not was for now, was in zip(made, leaves(inputs), strict=True))
-    others = iter(made)
-    return map_leaves(inputs, lambda tensor: next(others)), found
+    return with_leaves(inputs, made), found
 
 
 def named_numbers(text: str) -> list[float]:
@@ -242,10 +243,9 @@ def _multiplied(
     places or kinds, of which there may be no more."""
     made = leaves(inputs)
     made[index] = made[index] * times
-    others = iter(made)
     try:
         before = reference.call(inputs, reference.public)
-        after = reference.call(map_leaves(inputs, lambda tensor: next(others)), reference.public)
+        after = reference.call(with_leaves(inputs, made), reference.public)
     except BadTask:
         return []
     pairs = zip(before.tensors, after.tensors, strict=True)
@@ -282,7 +282,7 @@ def _changed(tensor: torch.Tensor, rare: Rare) -> torch.Tensor:
     made = tensor.clone(memory_format=torch.preserve_format)
     match rare.kind:
         case "places":
-            made.masked_fill_(_some(made.shape, ELEMENTS, made), rare.value)
+            made.masked_fill_(some_places(made.shape, ELEMENTS, made), rare.value)
         case "row":
             made[int(torch.randint(len(made), (1,)))].fill_(rare.value)
         case "larger":
@@ -293,16 +293,10 @@ def _changed(tensor: torch.Tensor, rare: Rare) -> torch.Tensor:
         case "shares":
             _fill_shares(made.movedim(int(rare.value), -1))
         case "ends":
-            made.masked_fill_(_some(made.shape, ELEMENTS, made), 0).masked_fill_(_some(made.shape, ELEMENTS, made), 1)
+            made.masked_fill_(some_places(made.shape, ELEMENTS, made), 0).masked_fill_(
+                some_places(made.shape, ELEMENTS, made), 1
+            )
     return tensor if torch.equal(made, tensor) else made
-
-
-def _some(shape: Sequence[int], most: int, like: torch.Tensor) -> torch.Tensor:
-    """True in one place of `SHARE`, in `most` at the most and in one at the least."""
-    chosen = torch.zeros(shape, dtype=torch.bool, device=like.device)
-    count = min(most, max(1, chosen.numel() // SHARE))
-    chosen.view(-1)[torch.randint(chosen.numel(), (count,), device=like.device)] = True
-    return chosen
 
 
 def _fill_columns(tensor: torch.Tensor) -> None:
@@ -310,7 +304,7 @@ def _fill_columns(tensor: torch.Tensor) -> None:
     unseen = (tensor != 0).flatten(0, -2).any(0).logical_not().nonzero().flatten()
     if not len(unseen):
         return
-    chosen = _some(tensor.shape[:-1], ROWS, tensor)
+    chosen = some_places(tensor.shape[:-1], ROWS, tensor)
     rows = tensor[chosen]
     hot = rows.gather(-1, (rows != 0).to(torch.uint8).argmax(-1, keepdim=True))
     to = unseen[torch.randint(len(unseen), (len(rows), 1), device=tensor.device)]
@@ -319,7 +313,7 @@ def _fill_columns(tensor: torch.Tensor) -> None:
 
 def _fill_shares(shares: torch.Tensor) -> None:
     """In some rows half of the shares are zero, in place, and in one of them all but one; the others keep the sum."""
-    chosen = _some(shares.shape[:-1], ROWS, shares)
+    chosen = some_places(shares.shape[:-1], ROWS, shares)
     rows = shares[chosen]
     largest = rows.argmax(-1, keepdim=True)
     kept = (torch.rand(rows.shape, device=rows.device) < 0.5).scatter_(-1, largest, True)

@@ -5,7 +5,7 @@ A tensor is described by dtype, shape, stride, and where its bytes lie; everythi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import SystemRandom
 from typing import Any
 
@@ -144,6 +144,12 @@ def map_leaves(value: Any, function: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map_leaves(v, function) for v in value)
     return value
+
+
+def with_leaves(value: Any, tensors: Iterable[torch.Tensor]) -> Any:
+    """The same nested value with other tensors in the places of its own, in the order of `leaves`."""
+    others = iter(tensors)
+    return map_leaves(value, lambda tensor: next(others))
 
 
 _INERT = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, slice)
