@@ -136,9 +136,11 @@ def _learn_rare_changes(reference: Reference, drawn: drawing.Inputs) -> None:
 _FACTORS, _OUTLIERS = (-1.0, 64.0, 2.0**-6, 1e5, 1e-6), (64.0,)
 
 LARGE = 1 << 22
-"""Of an answer with more elements than this, so many tell what the task is like."""
+"""An answer with more elements is not looked at whole: so many of them at most (`oracle.lattice`) tell what the task is
+like."""
 ROOM = 8
-"""Inputs of trials that are over stay on a GPU where so many times what goes into a call and comes out is free."""
+"""The inputs of a finished trial stay on a GPU while so many times the bytes of inputs and answer are free there, else
+they move to the host's memory."""
 
 
 def _few_of(answer: Answer) -> list[oracle.Places] | None:
@@ -211,9 +213,11 @@ def _close(a: Answer, b: Answer) -> bool:
 
 
 _NUDGES = (1e-6, 1e-4, 1e-4, 1e-4)
+"""Relative sizes of the perturbations that tell whether a task jumps, in turn."""
 ROUND, LARGEST, FEW = 1024, 16, 2048
-"""Multiples of 1 / `ROUND` up to `LARGEST` are round numbers: of 2^17 normal numbers of float32 some ten are. One
-element in `FEW` is few: where the task puts more, they may be its edges."""
+"""Round numbers are multiples of 1 / `ROUND` of at most `LARGEST` in magnitude: among 2^17 normal numbers in float32
+there are some ten. Where more than one element in `FEW` is round, the task puts them there, and they may be its
+edges."""
 
 
 def _learn_from_nudges(

@@ -16,11 +16,13 @@ from .session import Session, total_bytes
 from .tensors import nbytes_needed, pack, rewrite, view
 
 SETS, LEAST_SETS, BYTES = 8, 3, 1 << 30
-"""Inputs with which a stretch of calls is made, and what they may take together."""
+"""A *stretch* is one call with each of several inputs: so many at the most, and none at all where fewer than the second
+number fit into these bytes together."""
 STRETCHES, ROWS, LEAST_ROWS = 8, 5, 2
-"""Of a row, in the second half of which a stock of what was made before is used up; and rows."""
+"""A *row* is so many stretches at the most, one right after the other. A stock of what was made before is used up in
+its first half, so only the second half counts. So many rows are made at the most, and at the least."""
 TOTAL_S = 1.0
-"""What all calls of a side may take, about."""
+"""Seconds that all calls of one side may take together, about."""
 _random = SystemRandom()
 
 

@@ -52,18 +52,23 @@ MOVES, MOVES_IN_TF32 = 24, 8
 jumped is looked for."""
 OWN = {torch.bfloat16: "bf16", torch.float16: "fp16"}
 RELAXED_FLOOR, RELAXED_CEILING = 2e-2, 1e-1
+"""The bound of `relaxed` is never below the first and never above the second, whatever the reference errs."""
 ROUNDING = 8
+"""float32 roundoffs of an ordinary answer by which a small one may err, see above."""
 MORE_JUMPS = 3
+"""Jumps that an answer may have beyond `multiple` times the reference's."""
 TOLD_APART = 1e-12
-"""Of a tensor's root mean square: what tells equal elements apart and changes no others."""
+"""How far inputs are moved to tell equal elements apart, as a share of the tensor's root mean square: too little to
+change anything else."""
 FAR = 1e-6
-"""The same of an answer: what that changes by far more than it was moved."""
+"""How far an element of the answer has to be moved by that to be another one, as a share of the answer's root mean
+square: far more than the inputs were."""
 _NO_DRAW = (BadTask, torch.OutOfMemoryError)
 """A reference may refuse shares that no longer sum to one, and a large task leaves no room for other inputs."""
 REACH = 32
-"""What misses its bound by more is no matter of luck: arithmetic of another class errs so."""
+"""Missing a bound by more than this factor is no matter of luck: arithmetic of another class errs so."""
 DRAWS = 8
-"""Of the reference's error: where rounding moves few elements far, most may show nothing."""
+"""How often the reference's error is drawn again: where rounding moves few elements far, most draws show nothing."""
 
 _ORDER = ("exact", "fp32", "bf16", "fp16", "tf32", "relaxed")
 

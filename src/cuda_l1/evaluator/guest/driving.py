@@ -24,7 +24,9 @@ from .session import RunnerFailure, Session, total_bytes
 from .tensors import leaves, view
 
 KEPT, KEPT_BYTES = 8, 1 << 30
+"""Timed calls of a runner whose outputs are kept to be compared, at the most, and bytes for them."""
 QUICKEST = 3
+"""The quickest calls on each clock, whose outputs are kept besides."""
 GATE_PATIENCE_S, SHORT_PATIENCE_S = 0.02, 0.002
 """A call that has not returned behind the closed gate by then waits for the device itself; its gate is opened. After
 `OPENED` such calls in a block no other one is waited for as long."""
@@ -32,6 +34,7 @@ OPENED = 3
 SCRIBBLED = 1 / 2
 """The share of timed calls whose outputs are written to afterwards."""
 SLOPE_COUNTS, SLOPE_REPEATS = (16, 64), 5
+"""Numbers of calls behind one gate between which the slope is taken, and how often each is timed."""
 FLUSH_S = 0.002
 """Flushing the cache and filling the device with the gate, before the call."""
 

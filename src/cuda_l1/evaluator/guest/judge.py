@@ -31,12 +31,13 @@ from .traffic import needed_us, traffic_of
 from .work import work_of
 
 SMALL_BYTES = 4 << 20
+"""A task whose inputs and weights take less is judged with one thread."""
 HOARD_BYTES = 1 << 30
-"""So much that torch keeps of a GPU for later, and more, is given back: other evaluators wait for it."""
+"""Memory of a GPU that torch may keep without use: more is given back, since other evaluators wait for it."""
 HUNGRY = frozenset({"task", "check", "verify_timed", "verify_weights", "compat_check"})
-"""Operations that take several times what a call does, for a while."""
+"""Operations behind which it is given back: for a while they take several times what a call does."""
 PATIENT = frozenset({"task", "load", "check"})
-"""Operations in which nothing is timed, and others may be."""
+"""Operations that may rest while somebody else times on the device: nothing is timed in them."""
 OPERATIONS = (
     "warm",
     "probe",

@@ -383,6 +383,7 @@ def max_error(
 
 
 _SHUFFLED = 1 << 20
+"""Numbers up to which all are shuffled to choose some of them."""
 LATTICE = 1 << 16
 """Where a statistic needs no whole tensor, at most so many of its elements are looked at."""
 
@@ -439,6 +440,7 @@ def hosted(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 BULK = 0.9
+"""The share of elements whose error stays below `bulk_error`."""
 
 
 def bulk_error(answer: torch.Tensor, truth: torch.Tensor, errors: torch.Tensor | None = None) -> float:

@@ -81,59 +81,59 @@ def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tupl
     )
 
 
-HISTORY = Plan("history", other_weights=True, in_forms=True)
-
-AGED = Plan("aged", other_weights=True, in_forms=True)
-AGED_ALIKE = Plan("aged-alike", other_weights=True, in_forms=True)
-
-PRUNED = Plan("pruned", other_weights=True, in_forms=True)
-
 HELD = Plan("held", in_forms=True)
+"""Samples that are large and of one sign, as gates among the inputs are that stay open or shut."""
+PRUNED = Plan("pruned", other_weights=True, in_forms=True)
+"""Zeros, and rows of zeros, in matrices among the weights."""
+HISTORY = Plan("history", other_weights=True, in_forms=True)
+"""Biases that keep gates open, so that a recurrence forgets nothing."""
+AGED = Plan("aged", other_weights=True, in_forms=True)
+"""State as many calls in a row have left it."""
+AGED_ALIKE = Plan("aged-alike", other_weights=True, in_forms=True)
+"""The same of calls on inputs whose rows are alike."""
 
 LENIENT = (HISTORY, HELD)
 SLIGHT = 1e-3
 """An error that leaves a class as it is in these, since limits are far from ordinary inputs."""
 
 UNDRAWN_PLANS = (
-    Plan("mixed", in_forms=True),
-    Plan("rows", in_forms=True),
-    Plan("constants", in_forms=True),
-    Plan("choices", in_forms=True),
-    Plan("touched-choices", in_place=True, in_forms=True),
-    Plan("uneven", in_forms=True),
-    Plan("arranged", in_forms=True),
-    Plan("clusters", in_forms=True),
-    Plan("near-one", in_forms=True),
+    Plan("mixed", in_forms=True),  # elements of both signs, and zeros among them
+    Plan("rows", in_forms=True),  # whole rows of zeros; rows of masks that let nothing through
+    Plan("constants", in_forms=True),  # other elements in inputs of nothing but ones or zeros
+    Plan("choices", in_forms=True),  # other integers, masks, shares and tables where every draw has the same
+    Plan("touched-choices", in_place=True, in_forms=True),  # one or two of these only
+    Plan("uneven", in_forms=True),  # one choice almost everywhere, masks that let all through, samples of one sign
+    Plan("arranged", in_forms=True),  # integers and masks in an order that no independent draw has
+    Plan("clusters", in_forms=True),  # large values near one another
+    Plan("near-one", in_forms=True),  # numbers of which long products neither vanish nor overflow
     HELD,
-    Plan("rare", in_forms=True),
-    Plan("signs", other_weights=True, in_forms=True),
+    Plan("rare", in_forms=True),  # integers that the task's text names, probabilities of zero and one
+    Plan("signs", other_weights=True, in_forms=True),  # parameters of both signs, buffers of another checkpoint
     PRUNED,
     HISTORY,
     AGED,
     AGED_ALIKE,
 )
-"""What a draw never shows: inputs of both signs and zeros among them, whole rows of zeros, other values where every
-draw has the same, in many places and then in two, one choice almost everywhere and samples of one sign, integers and
-masks in an order of their own, large values that lie near one another, numbers whose long products neither vanish nor
-overflow, samples that are large and of one sign, integers with a meaning and probabilities of zero, parameters of both
-signs and buffers as another checkpoint has them, matrices with zeros and rows of zeros among them, biases that keep
-gates open, state that many calls have left, with ordinary inputs and with rows that are alike."""
+"""What a draw never shows, and callers may give all the same."""
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
-
+"""Behind a normalisation inputs of any size are alike: only weights make what follows large."""
 SMALL_WEIGHTS = Plan("small-weights", other_weights=True, in_forms=True)
-
+"""Before a normalisation biases have a size of their own, beside which small inputs show no epsilon: weights are small,
+too."""
 LOWERED = Plan("lowered", other_weights=True, in_forms=True)
-
+"""The largest of many channels is hardly ever negative unless all of their biases are."""
 RAISED = Plan("raised", other_weights=True, in_forms=True)
-
+"""The same of the smallest, and positive biases."""
 ONE_SIDED = (LOWERED, RAISED)
-
 RELATED = Plan("related", in_forms=True)
-
+"""Rows that are alike make attention sharp, experts full and matrices nearly singular, which independent ones never
+do."""
 CONCENTRATED = Plan("concentrated", in_forms=True)
-
+"""A mean of many independent numbers is that of a part of them, as far as half precision tells; not where few of them
+hold all."""
 ISOLATED = Plan("isolated", in_forms=True)
+"""Two elements far out: whoever looks at a sample to see whether inputs are ordinary does not see them."""
 
 RANGE_PLANS = (
     Plan("near-1e5", factor=1e5),
@@ -146,13 +146,8 @@ RANGE_PLANS = (
     CONCENTRATED,
     ISOLATED,
 )
-"""Far from ordinary inputs: exponentials overflow, epsilons decide, and fp16, else as good as TF32, has no range.
-Behind a normalisation inputs of any size are alike, and only weights make what follows large. Before one, biases are
-of a size of their own, beside which small inputs show no epsilon: weights have to be small, too. The largest of many
-channels is hardly ever negative unless all of their biases are. Rows that are alike
-make attention sharp, experts full and matrices nearly singular, which those of independent draws never do. A mean of
-many independent numbers is that of a part of them, as far as half precision tells; not where few of them hold all.
-And whoever looks at a sample to see whether inputs are ordinary does not see two that are not."""
+"""Far from ordinary inputs, where less is asked of an answer: exponentials overflow, epsilons decide, and fp16, else as
+good as TF32, has no range."""
 
 _OF_WEIGHTS = (
     "signs",
@@ -166,7 +161,7 @@ _OF_WEIGHTS = (
     "raised",
 )
 INPUT_PLANS = tuple(p for p in (*UNDRAWN_PLANS, *RANGE_PLANS) if p.in_forms and p.kind not in _OF_WEIGHTS)
-"""Those of both that are forms of inputs."""
+"""The undrawn and the far ones that are forms of inputs, and not of weights."""
 
 OUT_OF_RANGE = ("relaxed",)
-"""Classes of candidates to whom these trials are not put."""
+"""Classes of candidates to whom `RANGE_PLANS` are not put."""

@@ -16,7 +16,9 @@ from .reference import Reference
 from .session import RunnerFailure, Session
 
 CACHING_ROUNDS, CACHING_S = 24, 2.0
+"""Pairs of calls, with new inputs and with the same again, that are made at the most, and seconds for them."""
 CACHING_FACTOR, CACHING_US = 3.0, 20.0
+"""The second is answered from memory where the first takes so many times as long, and so many microseconds more."""
 
 
 def first_calls(reference: Reference, sessions: list[Session]) -> dict[str, dict[str, str]]:

@@ -25,20 +25,26 @@ from .reference import Answer, BadTask, Reference
 from .session import RunnerFailure, Session
 
 OF_ROUNDING = 16
-"""Times the squared distance of the reference in other arithmetic: `classes` allows four times its error."""
+"""The squared distance of a candidate's means from the reference's is rounding up to so many times that of the
+reference in other arithmetic: four times its error, as in `classes`."""
 LARGE = 4.0
-"""Times the matrices of other weights: noise that is added beside a network drowns its answer no longer."""
+"""What the matrices of other weights are multiplied by, so that noise which is added beside a network no longer drowns
+its answer."""
 SPREAD_SEEDS = 16
+"""Answers of the reference that tell how far its answers lie apart from seed to seed."""
 SEEDED = 1 / 2
 """The share of compared calls that begin under a seed of their own."""
 FEW_SEEDS = 16
+"""Answers of each side in a first look at inputs of one form; where they differ, `randomness.SEEDS` are compared."""
 FORMS_S, LEAST_FORMS, ROUNDS = 1.5, 4, 2
-"""For how long calls are made with inputs in other forms, of how many at the least, and how often of each."""
+"""Seconds of calls that are spent on inputs in other forms; forms that are looked at however long that takes; and how
+often each of them is, at the most."""
 _random = SystemRandom()
 APART = 0.05
-"""Of the mean squared distance between the reference's answers under different seeds; independent numbers give 1."""
+"""How far the answers of two processes under one seed may lie apart and still be the same: in mean squared distance, as
+a share of that between the reference's answers under different seeds. Independent numbers give 1."""
 ROUNDINGS = 4
-"""Unit roundoffs by which answers may differ besides: another process may choose another kernel."""
+"""Unit roundoffs by which the two may differ besides: another process may choose another kernel."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +179,7 @@ def _seeds_trial(task_class: str) -> dict[str, Any]:
 
 
 PAIRS = 8
-"""So many products of two tensors of an answer are compared at the most."""
+"""Pairs of tensors of one answer whose products are compared, at the most."""
 
 
 def _parts(tensors: Sequence[torch.Tensor], names: Mapping[int, str]) -> dict[str, torch.Tensor]:

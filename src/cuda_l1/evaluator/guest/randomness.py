@@ -16,6 +16,7 @@ from .classes import unit_roundoff
 from .oracle import lattice, thinned
 
 SEEDS = 64
+"""Answers of each side to the same inputs that are compared."""
 TIMED_DRAWS = 32, 128
 """Answers of the reference that one of a timed call is held against: at first, and before it is called wrong."""
 Draw = Callable[[], list[torch.Tensor]]
@@ -160,9 +161,10 @@ def _dependence(standard: torch.Tensor) -> tuple[float, float]:
 
 
 RELABELLINGS = 4000
+"""How often the calls of both sides are dealt anew into two halves, to see how far apart these lie by chance."""
 FARTHER = 1.75
-"""Times as far from the middle as the farthest of so many relabellings: six standard deviations of many elements, and
-one in 200,000 of a single one."""
+"""Both sides differ where they lie so many times as far from the middle as the farthest of these halves: six standard
+deviations of many elements, and one chance in 200,000 of a single one."""
 
 
 def compare_pooled(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
@@ -205,8 +207,9 @@ def _products(rows: torch.Tensor, least: float = 0.0) -> torch.Tensor:
 
 
 COINCIDENCES = 1 << 14
+"""Elements in which calls are looked through for equal whole numbers, at the most."""
 RARE = 0.005
-"""By this share may what is drawn seldom differ beyond what chance explains."""
+"""By how much the share of whole numbers that come in no other call may differ, beyond what chance explains."""
 
 
 def _coincidences(rows: torch.Tensor) -> torch.Tensor:
@@ -253,12 +256,16 @@ def _is_apart(gram: torch.Tensor) -> bool:
 
 
 SIGMAS = 7
+"""Standard errors up to which chance explains a difference."""
 WITHIN = (0.25, 0.5, 1.0, 1.5, 2.5)
-"""Standard deviations."""
+"""Bounds, in standard deviations, within and below which elements are counted."""
 TAILS, OF_TAIL, TAIL_SIGMAS = (5.0, 7.0, 9.0), 0.25, 5
-"""Standard deviations beyond which few elements lie, the share of these by which their number may differ, and how far
-beyond chance, since it is looked at twice. They decide nothing within the others, and cost as much to draw."""
+"""Bounds, in standard deviations, beyond which few elements lie; the share of these by which their number may differ;
+and the standard errors up to which chance explains more, fewer than `SIGMAS` since it is looked at twice. Elements out
+there show in no count within the other bounds, and cost a candidate as much to draw as any."""
 APART, TOGETHER = 0.25, 0.75
+"""What `_of_corners` is at the most where the reference's rows are independent, and at the least where a candidate's
+follow from one another."""
 
 
 def compare_shape(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
@@ -300,9 +307,14 @@ def compare_shape(name: str, samples: torch.Tensor, reference: torch.Tensor) -> 
 
 LAGS = (1, 2, 4, 7)
 """How far apart elements lie that are looked at as neighbours."""
-LEAST_NEIGHBOURS, RELATED, MOSTLY = 64, 0.002, 1.5
-"""So many elements; the square of a correlation that is none (of -1/7, as eight elements have of which four are always
-kept, it is 0.02); and how many times fewer independent numbers there may be than elements."""
+LEAST_NEIGHBOURS = 64
+"""Elements of an answer from which on neighbours are looked at."""
+RELATED = 0.002
+"""The mean square of correlations that are none. Of -1/7, as eight elements have of which four are always kept, it is
+0.02."""
+MOSTLY = 1.5
+"""Nearly all of the reference's elements are independent where there are at most so many times as many elements as
+independent numbers."""
 
 
 def compare_neighbours(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
@@ -331,9 +343,11 @@ def _differ(found: torch.Tensor, due: torch.Tensor, least: float, sigmas: float 
     return not abs(float(found.mean()) - float(due.mean())) <= least + sigmas * error
 
 
-LEAST_MET, SAME, OTHER = 32, 1e-3, 0.05
-"""So many times have two calls to choose alike; in which share of a deviation over all calls the reference may differ
-then, and from which on another answer does not follow."""
+LEAST_MET = 32
+"""How often two calls have to have chosen alike for anything to be said."""
+SAME, OTHER = 1e-3, 0.05
+"""An answer follows from a choice where calls that chose alike differ by at most the first of these, as a share of the
+deviation over all calls, and does not where they differ by more than the second."""
 
 
 def compare_determined(

@@ -21,8 +21,9 @@ from .reference import BadTask, Reference
 from .session import Session
 
 FLIPPED, WIDENED = (-1.0, -4.0), (4.0,)
+"""What inputs are multiplied by where the reference stands other signs, and where it does not."""
 TRIES = 3
-"""At making inputs for one call that the reference answers."""
+"""How often inputs are made for one call before none are found that the reference answers."""
 _random = SystemRandom()
 
 

@@ -55,7 +55,8 @@ MOVED, MOVED_BY = 4, 4.0
 """Elements of a tensor that is touched, and root mean squares by which they become others."""
 
 TRIES, MOST_TRIES = 16, 256
-"""At choosing them so that sum and norm are rounded as they were: a mean that differs in its last digit tells, too."""
+"""How often elements are chosen anew so that sum and norm are rounded as they were: a mean that differs in its last
+digit tells, too."""
 
 LOOKED_AT = 1 << 22
 """Elements that all tries together may look at where they are more than `TRIES`."""
@@ -143,6 +144,7 @@ def _norm(flat: torch.Tensor) -> torch.Tensor:
 
 
 SIGNED_SHARE = 0.25
+"""The share of elements that is negated in parameters of one sign."""
 
 SINGLES = (-8.0, -1.0, 1.0)
 """By which parameters of one element are multiplied, from the first to the last that the reference stands: a slope of
