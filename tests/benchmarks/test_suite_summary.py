@@ -48,7 +48,7 @@ def test_means_floor_at_one_and_show_the_figure_without_the_floor() -> None:
 
 
 def test_a_win_over_eager_alone_does_not_fall_below_one() -> None:
-    text = overview([row("a", "beats-eager", 0.5), row("b", best=1.0)])
+    text = overview([row("a", "beats-eager", 0.5), row("b", best=1.0), row("c", best=1.0)])
     assert "1.00x (1.00 to 1.00)" in line(text, "vs best baseline, geometric mean")
 
 
@@ -81,16 +81,18 @@ def test_dtypes_stand_side_by_side() -> None:
 
 
 def test_the_interval_over_tasks_is_that_of_the_logarithms() -> None:
-    mean, spread = math.log(2.0), math.sqrt(2) * math.log(2.0)  # of log 1 and log 4
-    half = 12.706 * spread / math.sqrt(2)
-    low, high = math.exp(mean - half), math.exp(mean + half)
-    assert 2.99e-4 < low < 3e-4
-    assert geometric([1.0, 4.0]) == f"2.00x (3.00e-4 to {math.floor(high * 100) / 100:.2f})"
+    half = 4.30265 * math.log(2.0) / math.sqrt(3)  # the deviation of log 1, log 2 and log 4 is log 2
+    assert (2.0 * math.exp(-half), 2.0 * math.exp(half)) == pytest.approx((0.3575, 11.190), rel=1e-4)
+    assert geometric([1.0, 2.0, 4.0]) == "2.00x (0.36 to 11.19)"
 
 
-@pytest.mark.parametrize(("values", "shown"), [([], "-"), ([1.239], "1.23x")])
+@pytest.mark.parametrize(("values", "shown"), [([], "-"), ([1.239], "1.23x"), ([1.0, 4.0], "2.00x")])
 def test_few_values_have_no_interval(values: list[float], shown: str) -> None:
     assert geometric(values) == shown
+
+
+@pytest.mark.parametrize("values", [[], [1.239]])
+def test_few_values_have_no_quartiles(values: list[float]) -> None:
     assert quartiles(values) == "-"
 
 

@@ -33,7 +33,7 @@ def test_means_of_nothing_are_nothing() -> None:
 
 
 def test_a_floored_mean_and_its_bounds_are_never_below_one() -> None:
-    found, plain = floored_mean([None, 35.3]), geometric_mean([1.0, 35.3])
+    found, plain = floored_mean([None, 0.5, 35.3]), geometric_mean([1.0, 1.0, 35.3])
     assert found is not None and plain is not None and plain.low is not None and plain.low < 1.0
     assert (found.value, found.low, found.high) == (plain.value, 1.0, plain.high)
     assert floored_mean([]) is None and floored_mean([0.5]) == Ratio(1.0)
@@ -46,9 +46,18 @@ def test_the_interval_of_a_geometric_mean_is_students_on_the_logarithms() -> Non
     assert found.value == pytest.approx(2.0)
     assert math.log(found.high / 2.0) == pytest.approx(math.hypot(half, 0.002))
     assert math.log(2.0 / found.low) == pytest.approx(math.hypot(half, 0.002))
-    assert geometric_mean([3.0]) == Ratio(3.0)
     with pytest.raises(ValueError):
         geometric_mean([0.0, 1.0])
+
+
+def test_a_mean_over_less_than_three_tasks_has_no_interval() -> None:
+    assert geometric_mean([3.0]) == Ratio(3.0)
+    for found in (geometric_mean([1.0, 5.29]), floored_mean([None, 5.29])):
+        assert found is not None and (found.low, found.high) == (None, None)
+        assert found.value == pytest.approx(2.3)
+    for values in ([0.0], [0.0, 1.0]):
+        with pytest.raises(ValueError):
+            geometric_mean(values)
 
 
 @pytest.mark.parametrize(("value", "counted"), [(None, 1.0), (0.25, 1.0), (1.0, 1.0), (3.0, 3.0)])

@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cuda_l1 import ratios
 from cuda_l1.report.cells import Ratio, Share
 from cuda_l1.scoring import interval
 
@@ -21,6 +22,9 @@ FAST_P = (0.0, 1.0, 1.5, 2.0)
 """The thresholds at which fast_p is shown."""
 SAMPLES_K = (1, 2, 5, 10, 20, 50, 100)
 """The k of pass@k, as far as there are so many samples of a task."""
+
+LEAST_TASKS = 3
+"""A mean over tasks has an interval from so many on: Student's factor over two is 12.7, which says nothing."""
 
 
 class Quartiles(NamedTuple):
@@ -44,15 +48,15 @@ def arithmetic_mean(values: Sequence[float]) -> float | None:
 
 
 def geometric_mean(values: Sequence[float]) -> Ratio | None:
-    """The geometric mean of positive speed-ups, with its interval over tasks from two on; None where there is none.
+    """The geometric mean of positive speed-ups, with its interval over tasks from LEAST_TASKS on; None for no value.
 
     Raises ValueError for a value that is not positive.
     """
     if not values:
         return None
     logs = [math.log(value) for value in values]
-    if len(logs) < 2:
-        return Ratio(values[0])
+    if len(logs) < LEAST_TASKS:
+        return Ratio(values[0] if len(logs) == 1 else ratios.geometric_mean(values))
     return Ratio(*interval(logs, first=len(logs)))
 
 
