@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -378,3 +379,17 @@ def test_a_rung_asked_for_by_name_must_work(monkeypatch):
 def test_the_parent_imports_no_torch():
     code = "import sys, cuda_l1.evaluator.processes, cuda_l1.evaluator.environment; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_limits_are_within_those_that_we_were_started_with() -> None:
+    asked = """
+    import resource
+    from cuda_l1.evaluator.guest import life
+
+    for kind, hard in ((resource.RLIMIT_FSIZE, 1 << 20), (resource.RLIMIT_NOFILE, 64)):
+        resource.setrlimit(kind, (hard, hard))
+    life._set_limits(1 << 30)
+    print(*resource.getrlimit(resource.RLIMIT_FSIZE), *resource.getrlimit(resource.RLIMIT_NOFILE))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(asked)], capture_output=True, text=True)
+    assert done.stdout.split() == [str(1 << 20)] * 2 + ["64"] * 2, done.stderr

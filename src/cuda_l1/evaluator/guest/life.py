@@ -77,11 +77,16 @@ def _set_environment(environment: dict[str, str]) -> None:
 
 
 def _set_limits(file_bytes: int) -> None:
-    """Limits per process; memory and processes of the whole group are watched from outside."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
-    files = min(_OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    """Limits per process, within those that we were started with; memory and processes of the whole group are watched
+    from outside."""
+    for kind, wanted in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, file_bytes),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(kind, (limit, limit))
     with open("/proc/self/oom_score_adj", "w") as file:  # short of memory, the kernel shall take the guest
         file.write("1000")
 
