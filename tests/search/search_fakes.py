@@ -50,14 +50,16 @@ EAGER = baseline("eager", "speed=1.0")
 class ListProposer:
     """Offers the given texts in order."""
 
-    def __init__(self, *texts: str, name: str = "list", failures: Sequence[str] = ()) -> None:
-        self.name, self.failures = name, failures
+    def __init__(
+        self, *texts: str, name: str = "list", failures: Sequence[str] = (), writer: str = "techniques"
+    ) -> None:
+        self.name, self.failures, self.writer = name, failures, writer
         self.histories: list[list[str]] = []
         self._texts = list(texts)
 
     def propose(self, task: Task, history: Sequence[Record], until: float) -> Candidate | None:
         self.histories.append([record.candidate.label for record in history])
-        return candidate(self._texts.pop(0)) if self._texts else None
+        return candidate(self._texts.pop(0), self.writer) if self._texts else None
 
 
 class FakeEvaluator:

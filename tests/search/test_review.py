@@ -108,10 +108,16 @@ def test_what_is_suspected_already_is_not_asked_about(search: Search) -> None:
 
 def test_without_a_reviewer_the_first_jump_says_so(search: Search) -> None:
     events: list[Event] = []
-    search(ListProposer("a speed=3", "b speed=7"), on_event=events.append)
+    search(ListProposer("a speed=3", "b speed=7", writer="llm"), on_event=events.append)
     told = [event for event in events if isinstance(event, Reviewed)]
     assert [(event.label, event.finding) for event in told] == [("a speed=3", None)]
     assert "3.00x against eager" in told[0].jump
+
+
+def test_without_a_reviewer_nothing_is_said_of_what_our_techniques_wrote(search: Search) -> None:
+    events: list[Event] = []
+    search(ListProposer("a speed=3", "b speed=7"), on_event=events.append)
+    assert not any(isinstance(event, Reviewed) for event in events)
 
 
 def test_the_reviewer_is_shown_the_most_similar_cases(search: Search, archive: Archive) -> None:

@@ -92,7 +92,7 @@ class Replied(Event):
 @dataclass(frozen=True)
 class Reviewed(Event):
     """A speed-up is hard to believe (`jump` says why), and this is what the reviewer finds; None where there is no
-    reviewer, which is told once."""
+    reviewer, which is told once, and of no text that our own techniques wrote."""
 
     label: str
     candidate_id: str

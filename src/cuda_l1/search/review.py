@@ -14,12 +14,12 @@ from cuda_l1.archive import Archive
 from cuda_l1.reviewer import NO_OPINION, REVIEW
 from cuda_l1.search.events import Evaluating, Event, Reviewed
 from cuda_l1.search.interfaces import SupportsReview
-from cuda_l1.types import Clock, Finding, Record, Task
+from cuda_l1.types import Candidate, Clock, Finding, Record, Task
 
 
 @dataclass
 class Reviews:
-    """Asks a reviewer about jumps, and says so where there is none."""
+    """Asks a reviewer about jumps. Where there is none, the first in a text that is not our own techniques' is told."""
 
     reviewer: SupportsReview | None
     archive: Archive
@@ -49,9 +49,9 @@ class Reviews:
         if jump is None or is_reviewed(record):
             return record
         if self.reviewer is None:
-            if not self._told:
+            if not self._told and not _is_ours(candidate):
                 self.emit(Reviewed(candidate.label, candidate.id, jump, None))
-            self._told = True
+                self._told = True
             return record
         self.emit(Evaluating(candidate.label, candidate.id, "review"))
         cases = [similar.case for similar in self.archive.hacks.similar(candidate.source)]
@@ -72,6 +72,11 @@ class Reviews:
         )
         self.archive.append(reviewed, task)
         return reviewed
+
+
+def _is_ours(candidate: Candidate) -> bool:
+    """Whether our own techniques alone wrote it: a large speed-up of theirs is what they are for."""
+    return bool(candidate.origins) and all(origin.proposer == "techniques" for origin in candidate.origins)
 
 
 def is_reviewed(record: Record) -> bool:
