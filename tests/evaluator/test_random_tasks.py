@@ -33,6 +33,8 @@ def compare(draw, other) -> None:
         *(zip(*map(randomness.sums_along, of), strict=True) for of in (samples, reference)), strict=True
     ):
         randomness.compare_sums("output 0", torch.stack(sums), torch.stack(own))
+    repeats = [torch.stack(list(map(randomness.repeats, of))) for of in (samples, reference)]
+    randomness.compare_repeats("output 0", *repeats)
     randomness.compare_pooled("output 0", samples, reference)
 
 
@@ -249,3 +251,30 @@ def test_what_follows_from_a_choice_belongs_to_it() -> None:
     noisy = scored + torch.randn_like(scored)
     randomness.compare_determined("a", tokens, noisy, *drawn(True)[:1], drawn(True)[1] + torch.randn_like(scored))
     randomness.compare_determined("a", scored, tokens, scored, tokens)  # no whole numbers
+
+
+POINTS = torch.randn(4096, 8, generator=torch.Generator().manual_seed(5))
+CHOICES = {
+    "numbers": (lambda: torch.randperm(4096)[:64], lambda: torch.randint(4096, (64,))),
+    "columns": (
+        lambda: torch.rand(4096, 16).argsort(dim=0)[:16],
+        lambda: torch.randint(4096, (16, 16)),
+    ),
+    "points": (lambda: POINTS[torch.randperm(4096)[:64]], lambda: POINTS[torch.randint(4096, (64,))]),
+}
+
+
+@pytest.mark.parametrize("kind", CHOICES)
+def test_a_choice_without_replacement_is_all_different(kind: str) -> None:
+    different, any_of_all = CHOICES[kind]
+    compare(different, different)
+    compare(any_of_all, any_of_all)
+    with pytest.raises(Unlike, match="drawn twice"):
+        compare(different, any_of_all)
+
+
+def test_rounding_makes_no_choice_with_replacement() -> None:
+    noise = torch.randn(64, 64)
+    due, found = (torch.stack([randomness.repeats(noise)] * SEEDS) for noise in (noise, noise.bfloat16()))
+    randomness.compare_repeats("output 0", found, due)
+    assert not due.any()

@@ -103,6 +103,24 @@ def test_large_weights_are_many_times_as_large():
     assert not weight_forms.with_large_weights(nn.LayerNorm(4), weight_forms.other_state(nn.LayerNorm(4)), 16.0, 2)
 
 
+def test_a_channel_in_many_is_large_and_the_same_in_all_matrices():
+    sizes = ((32, 256), (256, 256), (256, 8), (8, 1))
+    model = nn.Sequential(*(nn.Linear(*size) for size in sizes))
+    other = weight_forms.other_state(model)
+    large = weight_forms.with_large_channels(model, other, 64.0)
+    rows = {}
+    for name, value in large.items():
+        is_large = (value != other[name]).reshape(len(value), -1).all(1)
+        expected = value.clone()
+        expected[is_large] /= 64
+        torch.testing.assert_close(expected, other[name])
+        rows[name] = is_large.nonzero().flatten().tolist()
+    wide = rows["0.weight"]
+    assert rows["1.weight"] == wide == list(range(wide[0], 256, 64)) and len(wide) == 4
+    assert rows["2.weight"] == [wide[0] % 8] and not rows["3.weight"] and not rows["0.bias"]
+    assert weight_forms.with_large_channels(nn.LayerNorm(64), {}, 64.0) == {}
+
+
 def test_gates_are_held_open_and_plain_recurrences_keep_their_state():
     model = nn.ModuleDict({"gru": nn.GRU(8, 12), "rnn": nn.RNN(8, 8), "norm": nn.LayerNorm(8), "head": nn.Linear(8, 8)})
     other = weight_forms.other_state(model)

@@ -290,6 +290,11 @@ class Checker:
                 if large := weight_forms.with_large_weights(self.reference.model, other, factor, dims):
                     yield None, self.reference.draw(), large
             return
+        if plan is plans.LARGE_CHANNELS:
+            for factor in weight_forms.CHANNEL_FACTORS:
+                if large := weight_forms.with_large_channels(self.reference.model, other, factor):
+                    yield None, self.reference.draw(), large
+            return
         if plan is plans.SMALL_WEIGHTS:
             small = weight_forms.SMALL
             if shrunk := weight_forms.with_large_weights(self.reference.model, other, small, 1):

@@ -118,6 +118,8 @@ UNDRAWN_PLANS = (
 
 LARGE_WEIGHTS = Plan("large-weights", other_weights=True, in_forms=True)
 """Behind a normalisation inputs of any size are alike: only weights make what follows large."""
+LARGE_CHANNELS = Plan("large-channels", other_weights=True, in_forms=True)
+"""Between two normalisations only a channel that is large beside the others makes anything large."""
 SMALL_WEIGHTS = Plan("small-weights", other_weights=True, in_forms=True)
 """Before a normalisation biases have a size of their own, beside which small inputs show no epsilon: weights are small,
 too."""
@@ -139,6 +141,7 @@ RANGE_PLANS = (
     Plan("near-1e5", factor=1e5),
     Plan("near-1e-6", factor=1e-6),
     LARGE_WEIGHTS,
+    LARGE_CHANNELS,
     SMALL_WEIGHTS,
     LOWERED,
     RAISED,
@@ -156,6 +159,7 @@ _OF_WEIGHTS = (
     "aged",
     "aged-alike",
     "large-weights",
+    "large-channels",
     "small-weights",
     "lowered",
     "raised",

@@ -199,7 +199,8 @@ def _parts(tensors: Sequence[torch.Tensor], names: Mapping[int, str]) -> dict[st
 @dataclass
 class _Sample:
     """What is kept of answers to the same inputs, by the names of their parts: moments of every element, sums along
-    each dimension, and whole values at `places`. `names`: those of the tensors that are looked at, by their places."""
+    each dimension, what comes again, and whole values at `places`. `names`: those of the tensors that are looked at, by
+    their places."""
 
     names: Mapping[int, str]
     places: dict[str, oracle.Places]
@@ -207,6 +208,7 @@ class _Sample:
     squares: dict[str, torch.Tensor] = field(default_factory=dict)
     thin: dict[str, list[torch.Tensor]] = field(default_factory=dict)
     along: dict[str, list[list[torch.Tensor]]] = field(default_factory=dict)
+    repeats: dict[str, list[torch.Tensor]] = field(default_factory=dict)
 
     def add(self, tensors: Sequence[torch.Tensor]) -> None:
         parts = _parts(tensors, self.names)
@@ -217,6 +219,8 @@ class _Sample:
             self.squares[name] = self.squares[name] + wide**2 if name in self.squares else wide**2
             self.thin.setdefault(name, []).append(oracle.thinned(value, places))
             self.along.setdefault(name, []).append(randomness.sums_along(value))
+            if name in self.names.values():
+                self.repeats.setdefault(name, []).append(randomness.repeats(value))
 
     def compare_moments(self, own: Mapping[str, torch.Tensor]) -> None:
         """Means and variances of single elements against those of the reference's answers. Raises Unlike."""
@@ -234,6 +238,10 @@ class _Sample:
             own_along = zip(*map(randomness.sums_along, own[name]), strict=True)
             for sums, own_sums in zip(zip(*self.along[name], strict=True), own_along, strict=True):
                 randomness.compare_sums(name, torch.stack(sums), torch.stack(own_sums))
+        for name, repeats in self.repeats.items():
+            own_repeats = list(map(randomness.repeats, own[name]))
+            if len({len(each) for each in (*repeats, *own_repeats)}) == 1:
+                randomness.compare_repeats(name, torch.stack(repeats), torch.stack(own_repeats))
         singles = [name for name in self.names.values() if name in self.places]
         for chosen, other in itertools.permutations(singles, 2):
             if self.places[chosen] is self.places[other]:  # of one shape

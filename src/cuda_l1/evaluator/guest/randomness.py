@@ -90,6 +90,43 @@ def compare_sums(name: str, samples: torch.Tensor, reference: torch.Tensor) -> N
         raise Unlike(f"{name}: {text}", may_be_chance=True)
 
 
+LEAST_REPEATED = 20
+"""Calls that repeat something, of so many of which none of the reference's does: of one distribution they would be
+among either's by halves."""
+VECTOR = 4
+"""Elements of a row of which two are equal by no chance, nor by rounding."""
+
+
+def repeats(tensor: torch.Tensor) -> torch.Tensor:
+    """How often a number comes again along each dimension, of up to `COINCIDENCES` elements in whole lines: of whole
+    numbers as they are, of others as rows along the last dimension. Empty where nothing can."""
+    values = tensor.double()
+    if not bool((values == values.round()).all()):
+        if tensor.dim() < 2 or tensor.shape[-1] < VECTOR:
+            return torch.zeros(0)
+        chosen = torch.arange(1.0, tensor.shape[-1] + 1, dtype=torch.float64, device=tensor.device).sqrt()
+        values = (values * chosen).sum(-1)
+    found = []
+    for dim in range(values.dim()):
+        lines = values.movedim(dim, -1).flatten(0, -2) if values.dim() > 1 else values.unsqueeze(0)
+        lines = lines[:: math.ceil(lines.numel() / COINCIDENCES)].sort(dim=-1).values
+        found.append(float((lines.diff(dim=-1) == 0).sum()))
+    return torch.tensor(found)
+
+
+def compare_repeats(name: str, found: torch.Tensor, due: torch.Tensor) -> None:
+    """Whether something comes again within an answer though in none of the reference's: a choice without replacement
+    is all different, and of many one with replacement nearly so. Both of `repeats`, (calls, dimensions). Raises
+    Unlike."""
+    if found.shape != due.shape:
+        return
+    for again, own in zip(found.T, due.T, strict=True):
+        calls = int((again > 0).sum())
+        if not bool(own.any()) and calls >= LEAST_REPEATED:
+            text = f"in {calls} of {len(found)} calls something is drawn twice, the reference draws nothing again"
+            raise Unlike(f"{name}: {text}", may_be_chance=True)
+
+
 def _energies(samples: torch.Tensor) -> torch.Tensor:
     """Each call's squared distance from the mean of all."""
     rows = samples.double().reshape(len(samples), -1)

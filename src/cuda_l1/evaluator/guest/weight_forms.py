@@ -19,6 +19,11 @@ WEIGHT_FACTORS = ((16.0, 1), (16.0, 2), (4.0, 2))
 some of them several times as large as an initialisation, which keeps scores near zero, where an exponential is a
 polynomial and no limit is reached."""
 
+CHANNEL_FACTORS, CHANNELS = (64.0, 8.0), 64
+"""Of one channel in so many of each matrix, from the first to the last that the reference stands: trained networks have
+some that are so much larger than the others, in heads the same of queries and keys, and a normalisation leaves little
+of what is next to them."""
+
 SMALL = 2.0**-8
 """What all parameters of at least one dimension, and inputs, are multiplied by in the trial `small-weights`: variances
 fall below an epsilon of 1e-5, and numbers stay within the range of half precision."""
@@ -252,6 +257,19 @@ def with_large_weights(
             and id(value) not in changed
         ):
             changed[id(value)] = value * factor
+    return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
+
+
+def with_large_channels(model: torch.nn.Module, other: Mapping[str, torch.Tensor], factor: float) -> state.State:
+    """`other` with one row in `CHANNELS`, of the first dimension, of every matrix among the parameters times `factor`,
+    the same in all; empty where there is no matrix of several rows."""
+    kinds, changed, first = state.kinds(model), dict[int, torch.Tensor](), _random.randrange(CHANNELS)
+    for name, value in other.items():
+        is_matrix = kinds.get(name) == "parameter" and _holds_numbers(value) and value.dim() > 1
+        if is_matrix and value.numel() > len(value) > 1 and id(value) not in changed:
+            made = value.clone(memory_format=torch.preserve_format)
+            made[first % min(CHANNELS, len(made)) :: CHANNELS] *= factor
+            changed[id(value)] = made
     return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
 
 

@@ -1,0 +1,22 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(512, 512)
+        self.down = nn.Linear(512, 512)
+
+    def forward(self, x):
+        hidden = F.layer_norm(self.up(F.layer_norm(x, (512,))), (512,))
+        return self.down(hidden.clamp(-6.0, 6.0))
+
+
+def get_inputs():
+    return [torch.randn(256, 512)]
+
+
+def get_init_inputs():
+    return []
