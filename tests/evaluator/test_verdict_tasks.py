@@ -470,6 +470,30 @@ def test_batch_norm_in_training_mode(judged):
     assert silent.outcome is Outcome.WRONG_VALUES  # the running statistics are outputs too
 
 
+NORM_OF_CONV = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(4, 64, 3)
+            self.norm = nn.BatchNorm2d(64)
+
+        def forward(self, x):
+            return self.norm(self.conv(x))
+
+    def get_inputs():
+        return [torch.randn(4, 4, 12, 12)]
+"""
+
+
+def test_the_mean_of_a_constant_channel_may_be_rounded(judged):
+    """Without its weights a channel is a bias. PyTorch sums channels-last statistics in float32, others in float64."""
+    last = "self.conv(x).contiguous(memory_format=torch.channels_last)"
+    honest = judged(NORM_OF_CONV, "self.norm(self.conv(x))", f"self.norm({last}).contiguous()")
+    assert honest.accepted and honest.precision_class == "fp32", honest.correctness
+    pruned = next(trial for trial in honest.correctness.trials if trial.kind == "pruned")
+    assert pruned.error > pruned.bound, "nothing was rounded"
+
+
 IN_PLACE = """
     class Model(nn.Module):
         def forward(self, x, y):
