@@ -239,9 +239,8 @@ class _Sample:
             for sums, own_sums in zip(zip(*self.along[name], strict=True), own_along, strict=True):
                 randomness.compare_sums(name, torch.stack(sums), torch.stack(own_sums))
         for name, repeats in self.repeats.items():
-            own_repeats = list(map(randomness.repeats, own[name]))
-            if len({len(each) for each in (*repeats, *own_repeats)}) == 1:
-                randomness.compare_repeats(name, torch.stack(repeats), torch.stack(own_repeats))
+            own_repeats = map(randomness.repeats, own[name])
+            randomness.compare_repeats(name, torch.stack(repeats), torch.stack(list(own_repeats)))
         singles = [name for name in self.names.values() if name in self.places]
         for chosen, other in itertools.permutations(singles, 2):
             if self.places[chosen] is self.places[other]:  # of one shape
