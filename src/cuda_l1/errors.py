@@ -15,6 +15,7 @@ A *bad candidate* is never an exception: it is an `Outcome` (see `types.py`).
 
 from __future__ import annotations
 
+import errno
 from typing import Literal
 
 
@@ -65,3 +66,9 @@ class OutOfTimeError(CudaL1Error):
 
 class InfrastructureError(CudaL1Error):
     """The machine is at fault, not the candidate: retried, then reported, never recorded against a candidate."""
+
+
+def remedy(error: OSError) -> str:
+    """What to do about a limit of this shell's that a process ran into, as the end of a line; else empty."""
+    limits = {errno.EMFILE: "open files with `ulimit -n 4096`", errno.EFBIG: "file sizes with `ulimit -f unlimited`"}
+    return f"; raise the limit on {limits[error.errno]}" if error.errno in limits else ""

@@ -99,6 +99,31 @@ def test_a_full_disk_that_nothing_names_says_what_to_do(capsys: pytest.CaptureFi
     assert "No space left on device; `df` says which disk is full" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("number", "told"), [(errno.EMFILE, "`ulimit -n 4096`"), (errno.EFBIG, "`ulimit -f unlimited`")]
+)
+def test_a_limit_of_the_shell_says_how_to_raise_it(capsys: pytest.CaptureFixture[str], number: int, told: str) -> None:
+    def limited() -> int:
+        raise OSError(number, os.strerror(number))
+
+    assert boundary.exit_code(limited, kept="") == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(told)
+
+
+@pytest.mark.parametrize("files", [8, 16])
+def test_too_few_open_files_say_how_to_have_more(tmp_path: Path, reference: Path, files: int) -> None:
+    candidate = tmp_path / "candidate.py"
+    candidate.write_text(f"{reference.read_text()}\n\nclass ModelNew(Model):\n    pass\n")
+    asked = f"{sys.executable} -m cuda_l1.cli evaluate {reference} {candidate} --archive a.sqlite --device cpu"
+    done = subprocess.run(
+        f"ulimit -n {files}; {asked}",
+        shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 3 and "Traceback" not in done.stderr
+    assert done.stderr.rstrip().endswith("Too many open files; raise the limit on open files with `ulimit -n 4096`")
+
+
 def test_a_full_stdout_is_named(tmp_path: Path) -> None:
     done = subprocess.run(
         f"{sys.executable} -m cuda_l1.cli tasks show pooling_chain >/dev/full",

@@ -16,7 +16,7 @@ import typer
 
 from cuda_l1 import interruption
 from cuda_l1.cli.output import Output
-from cuda_l1.errors import CudaL1Error, InfrastructureError
+from cuda_l1.errors import CudaL1Error, InfrastructureError, remedy
 
 P = ParamSpec("P")
 
@@ -68,7 +68,7 @@ def exit_code(function: Callable[[], int | None], kept: str) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         full = "" if where or error.errno != errno.ENOSPC else "; `df` says which disk is full: free some space there"
-        Output.error(f"{where}{error.strerror or error}{full}")
+        Output.error(f"{where}{error.strerror or error}{full}{remedy(error)}")
         return InfrastructureError.exit_code
     finally:
         let_go_of_stdout()

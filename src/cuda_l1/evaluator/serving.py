@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any
 
 from cuda_l1.config import EvaluatorSettings
-from cuda_l1.errors import CudaL1Error, NoRoomError, OutOfTimeError, TaskError, UsageError
+from cuda_l1.errors import CudaL1Error, NoRoomError, OutOfTimeError, TaskError, UsageError, remedy
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
 from cuda_l1.evaluator.guests import wait
 from cuda_l1.evaluator.parent import Parent
@@ -74,9 +74,9 @@ def _error(error: Exception) -> dict[str, Any]:
 
 
 def _in_words(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{error}: make room in {tempfile.gettempdir()} and the cache, or name others: TMPDIR, XDG_CACHE_HOME"
-    return str(error)
+    return f"{error}{remedy(error)}" if isinstance(error, OSError) else str(error)
 
 
 def leave_when_gone(channel: Channel) -> None:
