@@ -217,6 +217,23 @@ def test_version_and_help_without_a_command(run: Run) -> None:
     assert run("optimise").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        ("optimize", "TASK"),
+        ("prompt", "TASK"),
+        ("tasks audit", "TASK"),
+        ("evaluate", "REF CANDIDATE..."),
+        ("report", "RUN..."),
+        ("archive merge", "OTHER..."),
+        ("collect", "SUITE..."),
+    ],
+)
+def test_help_names_arguments_as_its_text_does(run: Run, command: str, usage: str) -> None:
+    told = run(*command.split(), "--help").stdout.splitlines()[0].partition(" [OPTIONS] ")[2]
+    assert told.translate(str.maketrans("", "", "{}[]")) == usage, "typer's versions put different brackets around them"
+
+
 def test_doctor_names_a_gpu_in_quarantine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from cuda_l1.evaluator import gpus
     from cuda_l1.evaluator.quarantine import Quarantine

@@ -131,5 +131,5 @@ def test_files_that_are_no_recipes(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"odd.toml: cannot be read as TOML"):
             load_recipe(tmp_path / "odd.toml")
     (tmp_path / "empty.toml").write_text("")
-    with pytest.raises(UsageError, match=r"run_dir: is missing$"):
+    with pytest.raises(UsageError, match=r"run_dir: is missing; give it in the recipe, or as --set run_dir=\.\.\.$"):
         load_recipe(tmp_path / "empty.toml")

@@ -111,7 +111,7 @@ def best(
 @archive_app.command()
 @command(kept="what was added stays; the same command adds the rest")
 def merge(
-    others: Annotated[list[str], typer.Argument(metavar="OTHER...", help="Archives to take records from.")],
+    others: Annotated[list[str], typer.Argument(metavar="OTHER", help="Archives to take records from.")],
     archive: o.ArchiveOption = None,
     json: o.Json = False,
 ) -> None:

@@ -30,7 +30,7 @@ SHOWN = 5
 
 @command(kept="every verdict so far is kept in the archive, and the same command goes on from there")
 def collect(
-    suites: Annotated[list[str], typer.Argument(metavar="SUITE...", help=SUITES)],
+    suites: Annotated[list[str], typer.Argument(metavar="SUITE", help=SUITES)],
     out: Annotated[Path, typer.Option(help="The folder of the data set.", metavar="FOLDER")],
     proposer: Annotated[
         str, typer.Option(help="Who proposes, separated by commas: techniques, techniques:NAME+NAME, llm.")

@@ -27,7 +27,7 @@ TOLD = ("baseline-failed", "few-pairs", "review", "no-opinion")
 @command(kept="the verdicts that were finished are kept in the archive; the same command goes on from there")
 def evaluate(
     reference: Annotated[str, typer.Argument(metavar="REF", help="The task: a file, a built-in name, file.py::Class.")],
-    candidates: Annotated[list[Path], typer.Argument(metavar="CANDIDATE...", help="Files that define ModelNew.")],
+    candidates: Annotated[list[Path], typer.Argument(metavar="CANDIDATE", help="Files that define ModelNew.")],
     baselines: Annotated[bool, typer.Option("--baselines", help="Measure the task's baselines, too.")] = False,
     protocol: Annotated[o.ProtocolChoice, typer.Option(help="How much evidence.")] = o.ProtocolChoice.final,
     precision: o.PrecisionOption = o.PrecisionChoice.default,

@@ -29,7 +29,9 @@ AS_CONSTRUCTED = (
 
 @command(kept="every verdict so far is kept in the archive, and the same command goes on from there")
 def optimize(
-    task: Annotated[str, typer.Argument(help="A KernelBench-format file, a built-in task, or file.py::ClassName.")],
+    task: Annotated[
+        str, typer.Argument(metavar="TASK", help="A KernelBench-format file, a built-in task, or file.py::ClassName.")
+    ],
     device: o.Device = "auto",
     budget: Annotated[str, typer.Option(help="A time (60s, 5m, 1h) or a number of evaluations (20).")] = "60s",
     clock: Annotated[o.ClockChoice | None, typer.Option(help="The objective; default: device on a GPU.")] = None,

@@ -49,7 +49,9 @@ class Sampler(StrEnum):
 
 @command(kept="nothing was changed")
 def prompt(
-    task: Annotated[str, typer.Argument(help="A built-in name, a file, file.py::ClassName, or a task of a suite.")],
+    task: Annotated[
+        str, typer.Argument(metavar="TASK", help="A built-in name, a file, file.py::ClassName, or a task of a suite.")
+    ],
     kind: Annotated[Kind, typer.Option(help="contrastive: earlier variants with scores; repair: the last failure.")] = (
         Kind.contrastive
     ),

@@ -38,7 +38,7 @@ class FormatChoice(StrEnum):
 @command(kept="nothing was written")
 def report(
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN...", help="Only what these runs recorded; default: everything.")
+        list[str] | None, typer.Argument(metavar="RUN", help="Only what these runs recorded; default: everything.")
     ] = None,
     archive: Annotated[
         list[str] | None,

@@ -23,7 +23,7 @@ tasks_app = typer.Typer(
 NOTHING = "nothing was changed"
 WHICH = "A built-in name, `builtin` for all of them, a file, file.py::ClassName, a folder, or `synth:0`."
 
-Spec = Annotated[str, typer.Argument(help=WHICH)]
+Spec = Annotated[str, typer.Argument(metavar="TASK", help=WHICH)]
 
 
 @tasks_app.command("list")

@@ -179,9 +179,9 @@ def _first_problem(error: ValidationError) -> str:
 
 
 def _not(problem: ErrorDetails) -> str:
-    """What was given in place of it."""
+    """What was given in place of it, or how to give it."""
     if problem["type"] == "missing":
-        return ""
+        return f"; give it in the recipe, or as --set {'.'.join(map(str, problem['loc']))}=..."
     try:
         return f", not {problem['input']!r:.80}"
     except ValueError:  # of an integer Python writes no more than some thousand digits
