@@ -6,14 +6,23 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cuda_l1.proposers.techniques.derived import mark
-from cuda_l1.proposers.techniques.matching import argument, call_nodes, emit, is_op, only_user, operands, shape
+from cuda_l1.proposers.techniques.matching import (
+    CONVOLUTION,
+    PADDED_CONVOLUTION,
+    argument,
+    call_nodes,
+    emit,
+    is_op,
+    only_user,
+    operands,
+    shape,
+)
 from cuda_l1.proposers.techniques.rewrite import Rewrite
 
 if TYPE_CHECKING:
     from torch.fx import Graph, Node
 
-CONVOLUTIONS = [f"aten.conv{rank}d.{kind}" for rank in (1, 2, 3) for kind in ("default", "padding")]
-MAPS = ("aten.linear.default", *CONVOLUTIONS)
+MAPS = ("aten.linear.default", *CONVOLUTION, *PADDED_CONVOLUTION)
 
 
 class FoldBatchNorm(Rewrite):

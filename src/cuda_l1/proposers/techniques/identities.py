@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cuda_l1.proposers.techniques.matching import (
+    TRANSPOSES,
     argument,
     call_nodes,
     emit,
@@ -36,9 +37,6 @@ RESHAPES = frozenset(
 )  # fmt: skip
 """With shape, dtype and strides unchanged these return their argument's values."""
 
-TRANSPOSES = frozenset(
-    f"aten.{name}" for name in ("transpose.int", "permute.default", "t.default", "mT.default", "numpy_T.default")
-)
 DROPOUTS = frozenset(f"aten.{name}.default" for name in ("dropout", "feature_dropout", "alpha_dropout"))
 SINGLE = frozenset(
     f"aten.{name}" for name in ("sum.dim_IntList", "mean.dim", "amax.default", "amin.default", "logsumexp.default")

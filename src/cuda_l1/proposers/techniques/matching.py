@@ -20,6 +20,14 @@ MAY_RETURN_ARGUMENT = frozenset(
 )
 """Operations that may return their first argument although their schema does not say so."""
 
+CONVOLUTION = tuple(f"aten.conv{rank}d.default" for rank in (1, 2, 3))
+PADDED_CONVOLUTION = tuple(f"aten.conv{rank}d.padding" for rank in (1, 2, 3))
+"""With the padding named by a word (`same`, `valid`)."""
+TRANSPOSED_CONVOLUTION = ("aten.conv_transpose1d.default", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
+TRANSPOSES = tuple(
+    f"aten.{name}" for name in ("t.default", "mT.default", "numpy_T.default", "transpose.int", "permute.default")
+)
+
 _LITERAL = "lifted_tensor_"
 
 GENERATED = "prelude."

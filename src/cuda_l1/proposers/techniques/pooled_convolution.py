@@ -7,15 +7,24 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cuda_l1.proposers.techniques.derived import mark
-from cuda_l1.proposers.techniques.matching import argument, call_nodes, emit, is_op, only_user, op_name, operands, shape
+from cuda_l1.proposers.techniques.matching import (
+    CONVOLUTION,
+    TRANSPOSED_CONVOLUTION,
+    argument,
+    call_nodes,
+    emit,
+    is_op,
+    only_user,
+    op_name,
+    operands,
+    shape,
+)
 from cuda_l1.proposers.techniques.pattern import is_number
 from cuda_l1.proposers.techniques.rewrite import Rewrite
 
 if TYPE_CHECKING:
     from torch.fx import Graph, Node
 
-CONVOLUTION = tuple(f"aten.conv{rank}d.default" for rank in (1, 2, 3))
-TRANSPOSED = ("aten.conv_transpose1d.default", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
 POOLS = {f"aten.adaptive_avg_pool{rank}d.default": rank for rank in (1, 2, 3)}
 REDUCTIONS = ("aten.mean.dim", "aten.sum.dim_IntList")
 
@@ -29,7 +38,8 @@ class PooledConvolution(Rewrite):
         for node in call_nodes(graph, *REDUCTIONS, *POOLS):
             source, scalings = _behind_scalings(operands(node)[0])
             read_once = all(only_user(call) is not None for call in (source, *scalings) if hasattr(call, "users"))
-            if is_op(source, *CONVOLUTION, *TRANSPOSED) and read_once and _over_positions(node) and _is_plain(source):
+            is_map = is_op(source, *CONVOLUTION, *TRANSPOSED_CONVOLUTION) and _is_plain(source)
+            if is_map and read_once and _over_positions(node):
                 yield node
 
     def rewrite(self, graph: Graph, site: Node) -> Node:
@@ -81,10 +91,10 @@ def _marked(node: Node) -> Node:
 def _weight(graph: Graph, source: Node) -> Node:
     """(out, in x taps)."""
     weight: Node = operands(source)[1]
-    if is_op(source, *TRANSPOSED):
+    if is_op(source, *TRANSPOSED_CONVOLUTION):
         weight = emit(graph, "transpose.int", weight, 0, 1)
     flat = emit(graph, "reshape.default", weight, [shape(weight)[0], -1])
-    return _marked(emit(graph, "clone.default", flat)) if is_op(source, *TRANSPOSED) else flat
+    return _marked(emit(graph, "clone.default", flat)) if is_op(source, *TRANSPOSED_CONVOLUTION) else flat
 
 
 def _sums_per_tap(graph: Graph, source: Node) -> Node:
@@ -113,7 +123,7 @@ def _reads(source: Node, dim: int) -> list[tuple[int, int, int]]:
     boxes = []
     for tap in range(taps):
         offset = tap * dilation - padding
-        if is_op(source, *TRANSPOSED):  # input i reaches result i * stride + offset
+        if is_op(source, *TRANSPOSED_CONVOLUTION):  # input i reaches result i * stride + offset
             read = [i for i in range(size) if 0 <= i * stride + offset < results]
             boxes.append((read[0], read[-1] + 1, 1) if read else (0, 0, 1))
         else:  # result i reads input i * stride + offset

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuda_l1.proposers.techniques.matching import call_nodes, val
+from cuda_l1.proposers.techniques.matching import (
+    CONVOLUTION,
+    PADDED_CONVOLUTION,
+    TRANSPOSED_CONVOLUTION,
+    call_nodes,
+    val,
+)
 
 if TYPE_CHECKING:
     from torch.fx import Graph, Node
@@ -14,14 +20,7 @@ MATRIX_PRODUCTS = tuple(
     f"aten.{name}.default"
     for name in ("matmul", "mm", "bmm", "addmm", "baddbmm", "linear", "mv", "einsum", "scaled_dot_product_attention")
 )
-CONVOLUTIONS = (
-    *(f"aten.conv{rank}d.default" for rank in (1, 2, 3)),
-    *(f"aten.conv{rank}d.padding" for rank in (1, 2, 3)),
-    "aten.conv_transpose1d.default",
-    "aten.conv_transpose2d.input",
-    "aten.conv_transpose3d.input",
-    "aten.convolution.default",
-)
+CONVOLUTIONS = (*CONVOLUTION, *PADDED_CONVOLUTION, *TRANSPOSED_CONVOLUTION, "aten.convolution.default")
 
 
 def float32_products(graph: Graph, names: tuple[str, ...] = MATRIX_PRODUCTS + CONVOLUTIONS) -> Iterator[Node]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cuda_l1.proposers.techniques.derived import mark
 from cuda_l1.proposers.techniques.matching import (
+    CONVOLUTION,
+    TRANSPOSED_CONVOLUTION,
     argument,
     call_nodes,
     emit,
@@ -29,10 +31,6 @@ if TYPE_CHECKING:
 
 LINEAR = ("aten.linear.default",)
 PRODUCT = ("aten.matmul.default", "aten.mm.default", "aten.bmm.default")
-CONVOLUTION = ("aten.conv1d.default", "aten.conv2d.default", "aten.conv3d.default")
-TRANSPOSED = ("aten.conv_transpose1d.default", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
-
-
 REDUCTIONS = ("aten.sum.dim_IntList", "aten.mean.dim", "aten.sum.default", "aten.mean.default")
 
 
@@ -64,7 +62,7 @@ class ReduceLinear(Rewrite):
         assert reduction is not None
         step = _first_step(reduction)
         source = reduction.source
-        if is_op(source, *CONVOLUTION, *TRANSPOSED):
+        if is_op(source, *CONVOLUTION, *TRANSPOSED_CONVOLUTION):
             result = _fewer_channels(graph, reduction)
         elif step == {len(shape(source)) - 1}:
             result = _fewer_features(graph, reduction)
@@ -95,7 +93,7 @@ def _reduction(node: Node) -> _Reduction | None:
     while (step := _step(source)) is not None:
         steps.append((source, step[1]))
         source = step[0]
-    if not is_op(source, *LINEAR, *PRODUCT, *CONVOLUTION, *TRANSPOSED):
+    if not is_op(source, *LINEAR, *PRODUCT, *CONVOLUTION, *TRANSPOSED_CONVOLUTION):
         return None
     if any(only_user(call) is None for call in (source, *(call for call, _ in steps))):
         return None
@@ -161,7 +159,7 @@ def _movable(reduction: _Reduction) -> set[int]:
     rank = len(shape(source))
     if is_op(source, *CONVOLUTION):
         return dims & {rank - len(shape(operands(source)[1])) + 1} if shape(source)[-rank + 1] > 1 else set()
-    if is_op(source, *TRANSPOSED):
+    if is_op(source, *TRANSPOSED_CONVOLUTION):
         return dims & {rank - len(shape(operands(source)[1])) + 1} if argument(source, "groups") == 1 else set()
     left, right = operands(source)[:2]
     if is_op(source, *LINEAR):
@@ -224,7 +222,7 @@ def _fewer_channels(graph: Graph, reduction: _Reduction) -> Node:
     """Output channels are reduced: so are the weight's, group by group."""
     source = reduction.source
     weight, bias = operands(source)[1], argument(source, "bias")
-    if is_op(source, *TRANSPOSED):
+    if is_op(source, *TRANSPOSED_CONVOLUTION):
         small = _reduced(graph, reduction.kind, weight, [1])
     else:
         small = _channel_sum(graph, reduction.kind, weight, argument(source, "groups"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from cuda_l1.proposers.techniques.literals import literal_value
-from cuda_l1.proposers.techniques.matching import argument, is_op, operands, shape, val
+from cuda_l1.proposers.techniques.matching import TRANSPOSES, argument, is_op, operands, shape, val
 from cuda_l1.proposers.techniques.pattern import is_number
 
 if TYPE_CHECKING:
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 Triangle = Literal["lower", "upper", ""]
 
-TRANSPOSES = tuple(f"aten.{name}" for name in ("t.default", "mT.default", "numpy_T.default", "transpose.int"))
-TRANSPOSES += ("aten.permute.default",)
 PRODUCTS = ("aten.matmul.default", "aten.mm.default")
 FLIPPED: dict[Triangle, Triangle] = {"lower": "upper", "upper": "lower", "": ""}
 
