@@ -52,6 +52,11 @@ def standings(section: Section, method: Method, views: Sequence[TaskView]) -> li
     return [made for view in views if (made := standing(section, view, method)) is not None]
 
 
+def standings_on(section: Section, view: TaskView, methods: Sequence[Method]) -> list[Standing]:
+    """How each of the methods does that has a verdict on the task."""
+    return [made for method in methods if (made := standing(section, view, method)) is not None]
+
+
 def standing(section: Section, view: TaskView, method: Method) -> Standing | None:
     """How the method does on the task; None where it has no verdict.
 

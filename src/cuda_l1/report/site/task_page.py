@@ -15,12 +15,12 @@ from markupsafe import Markup
 from cuda_l1 import scoring
 from cuda_l1.report.build import Report
 from cuda_l1.report.cells import Row, Table
-from cuda_l1.report.entries import Entry, Method
-from cuda_l1.report.sections import Section, TaskView
+from cuda_l1.report.entries import Entry
+from cuda_l1.report.sections import Section
 from cuda_l1.report.site import plots
 from cuda_l1.report.site.source import coloured, diff
 from cuda_l1.report.tables.tasks import task_table
-from cuda_l1.report.versus import Standing, against, outcome_of, over, standing
+from cuda_l1.report.versus import Standing, against, outcome_of, over, standings_on
 from cuda_l1.types import Evaluation, Record, Task
 
 RecordOf = Callable[[str], Record | None]
@@ -44,9 +44,12 @@ def page(
     """What the template of a task needs, and the record of what stands beside the reference, if any."""
     here = [(section, view) for section in report.sections for view in section.views if view.task.sha == task.sha]
     candidates = [
-        (section, one) for section, view in here for one in _judged(section, view, section.systems) if one.confirmed
+        (section, one)
+        for section, view in here
+        for one in standings_on(section, view, section.systems)
+        if one.confirmed
     ]
-    baselines = [(section, one) for section, view in here for one in _judged(section, view, section.baselines)]
+    baselines = [(section, one) for section, view in here for one in standings_on(section, view, section.baselines)]
     shown = _best(candidates or baselines, record_of)
     others = [] if candidates else [made for section, one in baselines if (made := _shown(section, one, record_of))]
     context = {
@@ -60,10 +63,6 @@ def page(
         "others": [_evidence(other) for other in others if shown and other.record.id != shown.record.id],
     }
     return context, shown.record if shown else None
-
-
-def _judged(section: Section, view: TaskView, methods: Sequence[Method]) -> list[Standing]:
-    return [one for method in methods if (one := standing(section, view, method))]
 
 
 def _best(found: Sequence[tuple[Section, Standing]], record_of: RecordOf) -> Shown | None:

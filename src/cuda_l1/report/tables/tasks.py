@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from cuda_l1.report.cells import Cell, Ratio, Row, Table
-from cuda_l1.report.entries import Method
 from cuda_l1.report.figures import ratio_fields
 from cuda_l1.report.sections import Section, TaskView
 from cuda_l1.report.tables.roofline import roofline_fields
-from cuda_l1.report.versus import Best, Standing, against, against_best, outcome_of, standing
+from cuda_l1.report.versus import Best, Standing, against, against_best, outcome_of, standings_on
 from cuda_l1.types import Clock
 
 SHOWN = ("task", "method", "technique", "outcome", "class", "vs eager", "vs best baseline", "best baseline", "flags")
@@ -24,18 +23,17 @@ EDITION = (
 
 def tasks(section: Section) -> Table:
     """Each task with how every system does on it; one that no system was asked about with its baselines."""
-    found = [_of(section, view, section.systems) or _of(section, view, section.baselines) for view in section.views]
+    found = [
+        standings_on(section, view, section.systems) or standings_on(section, view, section.baselines)
+        for view in section.views
+    ]
     return _table(section, "Tasks", [one for ones in found for one in ones])
 
 
 def task_table(section: Section, views: Sequence[TaskView], title: str) -> Table:
     """How all methods do on some of the tasks."""
     methods = (*section.systems, *section.baselines)
-    return _table(section, title, [one for view in views for one in _of(section, view, methods)])
-
-
-def _of(section: Section, view: TaskView, methods: Sequence[Method]) -> list[Standing]:
-    return [one for method in methods if (one := standing(section, view, method))]
+    return _table(section, title, [one for view in views for one in standings_on(section, view, methods)])
 
 
 def _table(section: Section, title: str, found: Sequence[Standing]) -> Table:
@@ -67,7 +65,7 @@ def _measured(section: Section, one: Standing) -> tuple[Cell, ...]:
 def task_fields(section: Section) -> list[dict[str, Any]]:
     """One dictionary per task and method with a verdict, baselines included; the same names in each, JSON values."""
     methods = (*section.systems, *section.baselines)
-    return [_fields(section, one) for view in section.views for one in _of(section, view, methods)]
+    return [_fields(section, one) for view in section.views for one in standings_on(section, view, methods)]
 
 
 def _fields(section: Section, one: Standing) -> dict[str, Any]:
