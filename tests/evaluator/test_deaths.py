@@ -8,7 +8,6 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -19,6 +18,7 @@ from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator import Evaluator, eager_candidate
 from cuda_l1.evaluator.guest import group
 from cuda_l1.types import Evaluation, Outcome
+from waiting import eventually, gone, name_of
 
 pytestmark = pytest.mark.e2e
 TASK = task_of(LINEAR)
@@ -52,29 +52,9 @@ def own(cache_dir: str) -> Iterator[Evaluator]:
         yield opened
 
 
-def name_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
-
-
 def below(evaluator: Evaluator) -> list[int]:
     parent = evaluator._process.pid
     return [parent, *group.descendants(parent)]
-
-
-def eventually(condition: Callable[[], object], seconds: float = 30.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def gone(pids: list[int]) -> bool:
-    return eventually(lambda: all(group.state_of(pid) in (None, "Z") for pid in pids))
 
 
 class Killer(threading.Thread):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import waiting
 from cuda_l1.config import EvaluatorSettings, Limits, Protocol
 from cuda_l1.evaluator import eager_candidate
-from cuda_l1.evaluator.guest import group
 from cuda_l1.evaluator.parent import Parent
 from cuda_l1.types import Candidate, Evaluation, Origin, Task
 
@@ -85,21 +84,6 @@ def judged(
     return Evaluation.model_validate(parent.evaluate({**plain, **asked}, said))
 
 
-def eventually(condition: Callable[[], object], seconds: float = GRACE_S) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 def gone(pids: list[int]) -> bool:
-    return eventually(lambda: all(group.state_of(pid) in (None, "Z") for pid in pids))
-
-
-def name_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
+    """Whether all of these processes end within `GRACE_S`."""
+    return waiting.gone(pids, GRACE_S)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from faults_support import GRACE_S, SHORT, TASK, candidate, eventually, gone, judged, parent_of, settings
+from faults_support import GRACE_S, SHORT, TASK, candidate, gone, judged, parent_of, settings
 
 from cuda_l1.errors import InfrastructureError, NoRoomError
 from cuda_l1.evaluator import bench, eager_candidate, guests
@@ -25,6 +25,7 @@ from cuda_l1.evaluator.lease import DeviceLease
 from cuda_l1.evaluator.machine_faults import Quarantined
 from cuda_l1.evaluator.quarantine import Quarantine
 from cuda_l1.types import Outcome
+from waiting import eventually
 
 LOST = "the judge died during `{}`: CUDA error: no CUDA-capable device is detected"
 

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from faults_support import TASK, candidate, eventually, gone, judged, parent_of, settings
+from faults_support import TASK, candidate, gone, judged, parent_of, settings
 
 from cuda_l1.evaluator import work_folders
 from cuda_l1.evaluator.build_cache import BuildCache
@@ -18,6 +18,7 @@ from cuda_l1.evaluator.environment import usable_cores
 from cuda_l1.evaluator.guest import group
 from cuda_l1.evaluator.lease import DeviceLease
 from cuda_l1.evaluator.work_folders import PREFIX, WorkFolder
+from waiting import eventually
 
 HOLD = """
 import os, sys

@@ -14,12 +14,13 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from wall_support import ROLES, eventually
+from wall_support import ROLES
 
 from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator.environment import guest_environment
 from cuda_l1.evaluator.guest import namespaces, sandbox
 from cuda_l1.evaluator.processes import Template
+from waiting import eventually
 
 SECRET = "the-planted-secret"
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from wall_support import LIMITS, ROLES, eventually
+from wall_support import LIMITS, ROLES
 
 from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator.environment import guest_environment
@@ -19,6 +19,7 @@ from cuda_l1.evaluator.findings.observed import STOLEN_S
 from cuda_l1.evaluator.guest import group
 from cuda_l1.evaluator.guest.channel import Channel, ProtocolError
 from cuda_l1.evaluator.processes import Template, choose_rung, wait
+from waiting import eventually
 
 
 def alive(pid: int) -> bool:
