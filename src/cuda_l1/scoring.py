@@ -16,7 +16,7 @@ from typing import Literal
 
 from cuda_l1.config import COMPAT
 from cuda_l1.ratios import from_log, log_within_floats, towards_one
-from cuda_l1.types import Clock, Environment, Evaluation, Finding, PrecisionClass, unsound
+from cuda_l1.types import Clock, Environment, Evaluation, Finding, PrecisionClass, other_clock, unsound
 
 # Two-sided 95 % quantiles of Student's t, index = degrees of freedom - 1.
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -181,9 +181,7 @@ def slower_elsewhere(evaluation: Evaluation, clock: Clock | None = None) -> bool
 
     With an interval: its upper end lies below 1. Without one (`screen`): slower by more than 10 %.
     """
-    objective = clock or evaluation.default_clock
-    other: Clock = "call" if objective == "device" else "device"
-    timing = evaluation.timing("eager", other)
+    timing = evaluation.timing("eager", other_clock(clock or evaluation.default_clock))
     if timing is None:
         return False
     return timing.speedup_high < 1.0 if timing.speedup_high is not None else timing.speedup < 0.9

@@ -227,6 +227,16 @@ class Correctness(Frozen):
     """The CUDA-L1 release's verdict (allclose 1e-2) on the first trial; decides nothing."""
 
 
+def default_clock(device: str) -> Clock:
+    """The objective where none is named: device time on a GPU (`cuda`), call time on a CPU (`cpu`)."""
+    return "device" if device == "cuda" else "call"
+
+
+def other_clock(clock: Clock) -> Clock:
+    """Of `device` and `call`, which are both scored, the one that is not `clock`."""
+    return "call" if clock == "device" else "device"
+
+
 class Pair(Frozen):
     """Samples of one fresh pair of runners, microseconds."""
 
@@ -496,8 +506,8 @@ class Evaluation(Frozen):
 
     @property
     def default_clock(self) -> Clock:
-        """The objective where none is named: device time on a GPU, call time on a CPU."""
-        return "device" if self.environment.device == "cuda" else "call"
+        """The objective where none is named."""
+        return default_clock(self.environment.device)
 
     def timing(self, opponent: str = "eager", clock: Clock | None = None) -> Timing | None:
         """The timing against `opponent` on `clock` (default: the device's objective), or None."""

@@ -20,7 +20,7 @@ from cuda_l1.report.ledger import ModelUse, uses_in
 from cuda_l1.search import Result
 from cuda_l1.search.bench import Ours, TaskRow
 from cuda_l1.search.events import Event, Started
-from cuda_l1.types import Clock, Task
+from cuda_l1.types import Clock, Task, default_clock
 
 
 class Searched(NamedTuple):
@@ -46,7 +46,7 @@ def search_task(
 
     A task or a machine at fault is its `detail`. Ctrl-C goes on as KeyboardInterrupt.
     """
-    clock: Clock = settings.clock or ("device" if settings.device == "cuda" else "call")
+    clock = settings.clock or default_clock(settings.device)
     key = evaluator.environment.key
     stored = run.result_of_search(task)
     if stored is not None and _is_of(archive, task, *stored):

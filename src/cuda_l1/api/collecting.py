@@ -21,7 +21,7 @@ from cuda_l1.tasks.evaluation_suites import short_name
 from cuda_l1.tasks.graph_hash import graph_hash
 from cuda_l1.tasks.public_sets import PUBLIC_SETS, read_public_set
 from cuda_l1.tasks.synth import split_of_task
-from cuda_l1.types import Candidate, Clock, Origin, Record, Task
+from cuda_l1.types import Candidate, Origin, Record, Task, default_clock
 
 FAULTS = 3
 """So many faults of the machine in a row end a collection: with a broken device the rest would fail as well."""
@@ -189,8 +189,7 @@ class Collection:
 
     def model_uses(self) -> list[ModelUse]:
         """What each model at each endpoint was paid in this run and place, and what came of it. Raises ArchiveError."""
-        clock: Clock = "device" if self._settings.device == "cuda" else "call"
-        return uses_in(self._archive, self._run.name, self._place, clock)
+        return uses_in(self._archive, self._run.name, self._place, default_clock(self._settings.device))
 
     def is_done(self, task_sha: str) -> bool:
         """Whether nothing of the task is asked for again."""

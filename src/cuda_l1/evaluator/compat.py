@@ -19,7 +19,7 @@ from cuda_l1.evaluator.bench import Runner
 from cuda_l1.evaluator.eager import eager_candidate
 from cuda_l1.evaluator.failures import Failure, eager_failed
 from cuda_l1.evaluator.stages import Stages, limits_for
-from cuda_l1.types import Clock, Correctness, Finding, Outcome, Pair, Timing, Trial
+from cuda_l1.types import Correctness, Finding, Outcome, Pair, Timing, Trial, default_clock
 
 LEAST_US = 1e-3
 SLACK_S = 120.0
@@ -163,7 +163,7 @@ class CompatVerdict(Stages):
         """One, against eager, on the clock that stands for the harness's. Its speed-up is the mean over rounds."""
         if not self._rounds:
             return []
-        clock: Clock = "call" if self.environment.device == "cpu" else "device"
+        clock = default_clock(self.environment.device)
         timing = Timing(
             clock=clock,
             opponent="eager",

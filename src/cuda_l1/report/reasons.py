@@ -15,7 +15,7 @@ from cuda_l1.ratios import from_log, within_floats
 from cuda_l1.report.terminal import times
 from cuda_l1.tasks.same_program import same_program
 from cuda_l1.tasks.sizes import own_sizes
-from cuda_l1.types import Clock, Evaluation, Finding, Frozen, Outcome, Task, Timing, Trial
+from cuda_l1.types import Evaluation, Finding, Frozen, Outcome, Task, Timing, Trial, other_clock
 
 Why = Literal[
     "another reference",
@@ -295,7 +295,7 @@ def _measured_otherwise(facts: Facts) -> str | None:
     told += filter(None, [_gave_up(facts.theirs)])
     told.append(_rests_on(other, one.speedup))
     told += [f"of ours {note.evidence}" for note in facts.ours.findings if note.check == "few-pairs"]
-    clock: Clock = "call" if other.clock == "device" else "device"
+    clock = other_clock(other.clock)
     if (waits := facts.ours.timing(clock=clock)) and not apart(waits.speedup, one.speedup):
         told.append(f"by our {clock} clock it is {times(waits.speedup)}, as there")
     return "; ".join(told)

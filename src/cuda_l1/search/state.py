@@ -17,7 +17,7 @@ from cuda_l1.search.result import BaselineResult, NotConfirmed
 from cuda_l1.search.review import Reviews
 from cuda_l1.search.stopping import GAIN, Progress, StopRules
 from cuda_l1.search.verdicts import known, screening, verdict
-from cuda_l1.types import Candidate, Clock, Record, Task
+from cuda_l1.types import Candidate, Clock, Record, Task, default_clock
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Search:
     @property
     def clock(self) -> Clock:
         """The objective."""
-        return self.settings.clock or ("device" if self.evaluator.environment.device == "cuda" else "call")
+        return self.settings.clock or default_clock(self.evaluator.environment.device)
 
     def score(self, record: Record) -> float | None:
         """Speed-up against eager when the record may win, else None."""

@@ -20,7 +20,7 @@ from cuda_l1.report.cells import Cell, Ratio, Row, Share, Table
 from cuda_l1.report.entries import EAGER, Method
 from cuda_l1.report.sections import Section, TaskView
 from cuda_l1.report.versus import Best, Standing, against, against_best, standings
-from cuda_l1.types import Clock
+from cuda_l1.types import other_clock
 
 COLUMNS = (
     *("method", "level", "geometric mean", "not floored", "mean", "75 %", "50 %", "25 %", "max"),
@@ -114,7 +114,7 @@ def _coverage(section: Section, method: Method, views: Sequence[TaskView]) -> Sh
 
 def _other_clock(section: Section, method: Method, views: Sequence[TaskView]) -> Ratio | None:
     """Of the same candidates; None on a device that has one clock."""
-    other: Clock = "call" if section.clock == "device" else "device"
+    other = other_clock(section.clock)
     there = replace(section, clock=other)
     found = [against_best(there, one) for one in standings(section, method, views)]
     return floored_mean([best.ratio.value for best in found if best])

@@ -11,7 +11,7 @@ from cuda_l1.report.figures import ratio_fields
 from cuda_l1.report.sections import Section, TaskView
 from cuda_l1.report.tables.roofline import roofline_fields
 from cuda_l1.report.versus import Best, Standing, against, against_best, outcome_of, standings_on
-from cuda_l1.types import Clock
+from cuda_l1.types import Clock, other_clock
 
 SHOWN = ("task", "method", "technique", "outcome", "class", "vs eager", "vs best baseline", "best baseline", "flags")
 
@@ -106,7 +106,7 @@ def _figures(clock: Clock, eager: Ratio | None, best: Best | None) -> dict[str, 
 
 
 def _other_clock(section: Section, one: Standing) -> dict[str, Any]:
-    other: Clock = "call" if section.clock == "device" else "device"
+    other = other_clock(section.clock)
     there = replace(section, clock=other)
     eager = against(there, one) if one.confirmed else None
     figures = _figures(other, eager, against_best(there, one))
