@@ -16,7 +16,7 @@ from typing import Literal
 
 from cuda_l1.config import COMPAT
 from cuda_l1.ratios import from_log, log_within_floats, towards_one
-from cuda_l1.types import Clock, Environment, Evaluation, Finding, PrecisionClass, other_clock, unsound
+from cuda_l1.types import Clock, Environment, Evaluation, PrecisionClass, other_clock, unsound
 
 # Two-sided 95 % quantiles of Student's t, index = degrees of freedom - 1.
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -31,11 +31,6 @@ shorter by more than this factor lies beyond it."""
 
 FIRST_PAIRS, MAX_PAIRS = 5, 20
 """Pairs of processes that a `final` times before it decides how many it needs, and how many it times at the most."""
-LEAST_PAIRS = 3
-"""Pairs that are enough where the first ones take too long. Two are not: what a factor of 30 is known by would then be
-an interval that holds 1."""
-FIRST_PAIRS_PATIENCE = 3.0
-"""The first pairs together take too long where they pass this many times the protocol's budget."""
 
 
 def t_quantile(degrees: int) -> float:
@@ -110,12 +105,6 @@ def counts(evaluation: Evaluation, precision: str = "default", *, is_eager: bool
     return is_right and not why_not(evaluation, precision, is_eager=is_eager)
 
 
-def disqualifying(evaluation: Evaluation) -> list[Finding]:
-    """Findings for which a right result does not count: all that are suspect, save `precision`, since the class decides
-    about that, and `unstable`, which counts with its middle figure."""
-    return evaluation.suspects(ignore=("precision", "unstable"))
-
-
 def why_not(evaluation: Evaluation, precision: str = "default", *, is_eager: bool = False) -> str:
     """Why a right result does not count, in words; empty where it counts, or is not right."""
     found = evaluation.correctness
@@ -123,7 +112,7 @@ def why_not(evaluation: Evaluation, precision: str = "default", *, is_eager: boo
         return ""
     if evaluation.protocol in COMPAT or not is_confined(evaluation.environment):
         return "under a protocol of others" if evaluation.protocol in COMPAT else "not confined"
-    suspects = () if is_eager else disqualifying(evaluation)
+    suspects = () if is_eager else evaluation.disqualifying
     exact = at_least_as_exact(found.precision_class, least_exact(precision, found.task_class))
     said = "" if exact else f"class {found.precision_class} is less exact than asked for"
     return f"suspect for {', '.join(dict.fromkeys(one.check for one in suspects))}" if suspects else said

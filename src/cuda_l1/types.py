@@ -520,9 +520,15 @@ class Evaluation(Frozen):
         return next((t for t in self.timings if t.best_of and t.clock == wanted), None)
 
     def suspects(self, ignore: Iterable[str] = ()) -> list[Finding]:
-        """Findings that keep this result out of headlines, exports and wins."""
+        """Suspect findings, save those of the checks in `ignore`."""
         skipped = set(ignore)
         return [f for f in self.findings if f.severity == "suspect" and f.check not in skipped]
+
+    @property
+    def disqualifying(self) -> list[Finding]:
+        """Findings that keep a right result out of headlines, exports and wins: all that are suspect, save `precision`,
+        since the class decides about that, and `unstable`, which counts with its middle figure."""
+        return self.suspects(ignore=("precision", "unstable"))
 
     def told(self, *, counts: bool) -> str:
         """The outcome for people, who see of a right one that does not count that it does not."""

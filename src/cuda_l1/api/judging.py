@@ -169,7 +169,7 @@ def _why_not(record: Record) -> str:
         return str(evaluation.outcome)
     if not scoring.is_confined(evaluation.environment):
         return f"sandbox rung {evaluation.environment.rung}"
-    suspects = ", ".join(f.check for f in scoring.disqualifying(evaluation))
+    suspects = ", ".join(f.check for f in evaluation.disqualifying)
     return suspects or f"class {evaluation.precision_class}"
 
 

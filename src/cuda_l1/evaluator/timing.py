@@ -11,7 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
-from cuda_l1.config import Limits, Protocol
+from cuda_l1.config import FIRST_PAIRS_PATIENCE, LEAST_PAIRS, Limits, Protocol
 from cuda_l1.evaluator.bench import Bench, Runner
 from cuda_l1.evaluator.blocks import MULTI_STREAM_US, Blocks
 from cuda_l1.evaluator.failures import Failure, eager_failed
@@ -21,7 +21,7 @@ from cuda_l1.evaluator.findings.observed import Idle, left_behind, observed, sto
 from cuda_l1.evaluator.findings.physics import physics
 from cuda_l1.evaluator.pairs import PairResult, Side
 from cuda_l1.evaluator.prefetch import Prefetch
-from cuda_l1.scoring import FIRST_PAIRS, FIRST_PAIRS_PATIENCE, LEAST_PAIRS, pairs_needed, target_half_width
+from cuda_l1.scoring import FIRST_PAIRS, pairs_needed, target_half_width
 from cuda_l1.types import CallProfile, Candidate, Clock, Finding, Outcome, Timing
 
 DOUBTFUL_PAIRS, SUSPICIOUS_PAIRS = 3, 5

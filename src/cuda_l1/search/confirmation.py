@@ -78,7 +78,7 @@ def _why(search: Search, record: Record, what: str) -> str:
         return ": ".join(filter(None, (f"{what} is {evaluation.outcome}", evaluation.detail)))
     if scoring.slower_elsewhere(evaluation, search.clock):
         return f"{what} is slower on the other clock"
-    if suspects := scoring.disqualifying(evaluation):
+    if suspects := evaluation.disqualifying:
         return f"{what} is suspect: " + "; ".join(f"{found.check}: {found.evidence}" for found in suspects)
     if not scoring.counts(evaluation, precision):
         return f"{what} is of the precision class {evaluation.precision_class}, which may not win here"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from cuda_l1 import scoring
 from cuda_l1.search.verdicts import verdict
 from cuda_l1.types import Candidate, Evaluation, Record, Task
 
@@ -15,7 +14,7 @@ BUSY = "busy-machine"
 
 def is_disturbed(evaluation: Evaluation) -> bool:
     """Whether a result does not count only since others were computing while it was timed."""
-    return {finding.check for finding in scoring.disqualifying(evaluation)} == {BUSY}
+    return {finding.check for finding in evaluation.disqualifying} == {BUSY}
 
 
 def undisturbed(task: Task, candidate: Candidate, **given: Any) -> Record:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from cuda_l1.config import SearchSettings
+from cuda_l1.config import FIRST_PAIRS_PATIENCE, LEAST_PAIRS, SearchSettings
 from cuda_l1.errors import UsageError
-from cuda_l1.scoring import FIRST_PAIRS, FIRST_PAIRS_PATIENCE, LEAST_PAIRS, ROOFLINE_SLACK
+from cuda_l1.scoring import FIRST_PAIRS, ROOFLINE_SLACK
 
 StopReason = Literal["time-budget", "evaluation-budget", "no-gain", "roofline", "exhausted", "interrupted"]
 
