@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cuda_l1.prelude.cpp_loader import LOADER as LOADER
 from cuda_l1.prelude.cpp_vectors import ROUNDED, header
-from cuda_l1.proposers.techniques.codegen.cpp_loops import parameters, print_nest
+from cuda_l1.proposers.techniques.codegen.cpp_loops import print_nest
 from cuda_l1.proposers.techniques.codegen.kernel import STREAM_BYTES, Kernel, python_function
 from cuda_l1.proposers.techniques.codegen.plan import Plan
 
@@ -41,7 +41,7 @@ def _written_before(kernel: Kernel) -> str:
 
 
 def _call(plan: Plan, name: str) -> str:
-    return f"{name}({', '.join([*parameters(plan), 'threads', 'past'])});"
+    return f"{name}({', '.join([*plan.memory, 'threads', 'past'])});"
 
 
 def python_source(kernels: Sequence[Kernel]) -> str:

@@ -13,7 +13,7 @@ from cuda_l1.proposers.techniques.codegen.plan import Plan
 def print_nest(plan: Plan, name: str) -> str:
     """The C++ function `name` that runs a plan.
 
-    Its parameters are pointers in the order of `parameters(plan)`, the most threads to use, and whether large results
+    Its parameters are pointers in the order of `plan.memory`, the most threads to use, and whether large results
     are written past the caches.
     """
     printer = NestPrinter(plan)
@@ -21,14 +21,7 @@ def print_nest(plan: Plan, name: str) -> str:
     return "\n".join(loop(f"static void {name}({', '.join([*_declared(plan), 'int threads', 'bool past'])})", body))
 
 
-def parameters(plan: Plan) -> list[str]:
-    """Names of the memory that a plan touches, each once, in order."""
-    accesses = [*plan.loads.values(), *(access for _, access in plan.stores)]
-    return list(dict.fromkeys(access.buffer.name for access in accesses))
-
-
 def _declared(plan: Plan) -> list[str]:
     written = {access.buffer.name for _, access in plan.stores}
-    accesses = [*plan.loads.values(), *(access for _, access in plan.stores)]
-    types = {access.buffer.name: access.buffer.dtype for access in accesses}
+    types = {access.buffer.name: access.buffer.dtype for access in plan.accesses}
     return [f"{'' if name in written else 'const '}{kind}* {name}" for name, kind in types.items()]

@@ -58,6 +58,16 @@ class Plan:
     """Loop to the atoms that it stands for, outermost first."""
 
     @property
+    def accesses(self) -> list[Access]:
+        """Reads of memory, then writes."""
+        return [*self.loads.values(), *(access for _, access in self.stores)]
+
+    @property
+    def memory(self) -> list[str]:
+        """Names of the memory that it touches, each once, in order."""
+        return list(dict.fromkeys(access.buffer.name for access in self.accesses))
+
+    @property
     def row(self) -> bool:
         """Whether the vector loop is a reduced one (a row in memory); else it is one of the kept ones."""
         return self.vector in self.inner

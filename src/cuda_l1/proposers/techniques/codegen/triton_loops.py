@@ -98,14 +98,9 @@ def print_nest(plan: Plan, name: str) -> list[Launch]:
     return [_kernel(printer, name, body, [], 1)]
 
 
-def _pointers(plan: Plan) -> list[str]:
-    accesses = [*plan.loads.values(), *(access for _, access in plan.stores)]
-    return list(dict.fromkeys(access.buffer.name for access in accesses))
-
-
 def _kernel(printer: TilePrinter, name: str, body: Sequence[str], extra: Sequence[str], splits: int) -> Launch:
     tile, plan = printer.tile, printer.plan
-    pointers = [*_pointers(plan), *extra]
+    pointers = [*plan.memory, *extra]
     first = "tl.program_id(0).to(tl.int64)" if _is_wide(printer) else "tl.program_id(0)"
     lines = [f"x = {first} * XBLOCK + tl.arange(0, XBLOCK)[:, None]", f"xmask = x < {printer.elements}"]
     lines += printer.coordinates(printer.kept, "x")
@@ -122,8 +117,7 @@ def _is_wide(printer: TilePrinter) -> bool:
 
 def _reach(plan: Plan) -> int:
     """The largest element offset of any access."""
-    accesses = [*plan.loads.values(), *(access for _, access in plan.stores)]
-    return max((a.offset + sum(loop.size * abs(stride) for loop, stride in a.strides.items()) for a in accesses),
+    return max((a.offset + sum(loop.size * abs(stride) for loop, stride in a.strides.items()) for a in plan.accesses),
                default=0)  # fmt: skip
 
 
