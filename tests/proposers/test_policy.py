@@ -18,6 +18,7 @@ from cuda_l1.proposers import NOT_YET, ModelProposer
 from cuda_l1.proposers.policy.policy import Policy, Written
 from cuda_l1.proposers.policy.proposer import PolicyProposer
 from cuda_l1.types import Exemplar, Prompt, Record, Task
+from waiting import eventually
 
 WAIT_S = 20.0
 
@@ -129,18 +130,9 @@ def test_with_a_device_of_its_own_the_next_batch_is_written_while_others_are_mea
     writer = proposer(policy, is_alone=True)
     assert writer.propose(TASK, [], math.inf) is NOT_YET
     policy.may_end.set()
-    assert within(lambda: writer.propose(TASK, [], math.inf) is not NOT_YET)
-    assert within(lambda: len(policy.batches) == 2), "nothing is written while a candidate waits"
+    assert eventually(lambda: writer.propose(TASK, [], math.inf) is not NOT_YET)
+    assert eventually(lambda: len(policy.batches) == 2), "nothing is written while a candidate waits"
     writer.close()
-
-
-def within(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + WAIT_S
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.005)
-    return True
 
 
 def test_twenty_useless_replies_in_a_row_end_it() -> None:

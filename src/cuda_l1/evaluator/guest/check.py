@@ -133,15 +133,17 @@ class Checker:
         case = self._case(plan, other)
         if case is None:
             return
+        exchanged = None
         if case.weights is not self._weights:
-            if not plan.touches or self.session.fixed:
+            if plan.touches and not self.session.fixed:
+                exchanged = self.session.lay_weights(case.weights)
+            else:
                 self.session.set_weights(case.weights)
             self._weights = case.weights
         if plan.in_place and self._last is not None and self.session.fits(case.inputs):
             self.session.refill(case.inputs)
         else:
             self.session.show(case.inputs, offset=plan.offset)
-        exchanged = self.session.lay_weights(case.weights) if plan.touches and not self.session.fixed else None
         answer = self._call(case, exchanged=exchanged)
         self._compare_inputs(case)
         self._compare_values(answer, case)
