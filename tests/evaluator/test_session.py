@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
+import threading
 import time
 from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 import torch
+from evaluator_support import LINEAR, reference_of
 
 from cuda_l1.evaluator.guest import copying, driving, timed_outputs, uncounted
+from cuda_l1.evaluator.guest.audit import Facts
 from cuda_l1.evaluator.guest.channel import Channel
+from cuda_l1.evaluator.guest.control import Control
 from cuda_l1.evaluator.guest.glimpse import place_of
 from cuda_l1.evaluator.guest.plans import Plan
 from cuda_l1.evaluator.guest.reference import BadTask
@@ -355,6 +360,79 @@ def test_calls_of_a_block_with_other_inputs_are_no_samples(far_and_session, coun
     assert not laid[0] and laid.count(True) == count and laid.count(False) == 9
     assert session.strange.keys() == {plan for plan, _ in others[:count]}
     assert block.samples == [n for n in range(1, 9 + count) if not laid[n]] and len(block.judge) == 8
+
+
+class Held(threading.Thread):
+    """A runner on a GPU: what lies in its inputs when each call has returned behind the gate, and once that is open."""
+
+    def __init__(self, session: Session, calls: int) -> None:
+        super().__init__(daemon=True)
+        self.control = Control.attach(*(os.dup(fd) for fd in session.control.fds))
+        self.session, self.calls = session, calls
+        self.seen: list[tuple[float, float]] = []
+
+    def run(self) -> None:
+        first = self.session.sequence + 1
+        for sequence in range(first, first + self.calls):
+            assert self.control.wait(Control.GO, sequence, 30)
+            behind = float(self.session.seen_inputs()[0][0, 0])
+            for word in (Control.GATE_RESIDENT, Control.ENQUEUED):
+                self.control.put(word, sequence)
+            assert self.control.wait(Control.GATE_OPEN, sequence, 30)
+            self.seen.append((behind, float(self.session.seen_inputs()[0][0, 0])))
+            for word in (Control.FINISHED, Control.DONE, Control.DELIVERED):
+                self.control.put(word, sequence)
+
+
+@pytest.mark.parametrize(
+    ("clock", "sequence", "in_time_s", "held"),
+    [("device", 9, 30.0, 1), ("device", 9, -1.0, 0), ("device", 0, 30.0, None), ("call", 9, 30.0, None)],
+)
+def test_inputs_of_a_call_on_a_gpu_change_behind_its_gate(
+    far_and_session, monkeypatch, clock, sequence, in_time_s, held
+):
+    far, session = far_and_session
+    far.says({})
+    session.show(INPUTS)
+    slots, calls = session.slots([OUTPUT]), 6 if held is None else 7
+    session.control, session.sequence, session.may_exchange = Control.create(), sequence, True
+    monkeypatch.setattr(driving, "EXCHANGED", 1.0)
+    monkeypatch.setattr(driving, "EXCHANGED_S", in_time_s)
+    drawn = itertools.count(1.0)
+    sets = SimpleNamespace(draw=lambda session: [torch.full((4, 3), -1.0), 5])
+
+    def lay(session, instead, again):
+        inputs = [torch.full((4, 3), next(drawn)), 5]
+        session.refill(inputs)
+        return inputs
+
+    sets.lay = lay
+    runner = Held(session, calls)
+    far.says({"samples": [float(n) for n in range(calls)], "form": []})
+    runner.start()
+    block = driving.block_on_cuda(session, sets, {"slots": slots}, 5, clock=clock, warm=1, patience_s=30.0)
+    runner.join(30)
+    changed = [n for n, (behind, after) in enumerate(runner.seen) if behind != after]
+    assert len(changed) == (held is not None) and len(block.samples) == len(block.judge) == len(block.outside) == 5
+    assert not changed or (changed[0] > 0 and runner.seen[changed[0]][1] == -1.0)
+    assert not set(changed) & set(block.samples), "it is no sample"
+    assert [float(call.inputs[0][0, 0]) for call in session.exchanged] == [-1.0] * (held or 0)
+    assert session.kept_seen == 6
+    runner.control.close()
+
+
+def test_an_answer_to_inputs_that_are_gone_when_the_gate_opens_is_wrong(far_and_session, tmp_path):
+    _, session = far_and_session
+    reference = reference_of(tmp_path, LINEAR)
+    before, behind = reference.draw(), reference.draw()
+    facts = Facts("fp32", "train", jumpy=False, random=False, relaxed_allowed=False)
+    session.weights = reference.public
+    for inputs, wrong in ((behind, None), (before, "a timed call whose inputs changed behind the shut gate errs by")):
+        tensors = reference.call(inputs, reference.public, "plain").tensors
+        session.exchanged = [driving.Kept(behind, tensors, {})]
+        found = timed_outputs.verify_timed(reference, facts, session, "fp32")
+        assert found["compared"] == 1 and session.exchanged == []
+        assert found["wrong"] is None if wrong is None else found["wrong"].startswith(wrong)
 
 
 def test_kept_calls_of_other_forms_fit_into_their_room(far_and_session, monkeypatch):

@@ -37,6 +37,9 @@ SLOPE_COUNTS, SLOPE_REPEATS = (16, 64), 5
 """Numbers of calls behind one gate between which the slope is taken, and how often each is timed."""
 FLUSH_S = 0.002
 """Flushing the cache and filling the device with the gate, before the call."""
+EXCHANGED, EXCHANGED_S = 3 / 4, 0.04
+"""The share of blocks on the device clock with a call whose inputs are exchanged behind the shut gate, and within how
+long that must be over to be compared: a gate leaves by itself after 0.05 s."""
 
 _random = SystemRandom()
 
@@ -160,13 +163,24 @@ class _Course:
     scribbled: list[int]
     """Calls whose outputs are written to before they are let go of, as a caller may: what is found in that memory by
     the next call is nothing to rely on."""
+    exchanged: dict[int, drawing.Inputs]
+    """Calls that are no samples either: on a GPU they find these inputs once their gate opens, and others before."""
 
     @classmethod
-    def of(cls, session: Session, supply: Supply, calls: int, warm: int, strange: int) -> _Course:
+    def of(
+        cls, session: Session, supply: Supply, calls: int, warm: int, strange: int, *, exchanges: int = 0
+    ) -> _Course:
         taken = supply.take(session, strange) if strange else []
-        total = warm + calls + len(taken)
-        odd = dict(zip(_random.sample(range(warm, total), len(taken)), taken, strict=True))
-        return cls(total, odd, [n for n in range(total) if session.scribbles and _random.random() < SCRIBBLED])
+        others = [supply.draw(session) for _ in range(exchanges)]
+        total = warm + calls + len(taken) + len(others)
+        places = _random.sample(range(warm, total), len(taken) + len(others))
+        odd = dict(zip(places, taken, strict=False))
+        scribbled = [n for n in range(total) if session.scribbles and _random.random() < SCRIBBLED]
+        return cls(total, odd, scribbled, dict(zip(places[len(taken) :], others, strict=True)))
+
+    @property
+    def uncounted(self) -> Collection[int]:
+        return self.odd.keys() | self.exchanged.keys()
 
     def form(self, number: int) -> plans.Plan | None:
         return self.odd[number][0] if number in self.odd else None
@@ -222,7 +236,7 @@ def block_on_cpu(
         us, form = samples[-1] + judge[-1], course.form(number)
         keep_some(session, inputs, request["slots"], us=us, form=form, seed=seed)
     session.timed_form = _form(delivered)
-    samples, judge = (_without(times, course.odd)[warm:] for times in (samples, judge))
+    samples, judge = (_without(times, course.uncounted)[warm:] for times in (samples, judge))
     return Block(samples, judge, [], late)
 
 
@@ -270,10 +284,12 @@ def block_on_cuda(
     The word that opens the gate is the start signal too. Beside that window lie, on either clock, what the runner
     does between the judge's word that the inputs are there and the gate's standing on the device (or its own word that
     the device is idle), and the copy of the outputs. What the runner does behind the shut gate is launching, and in
-    neither: no kernel of its context can run then, unless its process has undone the gate.
+    neither: no kernel of its context can run then, unless its process has undone the gate. In a call of some blocks
+    inputs are exchanged before the gate opens, as if they were made on the caller's stream just then: who has read them
+    by other ways than that stream answers for inputs that are gone.
     """
     control: Control = session.control
-    course = _Course.of(session, supply, calls, warm, strange)
+    course = _Course.of(session, supply, calls, warm, strange, exchanges=_exchanges(session, clock))
     first = session.sequence + 1
     session.send(
         {
@@ -304,6 +320,9 @@ def block_on_cuda(
         else:  # enqueued: the cache is flushed and the device idle
             _await(session, Control.ENQUEUED, sequence, patience_s)
             ready = time.perf_counter_ns()
+        if (other := course.exchanged.get(number)) is not None:
+            inputs = other
+            session.refill(inputs)
         begin = time.perf_counter_ns()
         open_gate(control, sequence)
         _await(session, Control.FINISHED if clock == "device" else Control.DONE, sequence, patience_s)
@@ -311,12 +330,25 @@ def block_on_cuda(
         judge.append((end - begin) / 1e3)
         _await(session, Control.DELIVERED, sequence, patience_s)
         outside.append((ready - go + time.perf_counter_ns() - end) / 1e3)
+        if other is not None:
+            if begin - go < 1e9 * EXCHANGED_S:
+                outputs = [view(slot, session.outputs).clone() for slot in request["slots"]]
+                session.exchanged = [Kept(inputs, outputs, session.laid_state)]
+            continue
         keep_some(session, inputs, request["slots"], us=judge[-1], clock=clock, form=course.form(number), seed=seed)
     session.sequence = first + course.total - 1
     reply = session.receive(patience_s, "a timed call")
     session.timed_form, samples = _form(reply), _samples(reply, course.total)
-    samples, judge, outside = (_without(times, course.odd)[warm:] for times in (samples, judge, outside))
+    samples, judge, outside = (_without(times, course.uncounted)[warm:] for times in (samples, judge, outside))
     return Block(samples, judge, outside, opened=opened)
+
+
+def _exchanges(session: Session, clock: str) -> int:
+    """How many calls of a block have their inputs exchanged behind the gate: none in the first, by which others are
+    planned, since writing to a device that a gate holds takes longer."""
+    fits = 2 * (session.inputs.nbytes + session.outputs.nbytes) <= KEPT_BYTES
+    may = clock == "device" and session.may_exchange and session.sequence > 0 and fits
+    return int(may and _random.random() < EXCHANGED)
 
 
 def slope_on_cuda(session: Session, supply: Supply, *, patience_s: float) -> float | None:

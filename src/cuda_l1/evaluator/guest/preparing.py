@@ -66,6 +66,7 @@ def prepare(
     session.scribbles = not (reference.aliases or reference.exposes or reference.shares or reference.overlaps)
     if not facts.random:
         uncounted.prepare(reference, session, supply.first)
+    session.may_exchange = not facts.random
     session.may_change = reference.changed_args
     times: list[float] = []
     begin = time.perf_counter()

@@ -99,6 +99,10 @@ class Session:
         self.quickest: dict[str, list[tuple[float, Any]]] = {}
         """Those of the quickest timed calls by clock, with what these took; some may be among `kept` too."""
         self.kept_seen = 0
+        self.may_exchange = False
+        """Whether inputs of some driven calls on a GPU may be exchanged behind the shut gate."""
+        self.exchanged: list[Any] = []
+        """The last such call."""
         self.back_to_back: list[Any] = []
         """One of the calls in a row."""
         self.strange: dict[Any, Any] = {}
@@ -199,7 +203,7 @@ class Session:
         if self.memory >= 0:
             os.close(self.memory)
             self.memory = -1
-        self.kept, self.quickest, self.back_to_back, self.strange = [], {}, [], {}
+        self.kept, self.quickest, self.exchanged, self.back_to_back, self.strange = [], {}, [], [], {}
         if self.control is not None:
             self.control.close()
             self.control = None

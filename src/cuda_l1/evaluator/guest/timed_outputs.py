@@ -23,7 +23,8 @@ VERIFY_AT_LEAST, VERIFY_S = 3, 2.0
 """Of the outputs kept from timed calls at least so many are compared, and more within this time."""
 FIRST = 2
 """Ordinary ones that always are: the quickest on either clock, or one of a run of calls and the quickest."""
-_ORDINARY = Plan("timed")
+_ORDINARY, _EXCHANGED = Plan("timed"), Plan("timed")
+"""Told apart by identity: their inputs are alike."""
 _random = SystemRandom()
 
 
@@ -36,8 +37,8 @@ def kept_calls(session: Session) -> list[Kept]:
 
 def verify_timed(reference: Reference, facts: Facts, session: Session, precision_class: str) -> dict[str, Any]:
     """Compare what the session kept with truth, under the class that the trials gave; nothing is kept afterwards."""
-    kept, in_a_row = kept_calls(session), session.back_to_back
-    session.kept, session.quickest, session.kept_seen, session.back_to_back = [], {}, 0, []
+    kept, in_a_row, exchanged = kept_calls(session), session.back_to_back, session.exchanged
+    session.kept, session.quickest, session.kept_seen, session.back_to_back, session.exchanged = [], {}, 0, [], []
     strange, session.strange = session.strange, {}
     changed, session.changed_input = session.changed_input, None
     if changed is not None:
@@ -45,7 +46,7 @@ def verify_timed(reference: Reference, facts: Facts, session: Session, precision
         return {"compared": 0, "wrong": text, "error": None}
     if wrong := _wrong_form(reference, session.timed_form):
         return {"compared": 0, "wrong": wrong, "error": None}
-    found = _compared(reference, facts, session, [*in_a_row, *kept], strange, precision_class)
+    found = _compared(reference, facts, session, exchanged, [*in_a_row, *kept], strange, precision_class)
     reused = "reused" in session.timed_form and not session.reused
     return {**found, "reused": reused, "relaid": "relaid" in session.timed_form}
 
@@ -67,6 +68,7 @@ def _compared(
     reference: Reference,
     facts: Facts,
     session: Session,
+    exchanged: list[Kept],
     kept: list[Kept],
     strange: dict[Plan, Kept],
     precision_class: str,
@@ -80,7 +82,8 @@ def _compared(
     in_range = precision_class not in OUT_OF_RANGE
     shown = [(plan, call) for plan, call in strange.items() if in_range or plan not in RANGE_PLANS]
     uncounted = _random.sample(shown, len(shown))
-    compared = [*uncounted[:1], *ordinary[:FIRST], *uncounted[1:], *ordinary[FIRST:]]
+    behind = [(_EXCHANGED, each) for each in exchanged]
+    compared = [*behind, *uncounted[:1], *ordinary[:FIRST], *uncounted[1:], *ordinary[FIRST:]]
     return _compare(reference, facts, session, compared, precision_class)
 
 
@@ -88,9 +91,10 @@ def _compare(
     reference: Reference, facts: Facts, session: Session, kept: list[tuple[Plan, Kept]], precision_class: str
 ) -> dict[str, Any]:
     worst, bound, compared = 0.0, 0.0, 0
+    at_least = VERIFY_AT_LEAST + sum(plan is _EXCHANGED for plan, _ in kept)
     begin = time.monotonic()
     for plan, call in kept:
-        if compared >= VERIFY_AT_LEAST and time.monotonic() - begin > VERIFY_S:
+        if compared >= at_least and time.monotonic() - begin > VERIFY_S:
             break
         weights = {**session.weights, **call.state}
         case = Case.where_stood(reference, plan, call.inputs, weights, facts.jumpy)
@@ -104,6 +108,7 @@ def _compare(
         worst, bound = max(worst, *errors.worst), max(bound, reported(bounds))
         if not case.passes_when_timed(errors, precision_class, relaxed=facts.relaxed_allowed):
             form = "" if plan.kind == _ORDINARY.kind else f" with inputs as in the trial `{plan.kind}`"
+            form = " whose inputs changed behind the shut gate" if plan is _EXCHANGED else form
             wrong = f"a timed call{form} errs by {max(errors.worst):.2e} where {max(bounds):.2e} is allowed"
             return {"compared": compared, "wrong": wrong, "error": None, "bound": bound}
     return {"compared": compared, "wrong": None, "error": worst, "bound": bound}
