@@ -292,6 +292,38 @@ def test_honest_orders_of_summation_jump_where_the_reference_is_moved_to(tmp_pat
         assert class_of(case, (scores * 20).round(), scores.argmax(-1), (scores > 0).sum()) == "fp32"
 
 
+ROUTED = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.router = nn.Linear(256, 64, bias=False)
+
+        def forward(self, tokens):
+            shares = F.softmax(self.router(tokens), dim=-1)
+            weights, experts = torch.topk(shares, 2, dim=-1)
+            return torch.zeros_like(shares).scatter(-1, experts, weights / weights.sum(-1, keepdim=True))
+
+    def get_inputs():
+        return [torch.randn(4096, 256)]
+"""
+
+
+def test_equal_shares_of_logits_near_zero_may_be_told_apart_in_any_order(tmp_path):
+    reference = reference_of(tmp_path, ROUTED)
+    (tokens,) = reference.draw()
+    small = {name: value * 2.0**-8 for name, value in reference.public.items()}
+    case = Case(reference, plans.SMALL_WEIGHTS, [tokens * 2.0**-8], small, drawing.secret_seed(), jumpy=True)
+    assert case.jumps[0].count > MORE_JUMPS, "float32 cannot tell all shares apart"
+    shares = torch.softmax(case.inputs[0] @ small["router.weight"].t(), -1)
+    last = (shares.flip(-1) - torch.linspace(0.0, 1e-9, 64)).flip(
+        -1
+    )  # of equal ones the last, where topk gives the first
+    for order, class_ in ((last, "fp32"), (shares.roll(1, -1), None)):
+        weights, experts = torch.topk(order, 2, dim=-1)
+        answer = torch.zeros_like(shares).scatter(-1, experts, weights / weights.sum(-1, keepdim=True))
+        assert class_of(case, answer, relaxed=False) == class_
+
+
 SMALL_PART = """
     class Model(nn.Module):
         def __init__(self):

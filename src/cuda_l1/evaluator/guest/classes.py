@@ -50,6 +50,8 @@ where the task jumps, in turn."""
 MOVES, MOVES_IN_TF32 = 24, 8
 """Answers of the reference to such inputs, and with operands rounded to TF32 by chance, among which an element that
 jumped is looked for."""
+MET = 0.5
+"""The share of the reference's own jumps that moves have to undo to show where edges are."""
 OWN = {torch.bfloat16: "bf16", torch.float16: "fp16"}
 RELAXED_FLOOR, RELAXED_CEILING = 2e-2, 1e-1
 """The bound of `relaxed` is never below the first and never above the second, whatever the reference errs."""
@@ -88,6 +90,12 @@ def multiple(dtype: torch.dtype) -> int:
     """How many times the noise floor an answer of this dtype may err, and how many times as often as the reference's it
     may lie on the other side of an edge: the more it errs before it rounds, the more of its elements do."""
     return 4 if dtype in OWN else 16
+
+
+def _crosses(new: torch.Tensor, plain: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+    """Where `new` lies more than half of the way from `plain` to truth away from `plain`."""
+    new, plain, truth = (oracle.wide(t) for t in (new, plain, truth))
+    return (new - plain).abs() > 0.5 * (truth - plain).abs()
 
 
 def _rounds_to_other(answer: torch.Tensor, truth: torch.Tensor) -> bool:
@@ -284,6 +292,8 @@ class Case:
     _moves: int = field(init=False, default=0)
     _moved: bool = field(init=False, default=False)
     """Whether any of these moves had an effect."""
+    _crossed: dict[int, torch.Tensor] = field(init=False, default_factory=dict)
+    """Per tensor, of the elements that jump in the reference's own answer those that do not in another of these."""
     _counts: list[int] | None = field(init=False, default=None)
     """Per tensor the most jumps in more draws of the reference, where an answer asked for them."""
 
@@ -325,6 +335,7 @@ class Case:
         self.truth = self.noise = Answer("", [])
         self._plain = []
         self.jumps, self.unjudged, self._thin_truth, self._own, self._ends = [], [], [], {}, []
+        self._crossed = {}
 
     @classmethod
     def where_stood(
@@ -498,8 +509,8 @@ class Case:
 
     def _reached(self, index: int, got: torch.Tensor, mask: torch.Tensor, *, patient: bool) -> torch.Tensor:
         """The elements in `mask` at which the reference gives an answer like this, too, when its inputs and weights are
-        moved: those lie near an edge. All of them where no move has an effect, since the edge is met by what the
-        reference makes itself."""
+        moved: those lie near an edge. All of them where moves hardly take the reference's own answer across an
+        edge, since that is met by what it makes itself (shares of routing by logits near zero, each rounded)."""
         if not bool(mask.any()):
             return mask
         value = oracle.wide(got[mask])
@@ -511,7 +522,8 @@ class Case:
                 inside = inside.all(-1)
             if bool(inside.all()) or not (patient and self._move()):
                 break
-        return mask.masked_scatter(mask, inside) if self._moved or self._moves == 0 else mask
+        met = self._moves == 0 or self._is_met_by_moves(index)
+        return mask.masked_scatter(mask, inside) if met else mask
 
     def _range(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
         if not self._ends:
@@ -528,9 +540,26 @@ class Case:
                 continue
             tensors = self._kept(drawn).tensors
             self._moved |= any(not torch.equal(a, b) for a, b in zip(tensors, self._plain, strict=True))
+            self._note_crossed(tensors)
             self._ends = [_ends(*ends, new) for ends, new in zip(self._ends, tensors, strict=True)]
             return True
         return False
+
+    def _note_crossed(self, moved: list[torch.Tensor]) -> None:
+        """Note the edges beyond which the reference's own answer lies and an answer of it, moved, does not."""
+        for index, (new, plain, truth) in enumerate(zip(moved, self._plain, self.truth.tensors, strict=True)):
+            if (jumps := self.jumps[index]) is not None and jumps.count:
+                crossed = _crosses(new[jumps.mask], plain[jumps.mask], truth[jumps.mask])
+                before = self._crossed.get(index)
+                self._crossed[index] = crossed if before is None else crossed | before
+
+    def _is_met_by_moves(self, index: int) -> bool:
+        """Whether the answers of the reference, moved, show where edges are: they cross most of those beyond which its
+        own lies; where there is none of these, they are other answers at all."""
+        jumps, crossed = self.jumps[index], self._crossed.get(index)
+        if jumps is None or crossed is None:
+            return self._moved
+        return bool(crossed.double().mean() > MET)
 
     def _may_jump(self, index: int, known: int, found: int) -> bool:
         """Whether an answer may lie on the other side of so many edges where the reference does at `known`. A few are a
