@@ -69,9 +69,10 @@ def test_a_lost_device_is_in_quarantine_until_a_known_good_candidate_passes(pare
             judged(parent)
         reason = mark.reason()
         assert reason is not None and reason.startswith("since 20") and "no CUDA-capable" in reason
-        with pytest.raises(Quarantined, match="in quarantine since"):
+        with pytest.raises(Quarantined, match="in quarantine since") as again:
             judged(parent)
         assert mark.reason() == reason, "the first reason stays"
+        assert str(again.value).count("a known-good candidate fails too") == 1
     said: list[str] = []
     assert judged(parent, said=said.append).accepted
     assert said[0].startswith("testing cpu, in quarantine") and mark.reason() is None

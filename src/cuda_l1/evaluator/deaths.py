@@ -18,6 +18,8 @@ _DEVICE_LOST = re.compile(
     r"CUDA_ERROR_(NO_DEVICE|DEVICE_UNAVAILABLE|ECC_UNCORRECTABLE|SYSTEM_NOT_READY)"
 )
 """What CUDA says when the device itself is at fault."""
+_OWN_PLACE = re.compile(r'File "[^"\n]*?(cuda_l1/[^"\n]+\.py)", line (\d+)')
+"""A frame of this package in a traceback."""
 
 
 def failure_of(guest: Guest, told: dict[str, str], *, on_gpu: bool, rung: str) -> Failure:
@@ -61,11 +63,18 @@ def cause_of_death(guest: Guest, stage: str, rung: str) -> tuple[str, str]:
 
 
 def end_of(guest: Guest) -> str:
-    """How a guest ended and the last line that it printed."""
+    """How a guest ended and the last line that it printed, with the place in this package where there is one."""
     with contextlib.suppress(TimeoutError):
         guest.wait(_DIED_WAIT_S)
-    lines = guest.log_tail(600).strip().splitlines()
     end = guest.exit
     told = {} if end is None else {"reason": end.reason, "signal": end.signal, "code": end.code}
     how = ", ".join(f"{name} {value}" for name, value in told.items() if value is not None) or "still running"
-    return f"{how}; {lines[-1][:200] if lines else 'it printed nothing'}"
+    return f"{how}; {last_words(guest.log_tail(LOG_TAIL))}"
+
+
+def last_words(log: str) -> str:
+    """The last line of a log, and where in this package it came from: of a fault of our own that is what to report."""
+    lines = log.strip().splitlines()
+    places = _OWN_PLACE.findall(log)
+    where = f" ({places[-1][0]}:{places[-1][1]})" if places else ""
+    return lines[-1][:200] + where if lines else "it printed nothing"

@@ -149,7 +149,9 @@ class MachineFaults:
         except MemoryContested as short:  # of the device's, which another program holds
             raise InfrastructureError(f"{fault}; a known-good candidate runs out of memory too: {short}") from short
         except (InfrastructureError, TaskError) as error:
-            raise self._into_quarantine(f"{fault}; a known-good candidate fails too: {error}") from error
+            too = "; a known-good candidate fails too"
+            told = fault if too in fault else fault + too
+            raise self._into_quarantine(told if str(error) in told else f"{told}: {error}") from error
         if verdict.outcome not in (Outcome.ACCEPTED, Outcome.REJECTED):  # what its clocks say on a busy machine is moot
             raise self._into_quarantine(f"{fault}; a known-good candidate is {verdict.outcome}: {verdict.detail}")
 
