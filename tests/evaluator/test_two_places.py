@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +12,11 @@ import torch
 from evaluator_support import LINEAR, text
 from second_device import OnDevice, second_device
 
-from cuda_l1.evaluator.guest import check, plans, randomness, tensors, timed_outputs
+from cuda_l1.evaluator.guest import check, plans, random_tasks, tensors, timed_outputs, uncounted
 from cuda_l1.evaluator.guest.audit import audit
 from cuda_l1.evaluator.guest.driving import Kept
+from cuda_l1.evaluator.guest.form import Form
+from cuda_l1.evaluator.guest.random_tasks import EvalMode, check_random
 from cuda_l1.evaluator.guest.reference import Answer, Reference
 from cuda_l1.tasks import builtin
 
@@ -46,6 +48,20 @@ BUILTIN = (
 )
 
 
+DROPPED = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(32, 32)
+
+        def forward(self, x):
+            return F.dropout(self.linear(x), 0.5, self.training), CHOICE
+
+    def get_inputs():
+        return [torch.randn(16, 32)]
+"""
+
+
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     was = tensors.plain_tensor_problem
@@ -55,24 +71,65 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-class Echo(check.Checker):
-    """Puts all trials to a candidate that answers as the reference does."""
+@pytest.fixture
+def judged(device: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], check.Checker]:
+    """A checker for a task's text."""
+    monkeypatch.setattr(check, "compare_held", lambda *args: None)
+    monkeypatch.setattr(check.Checker, "_put_row", lambda self: None)
+    monkeypatch.setattr(Form, "compare", lambda *args: None)
 
-    def _call(self, case: Any, exchanged: Any = None, **succession: bool) -> Answer:
-        return self.reference.call(case.inputs, case.weights, "shipped", case.seed)
+    def made(source: str) -> check.Checker:
+        path = tmp_path / "task.py"
+        path.write_text(source)
+        reference = Reference(str(path), "cuda")
+        return check.Checker(reference, audit(reference), Echo(reference))
 
-    def _compare_inputs(self, case: Any) -> None:
+    return made
+
+
+class Echo:
+    """A session with a candidate that answers as the reference does."""
+
+    def __init__(self, reference: Reference) -> None:
+        self.reference, self.weights, self.inputs = reference, reference.public, reference.draw()
+        self.mapped, self.guessed = True, False
+        self.moving: dict[str, Any] = {}
+        self.fixed, self.unpartnered, self.compared = frozenset[str](), set[int](), set[plans.Plan]()
+        self.kept: list[Kept] = []
+        self.quickest: dict[str, Any] = {}
+        self.exchanged, self.back_to_back, self.changed_input = [], [], None
+        self.strange: dict[Any, Any] = {}
+        self.timed_form, self.reused, self.kept_seen = [], False, 1
+
+    def show(self, inputs: list[Any], offset: int = 0) -> None:
+        self.inputs = inputs
+
+    refill = show
+
+    def fits(self, inputs: list[Any]) -> bool:
+        return True
+
+    def slots(self, tensors: list[torch.Tensor]) -> list[Any]:
+        return []
+
+    def seen_inputs(self) -> list[Any]:
+        return self.inputs
+
+    def set_weights(self, weights: Any) -> None:
+        self.now = weights
+
+    lay_weights = set_weights
+
+    def ask(self, op: str, timeout_s: float, stage: str, **request: Any) -> None:
         pass
 
-    def _put_row(self) -> None:
-        pass
+    def call(self, request: dict[str, Any]) -> SimpleNamespace:
+        self.set_weights(getattr(self, "now", self.weights))
+        self.answered = self.reference.call(self.inputs, self.now, "shipped", request["seed"])
+        return SimpleNamespace(unpartnered=set())
 
-
-def session_of(reference: Reference) -> SimpleNamespace:
-    found = SimpleNamespace(weights=reference.public, mapped=True, moving={}, fixed=frozenset(), unpartnered=set())
-    found.show = found.refill = found.set_weights = found.lay_weights = lambda *args, **options: {}
-    found.fits, found.guessed, found.seen_inputs = lambda inputs: True, False, list
-    return found
+    def answer(self, reply: Any, slots: Any) -> Answer:
+        return self.answered
 
 
 def source_of(name: str) -> str:
@@ -90,35 +147,33 @@ def test_tensors_of_two_places_do_not_meet(device):
 
 
 @pytest.mark.parametrize("name", ["linear", "normalised", *BUILTIN])
-def test_all_trials_of_a_task_are_made_and_judged_where_it_is(device, monkeypatch, tmp_path, name):
-    monkeypatch.setattr(check, "compare_held", lambda *args: None)
-    path = tmp_path / "task.py"
-    path.write_text(source_of(name))
-    reference = Reference(str(path), "cuda")
-    facts = audit(reference)
-    found = Echo(reference, facts, session_of(reference)).run(mapped=True, aligned=True)
+def test_all_trials_of_a_task_are_made_and_judged_where_it_is(judged, name):
+    checker = judged(source_of(name))
+    found = checker.run(mapped=True, aligned=True)
     assert found.failure is None and found.precision_class in ("fp32", "exact")
     assert {"base", plans.HELD.kind} <= {trial["kind"] for trial in found.trials}
+    uncounted.prepare(checker.reference, checker.session, checker.reference.draw())
+    again = checker.again(found.precision_class)
+    assert again.failure is None and "timed" in {trial["kind"] for trial in again.trials}
 
 
-def test_outputs_of_timed_calls_are_judged_where_they_are(device, tmp_path):
-    path = tmp_path / "task.py"
-    path.write_text(text(LINEAR))
-    reference = Reference(str(path), "cuda")
-    facts = audit(reference)
+@pytest.mark.parametrize("choice", ["x.argmax(-1)", "torch.randperm(16)"])
+def test_answers_to_seeds_are_compared_where_they_are(judged, monkeypatch, choice):
+    monkeypatch.setattr(random_tasks, "FORMS_S", 0.0)
+    checker = judged(text(DROPPED.replace("CHOICE", choice)))
+    mode = EvalMode.learn(checker.reference)
+    found = check_random(checker, mode, {"mapped": True, "aligned": True})
+    assert checker.facts.random and found.failure is None and (mode is None) == ("rand" in choice)
+    assert {trial["kind"] for trial in found.trials} >= {"seeds", *["base"] * (mode is not None)}
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_outputs_of_timed_calls_are_judged_where_they_are(judged, wrong):
+    checker = judged(text(LINEAR))
+    reference, session = checker.reference, checker.session
     inputs = reference.draw()
     answer = reference.call(inputs, reference.public, "shipped").tensors
-    for given, wrong in ((answer, False), ([t + 1.0 for t in answer], True)):
-        kept = [Kept(inputs, given, {})]
-        session = SimpleNamespace(kept=kept, quickest={}, exchanged=[], back_to_back=[], strange={}, changed_input=None)
-        session.weights, session.timed_form, session.reused, session.kept_seen = reference.public, [], False, 1
-        session.compared, session.unpartnered = set(), set()
-        found = timed_outputs.verify_timed(reference, facts, session, "fp32")
-        assert found["compared"] == 1 and bool(found["wrong"]) == wrong
-
-
-def test_draws_of_random_tasks_are_compared_where_they_are(device):
-    drawn = torch.randn(randomness.SEEDS, 8, 64, device="cuda")
-    repeats = [randomness.repeats(value) for value in drawn]
-    randomness.compare_repeats("output 0", torch.stack(repeats), torch.stack(repeats))
-    randomness.compare_sums("output 0", drawn, drawn)
+    kept = Kept(inputs, [t + 1.0 for t in answer] if wrong else answer, {})
+    session.kept, session.exchanged, session.strange = [kept], [kept], {plans.ROW: kept}
+    found = timed_outputs.verify_timed(reference, checker.facts, session, "fp32")
+    assert found["compared"] == (1 if wrong else 3) and bool(found["wrong"]) == wrong
