@@ -730,6 +730,57 @@ def test_who_writes_down_a_formula_that_no_checkpoint_holds_needs_no_tensor(eval
     assert ("weights" in {t.kind for t in result.correctness.trials}) != kept
 
 
+TIED = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(40, 16)
+            self.layers = nn.ModuleList([nn.Linear(16, 16)] * 3)
+            self.head = nn.Linear(16, 40, bias=False)
+            self.head.weight = self.embed.weight
+
+        def forward(self, ids):
+            x = self.embed(ids)
+            for layer in self.layers:
+                x = torch.tanh(layer(x))
+            return self.head(x)
+
+    def get_inputs():
+        return [torch.randint(0, 40, (4, 10))]
+"""
+ONE_NAME = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(40, 16)
+            self.layer = nn.Linear(16, 16)
+            self.half = self.embed.weight.detach().t() / 2
+
+        def forward(self, ids):
+            x = self.embed(ids)
+            for _ in range(3):
+                x = torch.tanh(self.layer(x))
+            return x @ (TURNED)
+"""
+
+
+@pytest.mark.parametrize(("turned", "right"), [("self.embed.weight.t()", True), ("self.half * 2", False)])
+def test_one_tensor_needs_one_partner(judged, turned, right):
+    """Of tied weights, and of a layer that stands in three places, the candidate keeps one name. They are varied."""
+    result = judged(TIED, TIED, ONE_NAME.replace("TURNED", turned))
+    if right:
+        assert result.accepted and not checks(result), (result.detail, result.findings)
+        assert "weights" in {t.kind for t in result.correctness.trials}
+    else:
+        assert result.outcome is Outcome.WRONG_VALUES, result.findings
+
+
+def test_equal_tensors_need_a_partner_each(judged):
+    text = TIED.replace("= self.embed.weight", "= nn.Parameter(self.embed.weight.detach().clone())")
+    result = judged(text, text, ONE_NAME.replace("TURNED", "self.embed.weight.t()"))
+    assert result.accepted and "weights-unmapped" in checks(result, "suspect")
+
+
 # ── precision ─────────────────────────────────────────────────────────────────────────────────────
 
 WIDE = LINEAR.replace("[32]", "[512]").replace("16, 32", "16, 512")

@@ -7,6 +7,7 @@ import importlib.util
 import pickle
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -697,3 +698,202 @@ def test_in_train_mode_counted_batches_are_no_reason_to_build_anew(tmp_path: Pat
             torch.testing.assert_close(new(*inputs), original(*inputs))
             torch.testing.assert_close(new.state_dict(), original.state_dict())
     assert len(module.CALLS) == 4 and len(module.BUILT) == 1
+
+
+TIED = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Linear(6, 8, bias=False)
+        self.head = nn.Linear(6, 8, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, x):
+        return self.head(x @ self.embed.weight.t() @ self.embed.weight)
+
+
+def get_inputs():
+    return [torch.randn(4, 6)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+ONE_NAME = """
+import torch
+
+CALLS = []
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.NAME = torch.nn.Linear(6, 8, bias=False)
+
+    def forward(self, x):
+        CALLS.append(1)
+        weight = self.NAME.weight
+        return x @ weight.t() @ weight @ weight.t()
+"""
+
+
+INHERITED = f"""{TIED}
+
+CALLS = []
+
+
+class ModelNew(Model):
+    def forward(self, x):
+        CALLS.append(1)
+        weight = self.NAME.weight
+        return x @ weight.t() @ weight @ weight.t()
+"""
+
+RELOADED = """
+import torch
+
+CALLS = []
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", torch.zeros(6, 6))
+        self.register_buffer("weight", torch.zeros(8, 6))
+
+    def load_reference(self, state):
+        self.weight.copy_(state["NAME.weight"])
+        self.table.copy_(self.weight.t() @ self.weight)
+
+    def forward(self, x):
+        CALLS.append(1)
+        return x @ self.table @ self.weight.t()
+"""
+
+UNTIED = TIED.replace("        self.head.weight = self.embed.weight\n", "")
+
+
+def draw(*modules: torch.nn.Module, names: tuple[str, ...] = ("embed", "head")) -> None:
+    """One new parameter for these layers of each module, which `modules` themselves are not told of."""
+    for module in modules:
+        torch.manual_seed(2)
+        parameter = torch.nn.Parameter(torch.randn(8, 6) / 4)
+        for name in names:
+            getattr(module, name).weight = parameter
+
+
+@pytest.mark.parametrize("parted", ["embed", "head"])
+@pytest.mark.parametrize("name", ["embed", "head"])
+@pytest.mark.parametrize("candidate", [ONE_NAME, INHERITED, RELOADED], ids=["one name", "both names", "load_reference"])
+def test_weights_that_are_tied_no_longer_run_the_original(
+    tmp_path: Path, candidate: str, name: str, parted: str
+) -> None:
+    """Before the first call and after a verified one, where the call is known at once."""
+    module = dropin(tmp_path, candidate.replace("NAME", name), TIED)
+    original, new = pair(module)
+    draw(original, new, names=(parted,))
+    check(module, original, new, fast=False)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    draw(original, new, names=(parted,))
+    with torch.no_grad(), pytest.warns(UserWarning, match="were tied when this was verified"):
+        new(*module.get_inputs())
+    check(module, original, new, fast=False)
+    assert new.report["fallbacks"] == {"tied": 2}
+    draw(original, new)
+    check(module, original, new, fast=True)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "name"),
+    [(ONE_NAME, "embed"), (ONE_NAME, "head"), (ONE_NAME, "own"), (INHERITED, "head"), (RELOADED, "head")],
+    ids=["first name", "second name", "a name of its own", "both names", "load_reference"],
+)
+def test_tied_weights_that_are_replaced_together_are_used(tmp_path: Path, candidate: str, name: str) -> None:
+    module = dropin(tmp_path, candidate.replace("NAME", name), TIED)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    draw(original, new)
+    check(module, original, new, fast=True)
+    with torch.no_grad():
+        original.head.weight.mul_(0.5), new.head.weight.mul_(0.5)
+    check(module, original, new, fast=True)
+    assert not new.report["fallbacks"]
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))])
+def test_a_copy_knows_which_weights_were_tied(
+    tmp_path: Path, how: Callable[[torch.nn.Module], torch.nn.Module]
+) -> None:
+    module = dropin(tmp_path, INHERITED.replace("NAME", "embed"), TIED)
+    original, new = pair(module)
+    check(module, original, how(new), fast=True)
+    draw(original, new, names=("head",))
+    check(module, original, how(new), fast=False)
+
+
+BOTH_NAMES = """
+import torch
+
+CALLS = []
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = (torch.nn.Linear(6, 8, bias=False) for _ in range(2))
+
+    def forward(self, x):
+        CALLS.append(1)
+        return self.second(x @ self.first.weight.t() @ self.first.weight)
+"""
+
+
+def test_weights_that_are_tied_later_are_no_hindrance(tmp_path: Path) -> None:
+    module = dropin(tmp_path, BOTH_NAMES, UNTIED)
+    original, new = pair(module)
+    draw(original, new)
+    check(module, original, new, fast=True)
+
+
+def test_a_state_that_is_assigned_parts_tied_weights(tmp_path: Path) -> None:
+    module = dropin(tmp_path, INHERITED.replace("NAME", "embed"), TIED)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    other = {name: torch.randn(8, 6) / 4 for name in original.state_dict()}
+    for each in (original, new):
+        each.load_state_dict(other, assign=True)
+    check(module, original, new, fast=False)
+
+
+def test_without_inputs_tied_weights_are_looked_at_too(tmp_path: Path) -> None:
+    alone = TIED.replace("forward(self, x)", "forward(self)").replace("[torch.randn(4, 6)]", "[]")
+    alone = alone.replace("head(x @ self.embed.weight.t() @ self.embed.weight)", "head(self.embed.weight)")
+    fast = INHERITED.replace(TIED, alone).replace("NAME", "embed").replace("forward(self, x)", "forward(self)")
+    module = dropin(tmp_path, fast.replace("x @ weight.t() @ weight @", "weight @"), alone)
+    original, new = pair(module)
+    check(module, original, new, fast=True)
+    check(module, original, new, fast=True)
+    draw(original, new, names=("head",))
+    check(module, original, new, fast=False)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_who_has_no_tied_weights_is_asked_for_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tied: bool) -> None:
+    """A call that is known costs as much as it did: torch's own check, and nothing around it."""
+    reference = TIED if tied else UNTIED
+    module = dropin(tmp_path, INHERITED.replace(TIED, reference).replace("NAME", "embed"), reference)
+    asked: list[object] = []
+    monkeypatch.setattr(module._Dropin, "has_replaced", lambda dropin: asked.append(dropin))
+    new = module.ModelNew()
+    with torch.no_grad():
+        new(*module.get_inputs())
+        asked.clear()
+        new(*module.get_inputs())
+    assert bool(asked) == tied
+    assert (type(new._dropin.known).__name__ == "function") == tied

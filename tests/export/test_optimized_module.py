@@ -18,6 +18,7 @@ from torch import nn
 from cuda_l1.export.dropin import render_dropin
 from cuda_l1.export.optimized import OptimizedModule
 from cuda_l1.export.probe import guard_for, modes_of
+from cuda_l1.tasks.live_source import render_module
 from cuda_l1.types import Candidate, Environment, Task
 
 PLACE = Environment(device="cpu", device_name="test", lane="0", rung="R0", torch=torch.__version__)
@@ -279,6 +280,38 @@ def test_copies_share_nothing(live: Live, fast: OptimizedModule, how: str) -> No
     with torch.no_grad():
         live.scale.zero_()
     assert ran_fast(copied, X, expected)
+
+
+class Tied(nn.Module):
+    """Two names for one weight, of which the optimised forward reads one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.outer = nn.Linear(6, 6, bias=False), nn.Linear(6, 6, bias=False)
+        self.outer.weight = self.inner.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.outer(self.inner(x))
+
+
+def test_weights_that_are_tied_no_longer_run_the_original_in_copies_too() -> None:
+    live = Tied()
+    text = render_module(live, [X], {})
+    product = "x @ (self.inner.weight.t() @ self.inner.weight.t())"
+    faster = f"{text}\n\nclass ModelNew(Model):\n    def forward(self, x):\n        return {product}\n"
+    task = Task(suite="module", name="Tied", source=text)
+    candidate = Candidate(task_sha=task.sha, task_id=task.id, source=faster)
+    fast = OptimizedModule(live, render_dropin(task, candidate, guard_for(task, PLACE)), {})
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert ran_fast(fast, X, live(X))
+        weight, live.outer.weight = live.outer.weight, nn.Parameter(torch.ones(6, 6))
+        for how in ("deepcopy", "pickle", "torch.save"):
+            assert not ran_fast(duplicate(fast, how), X, live(X))
+        assert not ran_fast(fast, X, live(X))
+        live.outer.weight = weight
+        assert ran_fast(fast, X, live(X))
+        assert fast.report["fallbacks"] == {"tied": 1}
 
 
 def duplicate(module: OptimizedModule, how: str) -> OptimizedModule:

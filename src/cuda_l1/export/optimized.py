@@ -42,8 +42,11 @@ class OptimizedModule(torch.nn.Module):
         source: str | None,
         report: dict[str, Any],
         modes: dict[str, bool] | None = None,
+        structure: Any = None,
     ) -> None:
-        """`modes` are the measured `training` flags by dotted path; None: those of the original as it is now."""
+        """`modes` are the measured `training` flags by dotted path, `structure` what the measured module consisted of
+        in the drop-in's words; None: those of the original as it is now.
+        """
         super().__init__()
         # The very dicts of the original: whatever replaces a tensor in one is seen by the other.
         for table in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
@@ -52,13 +55,13 @@ class OptimizedModule(torch.nn.Module):
         self.__dict__["_modes"] = modes_of(original) if modes is None else modes
         self.__dict__["report"] = {**report, "fallbacks": dict(report.get("fallbacks", {}))}
         if source is not None:
-            self._attach(_load(source))
+            self._attach(_load(source), structure)
 
-    def _attach(self, namespace: ModuleType) -> None:
+    def _attach(self, namespace: ModuleType, structure: Any) -> None:
         init = namespace.get_init_inputs() or []
         dropin = namespace._Dropin(*(((), init) if isinstance(init, dict) else (tuple(init), {})))
         dropin.fallbacks = self.report["fallbacks"]
-        dropin.structure = namespace._dropin_structure(self._wrapped)
+        dropin.structure = namespace._dropin_structure(self._wrapped) if structure is None else structure
         self.__dict__["_dropin"] = dropin
         namespace._dropin_warn_elsewhere()
 
@@ -102,7 +105,8 @@ class OptimizedModule(torch.nn.Module):
             return getattr(self._wrapped, name)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return OptimizedModule, (self._wrapped, self._source, self.report, self._modes)
+        structure = None if self._source is None else self._dropin.structure
+        return OptimizedModule, (self._wrapped, self._source, self.report, self._modes, structure)
 
 
 def _guarded_class(source: str) -> type[OptimizedModule]:

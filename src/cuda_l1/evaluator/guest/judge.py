@@ -142,9 +142,7 @@ class Judge:
         state_like = [reference.init, list(reference.constructed.values())]
         session.share(sample, answer.tensors, state_like, self._new_control(), self._gate)
         session.load(message["path"], reference.init, reference.mode)
-        unmapped = session.match(reference.constructed)
-        if unmapped:
-            unmapped = [name for name in unmapped if name not in reference.formulas]
+        unmapped = reference.needed(session.match(reference.constructed))
         session.weights, session.mapped = reference.public, not unmapped
         if reference.weights or message.get("weights"):
             session.set_weights(reference.public)

@@ -226,6 +226,16 @@ class Reference:
             return frozenset(names)
         return frozenset(n for n in names if n in self._reseeded and not self._is_alike(n))
 
+    def needed(self, unmapped: Sequence[str]) -> list[str]:
+        """Those of names without a partner that a candidate has to hold: no formulas, and no further names of one
+        tensor (tied weights, a layer in several places), whose values its partner under another name is given."""
+        if not unmapped:
+            return []
+        live = state.collect(self.model)
+        given = {id(tensor) for name, tensor in live.items() if name not in unmapped}
+        spare = {name for name, tensor in live.items() if id(tensor) in given and name not in self.changed_state}
+        return [name for name in unmapped if name not in spare and name not in self.formulas]
+
     @functools.cached_property
     def formulas(self) -> frozenset[str]:
         """What no checkpoint holds, no call changes, and no trial varies, since the constructor makes it alike under
