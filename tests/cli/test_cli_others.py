@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -209,6 +211,15 @@ def test_an_old_torch_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkup.metadata, "version", lambda name: "2.8.1")
     torch = next(check for check in checkup.checkup() if check.name == "torch")
     assert not torch.present and "older than 2.9" in torch.detail
+
+
+def test_the_package_is_a_command_too(tmp_path: Path) -> None:
+    asked = [sys.executable, "-m", "cuda_l1", "tasks", "show", "linear_sum"]
+    done, other = (
+        subprocess.run([*asked, *more], capture_output=True, text=True, cwd=tmp_path) for more in ([], ["x"])
+    )
+    assert done.returncode == 0 and "def get_inputs" in done.stdout and not done.stderr
+    assert other.returncode == 2 and other.stderr.startswith("Usage: python -m cuda_l1 tasks show ")
 
 
 def test_version_and_help_without_a_command(run: Run) -> None:
