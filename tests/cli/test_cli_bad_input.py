@@ -48,6 +48,13 @@ def test_what_is_no_text_of_a_candidate(
     assert told in only_line(run("evaluate", reference, "good.py", "bad.py", "--device", "cpu"))
 
 
+@pytest.mark.parametrize("command", ["optimize", "bench", "collect", "prompt"])
+def test_a_seed_below_zero(run: Run, command: str) -> None:
+    result = run(command, "linear_sum", "--seed", "-1")
+    assert result.exit_code == 2 and not result.stdout
+    assert result.stderr.splitlines()[-1] == "Error: Invalid value for '--seed': must be at least 0"
+
+
 def test_names_that_lead_nowhere(run: Run, reference: Path, tmp_path: Path) -> None:
     (tmp_path / "dangling.py").symlink_to(tmp_path / "nothing.py")
     (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")

@@ -136,7 +136,7 @@ AtOnce = Annotated[
     ),
 ]
 Seed = Annotated[
-    int, typer.Option("--seed", metavar="N", help="Of the draws of earlier variants, and of a policy's replies.")
+    int, typer.Option("--seed", metavar="N", min=0, help="Of the draws of earlier variants, and of a policy's replies.")
 ]
 
 Shapes = Annotated[

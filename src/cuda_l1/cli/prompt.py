@@ -58,7 +58,7 @@ def prompt(
     language: Annotated[Written, typer.Option(help="What to write; auto goes by the device.")] = Written.auto,
     sampler: Annotated[Sampler, typer.Option(help="How the earlier variants are drawn.")] = Sampler.bucket,
     exemplars: Annotated[int, typer.Option(min=0, max=16, help="How many earlier variants.")] = 2,
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the draw.", min=0)] = 0,
     profile: Annotated[bool, typer.Option("--profile", help="Say what is known about the best variant.")] = False,
     failures: Annotated[int, typer.Option(min=0, max=8, help="How many failed attempts.")] = 2,
     max_tokens: Annotated[
