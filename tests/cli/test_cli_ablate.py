@@ -55,6 +55,9 @@ def test_a_candidate_of_the_archive_is_taken_apart(run: Run) -> None:
 def test_what_is_no_list_of_techniques_is_refused(run: Run, reference: Path, tmp_path: Path) -> None:
     result = run("ablate", "linear_sum", "reduce_linear+magic", "--device", "cpu")
     assert result.exit_code == 2 and "`reduce_linear+magic` is neither techniques" in result.stderr
+    assert "unknown technique `magic`; `cuda-l1 optimize" in result.stderr
+    result = run("ablate", "linear_sum", "reduce_linaer", "--device", "cpu")
+    assert result.exit_code == 2 and "did you mean reduce_linear" in result.stderr
     (tmp_path / "fast.py").write_text(FAST)
     run("evaluate", reference, tmp_path / "fast.py", "--device", "cpu")
     with Archive.open(create=False) as archive:

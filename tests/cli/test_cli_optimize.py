@@ -15,6 +15,7 @@ from typer.testing import Result
 import cuda_l1.api.proposers as registry
 from cuda_l1.config import Limits, Protocol
 from cuda_l1.export.header import body_sha256, split_header
+from cuda_l1.proposers.techniques import REGISTRY
 from cuda_l1.types import Candidate, Origin, Record, Task
 
 Run = Callable[..., Result]
@@ -215,7 +216,10 @@ def test_a_file_of_ones_own_is_never_overwritten(run: Run, reference: Path, prop
         (["--clock", "sundial"], 2, "sundial"),
         (["--proposer", "oracle"], 2, "known are techniques"),
         (["--proposer", " , "], 2, "no proposer is named; known are techniques"),
-        (["--proposer", "techniques:alchemy"], 2, "unknown technique `alchemy`"),
+        (["--proposer", "techniques:alchemy"], 2, "unknown technique `alchemy`; `cuda-l1 optimize TASK --prop"),
+        (["--proposer", "techniques:fold_batchnorm"], 2, "did you mean fold_batch_norm or fuse_norm? `cuda-l1"),
+        (["--proposer", "techniques:"], 2, f"names no technique; known are {', '.join(REGISTRY)}"),
+        (["--proposer", "techniques:+"], 2, "techniques:+ names no technique; known are diagonal_matmul, "),
         (["--device", "tpu"], 2, "expected auto, cpu, cuda"),
         (["--device", "cuda"], 3, "no NVIDIA GPU"),
         (["--device", "cuda:7"], 3, "no NVIDIA GPU"),

@@ -27,14 +27,17 @@ class Sources:
     """Hears of each reply of a language model."""
 
 
-def _techniques(chosen: str, settings: SearchSettings, sources: Sources | None) -> Proposer:
+def _techniques(chosen: str | None, settings: SearchSettings, sources: Sources | None) -> Proposer:
+    from cuda_l1.proposers.techniques import REGISTRY
     from cuda_l1.proposers.techniques.proposer import TechniqueProposer
 
-    names = [name for name in chosen.split("+") if name]
-    return TechniqueProposer(settings.device, settings.precision, names or None, settings.clock)
+    names = None if chosen is None else [name for name in chosen.split("+") if name]
+    if names == []:
+        raise UsageError(f"--proposer techniques:{chosen} names no technique; known are {', '.join(REGISTRY)}")
+    return TechniqueProposer(settings.device, settings.precision, names, settings.clock)
 
 
-def _llm(chosen: str, settings: SearchSettings, sources: Sources | None) -> Proposer | None:
+def _llm(chosen: str | None, settings: SearchSettings, sources: Sources | None) -> Proposer | None:
     from cuda_l1.api.llm import check_llm, llm_proposer
 
     if chosen:
@@ -55,7 +58,7 @@ def _llm(chosen: str, settings: SearchSettings, sources: Sources | None) -> Prop
     )
 
 
-def _policy(chosen: str, settings: SearchSettings, sources: Sources | None) -> Proposer | None:
+def _policy(chosen: str | None, settings: SearchSettings, sources: Sources | None) -> Proposer | None:
     from cuda_l1.api.policy import check_policy, policy_proposer
 
     if settings.policy is None:
@@ -74,12 +77,13 @@ def _policy(chosen: str, settings: SearchSettings, sources: Sources | None) -> P
     )
 
 
-PROPOSERS: dict[str, Callable[[str, SearchSettings, Sources | None], Proposer | None]] = {
+PROPOSERS: dict[str, Callable[[str | None, SearchSettings, Sources | None], Proposer | None]] = {
     "techniques": _techniques,
     "llm": _llm,
     "policy": _policy,
 }
-"""Name -> what makes it of the text behind the name's colon, or without sources checks that it could be made."""
+"""Name -> what makes it of the text behind the name's colon (None: no colon), or without sources checks that it could
+be made."""
 
 
 def check_proposers(settings: SearchSettings) -> None:
@@ -106,7 +110,7 @@ def _made(settings: SearchSettings, sources: Sources | None) -> list[Proposer | 
 
 
 def _make(text: str, settings: SearchSettings, sources: Sources | None) -> Proposer | None:
-    name, _, chosen = text.partition(":")
+    name, colon, chosen = text.partition(":")
     if name not in PROPOSERS:
         raise UsageError(f"unknown proposer `{name}`; known are {', '.join(PROPOSERS)}")
-    return PROPOSERS[name](chosen, settings, sources)
+    return PROPOSERS[name](chosen if colon else None, settings, sources)

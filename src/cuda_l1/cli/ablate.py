@@ -92,7 +92,7 @@ def ablate(
 
 def _techniques(candidate: str, archive: Archive) -> list[str]:
     """The list that a person wrote, or that of a candidate in the archive."""
-    from cuda_l1.proposers.techniques import REGISTRY
+    from cuda_l1.proposers.techniques import REGISTRY, unknown_name
 
     names = [name.strip() for name in candidate.split("+") if name.strip()]
     if names and all(name in REGISTRY for name in names):
@@ -103,8 +103,8 @@ def _techniques(candidate: str, archive: Archive) -> list[str]:
     found = archive.matching(candidate) if names else []
     if not found:
         raise UsageError(
-            f"`{candidate}` is neither techniques separated by + ({', '.join(REGISTRY)}) nor the beginning of an id in "
-            "the archive"
+            f"`{candidate}` is neither techniques separated by + nor the beginning of an id in the archive: "
+            f"{unknown_name(next((name for name in names if name not in REGISTRY), candidate))}"
         )
     own = [name for origin in found[-1].candidate.origins for name in origin.techniques if name in REGISTRY]
     if not own:

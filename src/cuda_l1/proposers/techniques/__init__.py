@@ -7,6 +7,7 @@ A new technique is a module here that defines `TECHNIQUE`, and one line in `REGI
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -79,12 +80,19 @@ class Technique(Protocol):
 
 
 def load(name: str) -> Technique:
-    """The technique called `name`. Raises UsageError that names the known ones."""
+    """The technique called `name`. Raises UsageError that names the closest ones."""
     if name not in REGISTRY:
-        raise UsageError(f"unknown technique `{name}`; known are {', '.join(REGISTRY)}")
+        raise UsageError(unknown_name(name))
     module = importlib.import_module(f"{__name__}.{name}")
     technique: Technique = module.TECHNIQUE
     return technique
+
+
+def unknown_name(name: str) -> str:
+    """One line for a name that is none of a technique, with the closest ones and where all stand."""
+    close = difflib.get_close_matches(name, REGISTRY, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    return f"unknown technique `{name}`; {hint}`cuda-l1 optimize TASK --proposer techniques:` lists all"
 
 
 def usable(technique: Technique, draft: Draft) -> bool:
