@@ -124,6 +124,17 @@ def test_too_few_open_files_say_how_to_have_more(tmp_path: Path, reference: Path
     assert done.stderr.rstrip().endswith("Too many open files; raise the limit on open files with `ulimit -n 4096`")
 
 
+def test_files_that_are_too_small_for_an_evaluation_are_said_at_once(tmp_path: Path, reference: Path) -> None:
+    asked = f"{sys.executable} -m cuda_l1 evaluate {reference} {reference} --archive a.sqlite --device cpu"
+    done = subprocess.run(
+        f"ulimit -f 2048; {asked}",
+        shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 3 and "Traceback" not in done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "files may hold 2.0 MiB here" in line and line.endswith("with `ulimit -f unlimited`")
+
+
 def test_a_full_stdout_is_named(tmp_path: Path) -> None:
     done = subprocess.run(
         f"{sys.executable} -m cuda_l1.cli tasks show pooling_chain >/dev/full",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import resource
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -55,6 +56,11 @@ STEADY_HEAP = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_"
 """glibc moves these by what a process has freed before, and with them whether a call faults in its memory anew."""
 
 
+LEAST_FILE_BYTES = 64 << 20
+"""What a file has to be allowed to hold: tensors travel in memory that counts as one, and a build writes libraries. A
+candidate that is ended at a smaller limit would be blamed for it."""
+
+
 class Parent:
     """One evaluator's processes: the template, and a bench for the task at hand."""
 
@@ -77,7 +83,9 @@ class Parent:
         self._bench: Bench | None = None
 
     def start(self) -> None:
-        """Start the fork template. Raises InfrastructureError when it, or the sandbox rung asked for, fails."""
+        """Start the fork template. Raises InfrastructureError when it, or the sandbox rung asked for, fails, and where
+        files may not be as large as candidates need."""
+        _require_large_files()
         work_folders.sweep()
         kind = self._device.kind
         extra = {**device_variables(self._device), "OMP_NUM_THREADS": str(len(self._lane))}
@@ -310,3 +318,10 @@ def _audit_of(task: Task, found: dict[str, Any], work: Work | None) -> TaskAudit
 def _roofline_us(found: dict[str, Any]) -> float | None:
     bandwidth = found.get("copy_bytes_per_us")
     return (found["input_bytes"] + found["output_bytes"]) / bandwidth if bandwidth else None
+
+
+def _require_large_files() -> None:
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_FILE_BYTES:
+        text = f"files may hold {limit / 2**20:.1f} MiB here, and evaluating takes {LEAST_FILE_BYTES >> 20}"
+        raise InfrastructureError(f"{text}; raise the limit on file sizes with `ulimit -f unlimited`")
