@@ -76,3 +76,17 @@ def test_the_tests_marked_gpu_are_found(ledger: ModuleType, monkeypatch: pytest.
     (folder / "test_other.py").write_text("raise AssertionError('it has no such mark and is not imported')\n")
     monkeypatch.setattr(ledger, "ROOT", tmp_path)
     assert ledger.gpu_tests() == ["tests/sub/test_gpu.py::test_a[1]", "tests/sub/test_gpu.py::test_a[2]"]
+
+
+@pytest.mark.parametrize("name", ["test_gpu.py", "conftest.py"])
+def test_tests_that_cannot_be_collected_are_an_error(
+    ledger: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = gpu\n")
+    (tmp_path / "tests" / "test_gpu.py").write_text("# gpu\n")
+    (tmp_path / "tests" / name).write_text("import no_such_module  # gpu\n")
+    monkeypatch.setattr(ledger, "ROOT", tmp_path)
+    monkeypatch.setattr("sys.argv", ["gpu_ledger.py", "show"])
+    with pytest.raises(SystemExit, match=r"^pytest cannot collect the tests: .*ModuleNotFoundError: No module named .no_such_module"):
+        ledger.main()
