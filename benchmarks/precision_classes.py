@@ -28,7 +28,8 @@ from cuda_l1.errors import UsageError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.evaluator.guest import drawing, input_forms, oracle, plans, state
 from cuda_l1.evaluator.guest.audit import Facts, audit
-from cuda_l1.evaluator.guest.classes import Case, Errors, least_exact, unit_roundoff
+from cuda_l1.evaluator.guest.case import Case
+from cuda_l1.evaluator.guest.classes import Errors, least_exact, unit_roundoff
 from cuda_l1.evaluator.guest.reference import Answer, BadTask, Reference
 from cuda_l1.evaluator.guest.tensors import leaves
 from cuda_l1.report.markdown import table_lines

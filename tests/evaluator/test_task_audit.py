@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 from cuda_l1.evaluator.guest import audit as task_audit
 from cuda_l1.evaluator.guest import oracle
 from cuda_l1.evaluator.guest.audit import Facts, _keeps_dropout_state, audit
-from cuda_l1.evaluator.guest.classes import Case
+from cuda_l1.evaluator.guest.case import Case
 from cuda_l1.evaluator.guest.plans import Plan
 from cuda_l1.evaluator.guest.reference import BadTask
 

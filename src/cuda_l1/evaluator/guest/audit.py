@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from . import choices, drawing, input_forms, oracle, plans, state, undrawn, weight_forms
-from .classes import OWN, Case, own_class
+from .case import Case
+from .classes import OWN, own_class
 from .reference import Answer, BadTask, Reference
 from .tensors import leaves, map_leaves
 

@@ -16,7 +16,8 @@ import torch
 
 from . import choices, dirty_memory, drawing, input_forms, oracle, plans, state, uncounted, undrawn, weight_forms
 from .audit import Facts
-from .classes import Case, Errors, least_exact
+from .case import Case
+from .classes import Errors, least_exact
 from .evidence import Evidence, Wrong
 from .form import Form, without_unpartnered
 from .held import compare_held

@@ -10,8 +10,8 @@ from random import SystemRandom
 from typing import Any
 
 from .audit import Facts
+from .case import Case
 from .check import reported
-from .classes import Case
 from .driving import Kept
 from .form import without_unpartnered
 from .plans import OUT_OF_RANGE, RANGE_PLANS, Plan

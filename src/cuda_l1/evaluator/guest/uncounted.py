@@ -13,7 +13,7 @@ from random import SystemRandom
 
 import torch
 
-from .classes import Case
+from .case import Case
 from .drawing import Inputs
 from .input_forms import Make, stress
 from .plans import Plan

@@ -1,0 +1,601 @@
+"""One trial with its truth: how far any answer to it lies from that, and which classes this is within.
+
+Bounds are those of `classes`, from the errors of the reference in this trial, which is called again, its inputs and
+weights moved, where an answer misses them by little or lies beyond an edge.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from . import oracle
+from .classes import OWN, RELAXED_CEILING, RELAXED_FLOOR, ROUNDING, Errors, multiple, own_class, unit_roundoff
+from .drawing import Inputs, secret_seed
+from .load import seed_everything
+from .perturbations import neighbour, nudged, rounded_to_bf16_by_chance, told_apart
+from .plans import ONE_SIDED, RANGE_PLANS, SLIGHT, Plan
+from .reference import Answer, BadTask, Reference
+from .tensors import leaves, map_leaves
+from .traits import is_integer
+
+NUDGES = (0.25, 1.0, 2.0)
+"""By which share of what an answer may err before it is rounded, see `multiple`, inputs and weights are moved to see
+where the task jumps, in turn."""
+MOVES, MOVES_IN_TF32 = 24, 8
+"""Answers of the reference to such inputs, and with operands rounded to TF32 by chance, among which an element that
+jumped is looked for."""
+MET = 0.5
+"""The share of the reference's own jumps that moves have to undo to show where edges are."""
+MORE_JUMPS = 3
+"""Jumps that an answer may have beyond `multiple` times the reference's."""
+FAR = 1e-6
+"""How far an element of the answer has to be moved by `TOLD_APART` to be another one, as a share of the answer's root
+mean square: far more than the inputs were."""
+_NO_DRAW = (BadTask, torch.OutOfMemoryError)
+"""A reference may refuse shares that no longer sum to one, and a large task leaves no room for other inputs."""
+REACH = 32
+"""Missing a bound by more than this factor is no matter of luck: arithmetic of another class errs so."""
+DRAWS = 8
+"""How often the reference's error is drawn again: where rounding moves few elements far, most draws show nothing."""
+_OF_TRUTH = (torch.float64, torch.complex128)
+
+
+def _crosses(new: torch.Tensor, plain: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+    """Where `new` lies more than half of the way from `plain` to truth away from `plain`."""
+    new, plain, truth = (oracle.wide(t) for t in (new, plain, truth))
+    return (new - plain).abs() > 0.5 * (truth - plain).abs()
+
+
+def _rounds_to_other(answer: torch.Tensor, truth: torch.Tensor) -> bool:
+    """Whether an answer of integers differs from truth: what was rounded or selected lay on the edge."""
+    exact = not (answer.is_floating_point() or answer.is_complex())
+    return exact and not torch.equal(answer, truth.to(answer.dtype))
+
+
+def _within_range(truth: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Truth as far as the dtype of the answer holds it: beyond its largest number lies infinity."""
+    if not dtype.is_floating_point or not truth.is_floating_point():
+        return truth
+    largest = torch.finfo(dtype).max
+    if not any(bool((part.abs() > largest).any()) for (part,) in oracle.parts(truth)):
+        return truth
+    return torch.where(truth.abs() > largest, truth.sign() * math.inf, truth)
+
+
+def _lies_beyond(in_range: torch.Tensor, truth: torch.Tensor) -> bool:
+    """Whether truth is finite somewhere and infinite where it is held by the answer's dtype."""
+    return bool((torch.isinf(in_range) & torch.isfinite(truth)).any())
+
+
+def _unjudged(answer: torch.Tensor, truth: torch.Tensor) -> torch.Tensor | None:
+    """The few elements in which the reference itself overflows on its way to a finite truth: its error there would
+    allow everything everywhere. None where there are none, or too many to leave out."""
+    if not answer.is_floating_point() or oracle.all_finite(answer):
+        return None
+    mask = ~torch.isfinite(answer) & torch.isfinite(truth)
+    return mask if 0 < int(mask.sum()) <= oracle.most_isolated(mask.numel()) else None
+
+
+FEW_INFINITE = 1 / 8
+"""Up to this share of an answer may be infinite, such as the logarithms of few zeros that a trial puts among inputs:
+what whole rows with infinities give depends on the order in which it is computed."""
+
+
+def _is_infinite_alike(answer: torch.Tensor, truth: torch.Tensor) -> bool:
+    """Whether the reference answers infinity where truth is, and nowhere else, in few places; neither holds NaN."""
+    infinite = torch.isinf(truth)
+    if int(infinite.sum()) > FEW_INFINITE * truth.numel():
+        return False
+    return torch.equal(torch.where(infinite, truth, 0.0), torch.where(torch.isfinite(answer), 0.0, answer).to(truth))
+
+
+def _moved_far(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether more than `MORE_JUMPS` elements of one answer are others in the other, as far as float32 tells."""
+    if one.is_floating_point() or one.is_complex():
+        far = (one != other) & ~((one - other).abs() <= FAR * oracle.rms_of(one))
+    else:
+        far = one != other
+    return int(far.sum()) > MORE_JUMPS
+
+
+def _ends(low: torch.Tensor, high: torch.Tensor, new: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """`low` and `high` element by element, with `new` among them; complex numbers in pairs."""
+    if new.is_complex():
+        real = [torch.view_as_real(t.contiguous()) for t in (low, high, new)]
+        low, high = _ends(*real)
+        return torch.view_as_complex(low), torch.view_as_complex(high)
+    return torch.minimum(low, new), torch.maximum(high, new)
+
+
+def _raised(
+    own: list[float], found: list[list[float]], pick: Callable[[list[float]], float], of_truth: list[bool]
+) -> list[float]:
+    """Per tensor the larger of its own error and of what is picked from those found; what had none keeps none, unless
+    truth is computed as it is."""
+    picked = (pick(list(column)) for column in zip(*found, strict=True))
+    several = zip(own, picked, of_truth, strict=True)
+    return [max(error, other) if error > 0.0 or same else 0.0 for error, other, same in several]
+
+
+@dataclass
+class Case:
+    """One trial with its truth: the yardstick for any answer to it."""
+
+    reference: Reference
+    plan: Plan
+    inputs: Inputs
+    weights: Mapping[str, torch.Tensor]
+    seed: int
+    jumpy: bool
+    """The task is known to jump (rounding, argmax, routing)."""
+    ordinary: Sequence[float] = ()
+    """Root mean square of each tensor of truth for inputs as they are; only matters where answers may shrink."""
+    only: Sequence[oracle.Places] | None = None
+    """Places, per tensor, that stand for all of it (`oracle.lattice`): no more is kept, and no more of an answer looked
+    at. For questions about a task with large answers, never about a candidate's."""
+    copies: list[torch.Tensor] = field(init=False)
+    """For each tensor of an answer the first input of its shape; empty where one has none."""
+    answer_bytes: int = field(init=False)
+    """Of a whole answer."""
+    truth: Answer = field(init=False)
+    """Small tensors of it in the host's memory."""
+    noise: Answer = field(init=False)
+    """What the reference answers, where it answers."""
+    _plain: list[torch.Tensor] = field(init=False)
+    """The same where truth is."""
+    _overflows: bool = field(init=False)
+    """Whether truth is beyond the range of an answer's dtype somewhere."""
+    jumps: list[oracle.Jumps | None] = field(init=False)
+    unjudged: list[torch.Tensor | None] = field(init=False)
+    _places: list[oracle.Places] = field(init=False)
+    """Elements that stand for their tensor in its bulk and in its slices: others in every trial."""
+    _thin_truth: list[torch.Tensor] = field(init=False)
+    _own: dict[str, Errors] = field(init=False, default_factory=dict)
+    """Errors of the reference in the arithmetic of a class."""
+    _redrawn: set[str] = field(init=False, default_factory=set)
+    """The classes for which more draws of the reference's errors were taken."""
+    _resliced: set[str] = field(init=False, default_factory=set)
+    """The classes for which more draws of the reference's slices were taken."""
+    _ends: list[tuple[torch.Tensor, torch.Tensor]] = field(init=False, default_factory=list)
+    """Per tensor the lowest and the highest of what the reference answers, where it was moved `_moves` times."""
+    _moves: int = field(init=False, default=0)
+    _moved: bool = field(init=False, default=False)
+    """Whether any of these moves had an effect."""
+    _crossed: dict[int, torch.Tensor] = field(init=False, default_factory=dict)
+    """Per tensor, of the elements that jump in the reference's own answer those that do not in another of these."""
+    _counts: list[int] | None = field(init=False, default=None)
+    """Per tensor the most jumps in more draws of the reference, where an answer asked for them."""
+
+    def __post_init__(self) -> None:
+        truth = self.reference.truth(self.inputs, self.weights, self.seed)
+        same = [next((t for t in leaves(self.inputs) if t.shape == made.shape), None) for made in truth.tensors]
+        found = [t for t in same if t is not None]
+        self.copies = self._kept(Answer("", found)).tensors if len(found) == len(same) else []
+        self.truth = self._kept(truth)
+        del truth
+        noise = self.reference.call(self.inputs, self.weights, "plain", self.seed)
+        self.answer_bytes, self.noise = sum(t.nbytes for t in noise.tensors), self._thinned(noise)
+        del noise
+        self._plain = oracle.hosted(self.noise.tensors)
+        in_range = [_within_range(t, a.dtype) for t, a in zip(self.truth.tensors, self._plain, strict=True)]
+        cut = zip(in_range, self.truth.tensors, strict=True)
+        self._overflows = any(made is not t and _lies_beyond(made, t) for made, t in cut)
+        self.truth = Answer(self.truth.structure, in_range)
+        pairs = list(zip(self._plain, self.truth.tensors, strict=True))
+        self.jumps = [oracle.find_jumps(a, t) if self.jumpy or _rounds_to_other(a, t) else None for a, t in pairs]
+        self.unjudged = [_unjudged(a, t) for a, t in pairs]
+        self._places = [oracle.lattice(t.shape) for t in self.truth.tensors]
+        self._thin_truth = [oracle.thinned(t, at) for t, at in zip(self.truth.tensors, self._places, strict=True)]
+        self._own[self.own] = self.errors(self.noise)
+
+    def _thinned(self, answer: Answer) -> Answer:
+        """An answer as far as it is looked at; one that was made from what is kept is as it should be."""
+        if self.only is None:
+            return answer
+        pairs = zip(answer.tensors, self.only, strict=True)
+        return Answer(answer.structure, [oracle.thinned(t, places) for t, places in pairs])
+
+    def _kept(self, answer: Answer) -> Answer:
+        """That, and where it is compared: the many small tensors that a call changes would each be waited for."""
+        return Answer(answer.structure, oracle.hosted(self._thinned(answer).tensors))
+
+    def forget(self) -> None:
+        """Let go of the answers, which may be large; inputs and weights stay."""
+        self.truth = self.noise = Answer("", [])
+        self._plain = []
+        self.jumps, self.unjudged, self._thin_truth, self._own, self._ends = [], [], [], {}, []
+        self._crossed = {}
+
+    @classmethod
+    def where_stood(
+        cls,
+        reference: Reference,
+        plan: Plan,
+        inputs: Inputs,
+        weights: Mapping[str, torch.Tensor],
+        jumpy: bool,
+        ordinary: Sequence[float] = (),
+        only: Sequence[oracle.Places] | None = None,
+    ) -> Case | None:
+        """The trial under a secret seed; None where the reference refuses what the harness has changed. Raises BadTask
+        where it refuses what its own task draws."""
+        try:
+            return cls(reference, plan, inputs, weights, secret_seed(), jumpy, ordinary, only)
+        except BadTask:
+            if plan.is_drawn:
+                raise
+            return None
+
+    @property
+    def noise_errors(self) -> list[float]:
+        """The largest error of the reference itself, per tensor, all TF32 off."""
+        return self._own[self.own].worst
+
+    @property
+    def own(self) -> str:
+        return own_class(self.noise.tensors)
+
+    @property
+    def reference_error(self) -> float:
+        return max(self.noise_errors, default=0.0)
+
+    @property
+    def sound(self) -> bool:
+        """Whether this trial counts: truth is finite, or the reference infinite where it is, in few places and not for
+        want of range; the reference itself passes, and no tie decides."""
+        pairs = [pair for pair in zip(self.truth.tensors, self._plain, strict=True) if pair[0].is_floating_point()]
+        finite = all(oracle.all_finite(t) or (not self._overflows and _is_infinite_alike(n, t)) for t, n in pairs)
+        judged = all(mask is None for mask in self.unjudged) and all(map(self._tells_jumps, range(len(self.jumps))))
+        return (
+            finite and judged and self.reference_error <= 1e-2 and self._is_determined() and self._stands_as_shipped()
+        )
+
+    def _stands_as_shipped(self) -> bool:
+        """Whether the reference gives no nan where truth is a number when nothing looks over its shoulder, too: in eval
+        mode attention takes a fast path, in which a row that is masked as a whole is nan."""
+        if not self.plan.in_forms:
+            return True
+        try:
+            given = self.reference.call(self.inputs, self.weights, "shipped", seed=self.seed)
+        except BadTask:
+            return False
+        pairs = [p for p in zip(self.truth.tensors, self._kept(given).tensors, strict=True) if p[0].is_floating_point()]
+        return not any(bool((got.isnan() & ~truth.isnan()).any()) for truth, got in pairs)
+
+    def _tells_jumps(self, index: int) -> bool:
+        """Whether as many jumps as an answer may have would still be isolated ones: inputs of the judge's making can
+        lie so near one another that rounding chooses between them everywhere (routing by logits times 1e-6)."""
+        jumps = self.jumps[index]
+        return jumps is None or self._jumps_allowed(index, jumps.count) <= oracle.most_isolated(jumps.mask.numel())
+
+    def _is_determined(self) -> bool:
+        """Whether choices in the answer, and in a task that jumps all of it, stay when equal inputs are told apart:
+        which of several comes first is nobody's promise, and inputs of the judge's making hold ties that no draw does
+        (rectified ones times -1)."""
+        tensors = self.truth.tensors
+        compared = {i for i, t in enumerate(tensors) if t.dtype is torch.bool}
+        chosen = {i for i, t in enumerate(tensors) if is_integer(t) or self.jumpy} - compared
+        if not self.plan.may_tie:
+            return True
+        if chosen and any(self._moved_by(1.0) & chosen for _ in range(2)):
+            return False
+        # a comparison with zero is another one a little above it, or else a little below
+        return not (compared and self._moved_by(1.0) & self._moved_by(-1.0) & compared)
+
+    def _moved_by(self, towards: float) -> set[int]:
+        """Places of the answer that are others when equal inputs are told apart."""
+        inputs = map_leaves(oracle.cast(self.inputs, torch.float64), lambda t: told_apart(t, towards))
+        try:
+            other = self._kept(self.reference.truth(inputs, self.weights, self.seed)).tensors
+        except BadTask:
+            return set()
+        pairs = zip(self.truth.tensors, other, strict=True)
+        return {index for index, pair in enumerate(pairs) if _moved_far(*pair)}
+
+    def bounds(self, name: str) -> list[float]:
+        """Per tensor, the largest error that class `name` allows an element."""
+        return self._bounds(name, [e.worst for e in self._yardsticks(name)])
+
+    def _yardsticks(self, name: str) -> list[Errors]:
+        """Errors of the reference in its own arithmetic, then in that of class `name` where that is another."""
+        return [self._reference_in(n) for n in dict.fromkeys((self.own, name))]
+
+    def _reference_in(self, name: str) -> Errors:
+        if name not in self._own:
+            self._own[name] = self._errors_under("tf32" if name == "tf32" else "autocast")
+            if name == "tf32" and self.reference.device != "cpu":  # on a CPU operands were rounded already
+                rounded = self._errors_drawn("tf32-rounded", self.seed)
+                self._own[name] = self._own[name].or_larger(rounded) if rounded else self._own[name]
+        return self._own[name]
+
+    def _bounds(self, name: str, errors: list[list[float]]) -> list[float]:
+        """What class `name` allows where the reference errs like this: in its own arithmetic, and in that of `name`."""
+        base = [self._own_bound(index, error) for index, error in enumerate(errors[0])]
+        if len(errors) == 1:
+            return base
+        pairs = list(zip(base, errors[1], strict=True))
+        if name == "tf32":
+            return [max(b, 4 * e) for b, e in pairs]
+        return [max(b, min(RELAXED_CEILING, max(RELAXED_FLOOR, 4 * e if math.isfinite(e) else 0.0))) for b, e in pairs]
+
+    def _own_bound(self, index: int, error: float) -> float:
+        answer = self.noise.tensors[index]
+        if not (answer.is_floating_point() or answer.is_complex()):
+            return 0.0
+        if self.noise_errors[index] == 0.0 and index in self.reference.lifted:
+            return 0.0
+        bound = multiple(answer.dtype) * max(error, unit_roundoff(answer.dtype))
+        return bound if self.plan in RANGE_PLANS else max(bound, self._rounding(index))
+
+    def _rounding(self, index: int) -> float:
+        """What rounding at the size of an ordinary answer amounts to in an answer as small as this one."""
+        truth = self.truth.tensors[index]
+        if not (self.ordinary and self.plan.may_shrink and (truth.is_floating_point() or truth.is_complex())):
+            return 0.0
+        size = float(oracle.rms_of(truth))
+        return ROUNDING * unit_roundoff(torch.float32) * self.ordinary[index] / size if size > 0.0 else 0.0
+
+    def _errors_under(self, how: str) -> Errors:
+        """Errors of the reference under reduced precision; as in its own where it does not run there at all."""
+        try:
+            return self.errors(self.reference.call(self.inputs, self.weights, how, self.seed))
+        except BadTask:
+            return self._own[self.own]
+
+    def errors(self, answer: Answer, *, forged: bool = False) -> Errors:
+        """Errors per tensor; isolated jumps are left out while they are no more than `MORE_JUMPS` beyond `multiple`
+        times the reference's, and the reference gives answers like them when it is moved; that is not asked for answers
+        that are `forged`."""
+        worst, bulk, slices = [], [], []
+        tensors = self._kept(answer).tensors
+        for index, (got, truth) in enumerate(zip(tensors, self.truth.tensors, strict=True)):
+            places, thin_truth = self._places[index], self._thin_truth[index]
+            thin = oracle.thinned(got, places)
+            whole = oracle.element_errors(got, truth) if thin is got else None  # then both are of the same elements
+            left_out = self._left_out(index, got, patient=not forged)
+            worst.append(oracle.max_error(got, truth, left_out, whole))
+            bulk.append(oracle.bulk_error(thin, thin_truth, whole))
+            if left_out is not None:
+                thin = torch.where(oracle.thinned(left_out, places), thin_truth.to(thin.dtype), thin)
+            slices.append(oracle.slice_errors(thin, thin_truth))
+        return Errors(worst, bulk, slices)
+
+    def _left_out(self, index: int, got: torch.Tensor, *, patient: bool) -> torch.Tensor | None:
+        """Elements that do not count: isolated jumps, what the reference itself cannot compute, and integers that are
+        the reference's own, however often it lies beyond an edge."""
+        mask, jumps = self.unjudged[index], self.jumps[index]
+        if jumps is None:
+            return mask
+        truth, others = self.truth.tensors[index], got
+        if exact := not (got.is_floating_point() or got.is_complex()):
+            others = torch.where(got == self._plain[index], truth.to(got.dtype), got)
+        own = oracle.find_jumps(others, truth)
+        jumped = jumps.mask | own.mask if self._may_jump(index, jumps.count, own.count) else jumps.mask
+        jumped = self._reached(index, got, jumped, patient=patient)
+        if exact:
+            jumped = jumped | (others != got)
+        return jumped if mask is None else mask | jumped
+
+    def _reached(self, index: int, got: torch.Tensor, mask: torch.Tensor, *, patient: bool) -> torch.Tensor:
+        """The elements in `mask` at which the reference gives an answer like this, too, when its inputs and weights are
+        moved: those lie near an edge. All of them where moves hardly take the reference's own answer across an
+        edge, since that is met by what it makes itself (shares of routing by logits near zero, each rounded)."""
+        if not bool(mask.any()):
+            return mask
+        value = oracle.wide(got[mask])
+        while True:
+            low, high = (oracle.wide(end[mask]) for end in self._range(index))
+            width = high - low
+            inside = (value >= low - width) & (value <= high + width)
+            if got.is_complex():
+                inside = inside.all(-1)
+            if bool(inside.all()) or not (patient and self._move()):
+                break
+        met = self._moves == 0 or self._is_met_by_moves(index)
+        return mask.masked_scatter(mask, inside) if met else mask
+
+    def _range(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        if not self._ends:
+            pairs = zip(self.truth.tensors, self._plain, strict=True)
+            self._ends = [_ends(t.to(n.dtype), n, n) for t, n in pairs]
+        return self._ends[index]
+
+    def _move(self) -> bool:
+        """Widen the ranges by another answer of the reference; False where they were widened often enough."""
+        while self._moves < MOVES + MOVES_IN_TF32:
+            self._moves += 1
+            drawn = self._answer_to_nudges(self._moves) if self._moves <= MOVES else self._answer_in_tf32()
+            if drawn is None:
+                continue
+            tensors = self._kept(drawn).tensors
+            self._moved |= any(not torch.equal(a, b) for a, b in zip(tensors, self._plain, strict=True))
+            self._note_crossed(tensors)
+            self._ends = [_ends(*ends, new) for ends, new in zip(self._ends, tensors, strict=True)]
+            return True
+        return False
+
+    def _note_crossed(self, moved: list[torch.Tensor]) -> None:
+        """Note the edges beyond which the reference's own answer lies and an answer of it, moved, does not."""
+        for index, (new, plain, truth) in enumerate(zip(moved, self._plain, self.truth.tensors, strict=True)):
+            if (jumps := self.jumps[index]) is not None and jumps.count:
+                crossed = _crosses(new[jumps.mask], plain[jumps.mask], truth[jumps.mask])
+                before = self._crossed.get(index)
+                self._crossed[index] = crossed if before is None else crossed | before
+
+    def _is_met_by_moves(self, index: int) -> bool:
+        """Whether the answers of the reference, moved, show where edges are: they cross most of those beyond which its
+        own lies; where there is none of these, they are other answers at all."""
+        jumps, crossed = self.jumps[index], self._crossed.get(index)
+        if jumps is None or crossed is None:
+            return self._moved
+        return bool(crossed.double().mean() > MET)
+
+    def _may_jump(self, index: int, known: int, found: int) -> bool:
+        """Whether an answer may lie on the other side of so many edges where the reference does at `known`. A few are a
+        matter of luck, too: where it misses by little the most of more draws stand for the reference's."""
+        allowed = self._jumps_allowed(index, known)
+        if allowed < found <= REACH * allowed:
+            allowed = self._jumps_allowed(index, max(known, self._most_jumps()[index]))
+        return found <= allowed
+
+    def _jumps_allowed(self, index: int, known: int) -> int:
+        return multiple(self.noise.tensors[index].dtype) * known + MORE_JUMPS
+
+    def _most_jumps(self) -> list[int]:
+        if self._counts is None:
+            self._counts = [0] * len(self.truth.tensors)
+            for drawn in (self._answer_to_neighbours() for _ in range(DRAWS)):
+                if drawn is not None:
+                    pairs = zip(self._kept(drawn).tensors, self.truth.tensors, self._counts, strict=True)
+                    self._counts = [max(most, oracle.find_jumps(a, t).count) for a, t, most in pairs]
+        return self._counts
+
+    def passes(self, errors: Errors, name: str) -> bool:
+        """Whether every tensor's error is within class `name`. May raise the bounds, see `_learn_from_rounding`."""
+        if self._passes(errors, name):
+            return True
+        return self._learn_from_rounding(errors, name) and self._passes(errors, name)
+
+    def _passes(self, errors: Errors, name: str) -> bool:
+        if not all(e <= b for e, b in zip(errors.worst, self.bounds(name), strict=True)):
+            return False
+        if name == "relaxed":
+            return True
+        bulk = self._bounds(name, [e.bulk for e in self._yardsticks(name)])
+        if not all(e <= b for e, b in zip(errors.bulk, bulk, strict=True)):
+            return False
+        return not self._loses(errors, name) or (self._learn_slices(name) and not self._loses(errors, name))
+
+    def _loses(self, errors: Errors, name: str) -> bool:
+        return errors.lost_slices(self._reference_in(name), [t.dtype for t in self.noise.tensors]) > 0
+
+    def _learn_slices(self, name: str) -> bool:
+        """Raise the reference's errors of slices to those of more draws, once: of what rounding does, and in a task
+        that jumps of where it does. False where nothing was learned."""
+        if name in self._resliced:
+            return False
+        self._resliced.add(name)
+        own = self._reference_in(name)
+        for _ in range(DRAWS):
+            drawn = self._answer_to_moved(self._moved_for_slices)
+            if drawn is not None:
+                pairs = zip(self._kept(drawn).tensors, self._places, strict=True)
+                thin = [oracle.thinned(t, places) for t, places in pairs]
+                found = [oracle.slice_errors(a, t) for a, t in zip(thin, self._thin_truth, strict=True)]
+                own = own.or_larger(Errors(own.worst, own.bulk, found))
+        self._own[name] = own
+        return True
+
+    def _learn_from_rounding(self, errors: Errors, name: str) -> bool:
+        """Raise the reference's errors in the arithmetic of class `name` to those of more draws of what its rounding
+        does: once, and only for answers that miss by so little that it can matter, or where truth is computed as the
+        reference is, in float64, so that nothing is known of what rounding does. False where nothing was learned. Not
+        where the task jumps: what is rounded otherwise may lie beyond an edge."""
+        of_truth = [tensor.dtype in _OF_TRUTH for tensor in self.noise.tensors]
+        near = all(e <= REACH * b or same for e, b, same in zip(errors.worst, self.bounds(name), of_truth, strict=True))
+        if name in self._redrawn or self.jumpy or not near:
+            return False
+        self._redrawn.add(name)
+        others = {"tf32": self._errors_by_chance, "relaxed": self._errors_in_bf16}
+        draw = others.get(name, self._errors_of_neighbours)
+        found = [drawn for drawn in (draw() for _ in range(DRAWS)) if drawn is not None]
+        if not found:
+            return False
+        own = self._reference_in(name)
+        pick: Callable[[list[float]], float] = statistics.median if name == "tf32" else max
+        worst = _raised(own.worst, [e.worst for e in found], pick, of_truth)
+        bulk = _raised(own.bulk, [e.bulk for e in found], pick, of_truth)
+        self._own[name] = Errors(worst, bulk, own.slices)
+        return True
+
+    def _errors_of_neighbours(self) -> Errors | None:
+        answer = self._answer_to_neighbours()
+        return None if answer is None else self.errors(answer)
+
+    def _errors_by_chance(self) -> Errors | None:
+        """In TF32, operands rounded up or down by chance: which one is drawn with the seed."""
+        return self._errors_drawn("tf32-by-chance", secret_seed())
+
+    def _errors_in_bf16(self) -> Errors | None:
+        """Under autocast, inputs and weights rounded to bfloat16, too: so they are where all is kept in it."""
+        answer = self._answer_to_moved(rounded_to_bf16_by_chance, "autocast")
+        return None if answer is None else self.errors(answer)
+
+    def _errors_drawn(self, how: str, seed: int) -> Errors | None:
+        try:
+            return self.errors(self.reference.call(self.inputs, self.weights, how, seed))
+        except _NO_DRAW:
+            return None
+
+    def _answer_to_neighbours(self) -> Answer | None:
+        """In its own arithmetic, to float32 inputs and weights that are each the next number above or below."""
+        return self._answer_to_moved(neighbour)
+
+    def _moved_for_slices(self, tensor: torch.Tensor) -> torch.Tensor:
+        """As far as rounding goes, and in float32 as far as an answer may err where that meets edges."""
+        if tensor.dtype in OWN:
+            return nudged(tensor, 1.0)
+        return nudged(tensor, multiple(tensor.dtype)) if self.jumpy else neighbour(tensor)
+
+    def _answer_to_nudges(self, number: int) -> Answer | None:
+        share = NUDGES[number % len(NUDGES)]
+        return self._answer_to_moved(lambda t: nudged(t, share * multiple(t.dtype)))
+
+    def _answer_to_moved(self, moved: Callable[[torch.Tensor], torch.Tensor], how: str = "plain") -> Answer | None:
+        seed_everything(secret_seed())  # a call of the reference leaves the generator where the one before left it
+        try:
+            inputs = map_leaves(list(self.inputs), lambda t: moved(t.to(self.reference.device)))
+            weights = {key: moved(value) for key, value in self.weights.items()}
+            return self.reference.call(inputs, weights, how, self.seed)
+        except _NO_DRAW:
+            return None
+
+    def _answer_in_tf32(self) -> Answer | None:
+        try:
+            return self.reference.call(self.inputs, self.weights, "tf32-by-chance", secret_seed())
+        except _NO_DRAW:
+            return None
+
+    def best_class(self, errors: Errors, *, relaxed: bool) -> str | None:
+        """The exactest class whose bound holds; `relaxed` only where the task allows it."""
+        order = [self.own]
+        if self.own == "fp32":
+            order.append("tf32")
+        if relaxed and self.own != "exact":
+            order.append("relaxed")
+        return next((name for name in order if self.passes(errors, name)), None)
+
+    def class_in_range(self, errors: Errors, before: str, *, relaxed: bool) -> str | None:
+        """The class after a trial far from ordinary inputs, `before` it. There an answer need only hold `range_bounds`;
+        but what was tf32 is fp16, and `relaxed` where the task allows it, when it leaves the bound of tf32 for other
+        inputs. Large weights and related rows magnify what rounding does, too."""
+        if before == "tf32" and not self.plan.in_forms:
+            return self.best_class(errors, relaxed=False) or ("relaxed" if relaxed else None)
+        if all(e <= b for e, b in zip(errors.worst, self.range_bounds(), strict=True)):
+            if before == "tf32" and self.plan in ONE_SIDED and max(errors.worst, default=0.0) > SLIGHT:
+                return self.best_class(errors, relaxed=False) or ("relaxed" if relaxed else None)
+            return before
+        return before if self.plan.in_forms and self.passes(errors, before) else None
+
+    def passes_when_timed(self, errors: Errors, name: str, *, relaxed: bool) -> bool:
+        """Whether a call among timed ones, or after them, is within the class `name` that the trials gave. For inputs
+        of other forms a little more is a matter of luck: errors that are slight, or of any class where that of the
+        trials is none of float32."""
+        if self.plan in RANGE_PLANS:
+            return self.class_in_range(errors, name, relaxed=relaxed) is not None
+        if self.passes(errors, name):
+            return True
+        if not (self.plan.in_forms or self.plan.few) or name == "exact":
+            return False
+        if name == "fp32":
+            return max(errors.worst, default=0.0) <= SLIGHT
+        return self.best_class(errors, relaxed=relaxed) is not None
+
+    def range_bounds(self) -> list[float]:
+        """Per tensor, what an element of an answer in float32 may err by far from ordinary inputs."""
+        return [max(b, self._rounding(index)) for index, b in enumerate(self.bounds("relaxed"))]
