@@ -170,6 +170,8 @@ def _distinct(samples: torch.Tensor) -> int:
 def _standard(samples: torch.Tensor) -> torch.Tensor:
     """The elements that vary, less their means over calls and by their deviations: (calls, elements), float64."""
     rows = samples.double().reshape(len(samples), -1)
+    if rows.numel() == 0:  # nothing varies, and torch warns of deviations of nothing
+        return rows
     mean, deviation = rows.mean(0), rows.std(0)
     varies = deviation > 1e-5 * (mean.abs() + mean.pow(2).mean().sqrt())
     return ((rows - mean) / deviation)[:, varies]
