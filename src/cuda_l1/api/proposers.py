@@ -106,10 +106,11 @@ def make_proposers(settings: SearchSettings, sources: Sources) -> list[Proposer]
 def _made(settings: SearchSettings, sources: Sources | None) -> list[Proposer | None]:
     if not settings.proposers:
         raise UsageError(f"no proposer is named; known are {', '.join(PROPOSERS)}")
-    return [_make(text, settings, sources) for text in settings.proposers]
+    return [make_proposer(text, settings, sources) for text in settings.proposers]
 
 
-def _make(text: str, settings: SearchSettings, sources: Sources | None) -> Proposer | None:
+def make_proposer(text: str, settings: SearchSettings, sources: Sources | None = None) -> Proposer | None:
+    """The proposer that `text` names, see `make_proposers`; None where it needs sources and has none."""
     name, colon, chosen = text.partition(":")
     if name not in PROPOSERS:
         raise UsageError(f"unknown proposer `{name}`; known are {', '.join(PROPOSERS)}")

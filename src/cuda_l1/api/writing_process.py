@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection, Pipe
 
 from cuda_l1.api.lanes import Lane
-from cuda_l1.api.proposers import PROPOSERS
+from cuda_l1.api.proposers import make_proposer
 from cuda_l1.config import SearchSettings
 from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator.client import started
@@ -70,8 +70,7 @@ def serve(channel: Connection) -> None:
     if lane is not None:
         os.sched_setaffinity(0, lane)
         os.environ["OMP_NUM_THREADS"] = str(len(lane))
-    name, _, chosen = settings.proposers[0].partition(":")
-    proposer: Proposer | None = PROPOSERS[name](chosen, settings, None)
+    proposer: Proposer | None = make_proposer(settings.proposers[0], settings)
     assert proposer is not None
     while True:
         try:
