@@ -29,6 +29,7 @@ def compare(draw, other) -> None:
     randomness.compare_moments("output 0", *moments(samples), reference)
     randomness.compare_dependence("output 0", samples, reference)
     randomness.compare_shape("output 0", samples, reference)
+    randomness.compare_levels("output 0", samples, reference)
     for sums, own in zip(
         *(zip(*map(randomness.sums_along, of), strict=True) for of in (samples, reference)), strict=True
     ):
@@ -40,6 +41,7 @@ def compare(draw, other) -> None:
 
 FIXED = torch.randn(4, 100, generator=torch.Generator().manual_seed(1))
 X = torch.linspace(-3, 3, 2000)
+BYTES = 2**0.5 * torch.erfinv((torch.arange(256) + 0.5) / 128 - 1)
 PATTERN = torch.randn(2000, generator=torch.Generator().manual_seed(3))
 LOGITS = torch.randn(128, 64, generator=torch.Generator().manual_seed(4))
 MANY_LOGITS = 3 * torch.randn(256, 1024, generator=torch.Generator().manual_seed(6))
@@ -118,6 +120,7 @@ FORGED = {
     "nan": ("dropout", lambda: X * torch.nan),
     "noise-removed": ("noise", lambda: X.clone()),
     "noise-doubled": ("noise", lambda: X + 2 * torch.randn(2000)),
+    "noise-of-a-byte": ("noise", lambda: X + BYTES[torch.randint(256, (2000,))]),
     "one-number-removed": ("one-number", lambda: torch.zeros(2000)),
     "mean-of-a-scalar": ("scalar", lambda: X.sum()),
     "one-mask-for-all-rows": ("rows", lambda: X.view(20, 100) * (torch.rand(100) > 0.2) / 0.8),
@@ -176,6 +179,15 @@ def test_how_elements_move_together_varies_where_they_share_a_number_of_the_call
         except Unlike:
             differed += 1
     assert differed <= 4
+
+
+def test_a_number_of_the_call_may_be_drawn_twice():
+    """A choice among 3,000 for all elements comes again in every other verdict, and is no noise of few values."""
+    for _ in range(60):
+        samples, reference = (
+            torch.stack([X.roll(int(torch.randint(3000, ()))) for _ in range(SEEDS)]) for _ in range(2)
+        )
+        randomness.compare_levels("output 0", samples, reference)
 
 
 def test_calls_of_one_number_excuse_no_numbers_that_come_again():

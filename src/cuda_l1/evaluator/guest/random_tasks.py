@@ -235,6 +235,7 @@ class _Sample:
             thin, own_thin = self._pair(own, name, places)
             randomness.compare_dependence(name, thin, own_thin)
             randomness.compare_shape(name, thin, own_thin)
+            randomness.compare_levels(name, thin, own_thin)
             own_along = zip(*map(randomness.sums_along, own[name]), strict=True)
             for sums, own_sums in zip(zip(*self.along[name], strict=True), own_along, strict=True):
                 randomness.compare_sums(name, torch.stack(sums), torch.stack(own_sums))

@@ -381,6 +381,24 @@ def _differ(found: torch.Tensor, due: torch.Tensor, least: float, sigmas: float 
     return not abs(float(found.mean()) - float(due.mean())) <= least + sigmas * error
 
 
+LEVELS, AS_OFTEN = 1e-4, 16
+"""The share of elements in which a call gives what the one before gave, above which numbers are taken from few, where
+it is so many times the reference's."""
+
+
+def compare_levels(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
+    """Whether elements have few values where the reference's have many, as noise made of a byte has, which every count
+    within bounds takes for what it stands for. Both (calls, ...). Raises Unlike.
+
+    Half of all pairs of calls have to show it: where a call shares one number, one pair that drew it twice does not.
+    """
+    rows = (each.reshape(len(each), -1) for each in (samples, reference))
+    found, due = ((calls[1:] == calls[:-1]).double().mean(1) for calls in rows)
+    if float(found.median()) > max(LEVELS, AS_OFTEN * float(due.mean())):
+        text = f"{float(found.median()):.2%} of its elements are as in the call before"
+        raise Unlike(f"{name}: {text}, of the reference's {float(due.mean()):.2%}")
+
+
 LEAST_MET = 32
 """How often two calls have to have chosen alike for anything to be said."""
 SAME, OTHER = 1e-3, 0.05
