@@ -198,6 +198,24 @@ def test_rows_of_one_length_are_of_the_same_few_families():
     assert torch.equal(upper, upper.triu())
 
 
+def test_ordered_samples_hold_their_own_numbers_in_order():
+    channels_last = torch.randn(24, 3, 8, 8).to(memory_format=torch.channels_last)
+    inputs = [torch.randn(24, 40), channels_last, torch.randn(7), torch.ones(24, 4), torch.arange(24)]
+    (rows, images, single, ones, places), found = input_forms.ordered(inputs)
+    assert found and single is inputs[2] and ones is inputs[3] and places is inputs[4]
+    assert images.stride() == channels_last.stride()
+    changed = (rows != inputs[0]).any(1)
+    assert 1 <= int(changed.sum()) <= 3 and torch.equal(changed, (images != channels_last).flatten(1).any(1))
+    for before, after in ((inputs[0], rows), (channels_last, images)):
+        assert torch.equal(before[~changed], after[~changed])
+        numbers = [each[changed].flatten(1).sort(1).values for each in (before, after)]
+        assert torch.equal(*numbers)
+        for sample in after[changed]:
+            steps = [sample.diff(dim=dim) for dim in range(sample.dim())]
+            assert all(bool((step >= 0).all()) for step in steps) or all(bool((step <= 0).all()) for step in steps)
+    assert not input_forms.ordered([torch.randn(5), torch.randn(4, 1).expand(4, 6), torch.ones(3, 3)])[1]
+
+
 def test_large_elements_of_a_row_lie_near_one_another():
     both, positive, narrow = torch.randn(60, 256), torch.rand(60, 3, 64).transpose(0, 1), torch.randn(9, 63)
     left = [torch.randn(5, 128, dtype=torch.complex64), torch.randint(0, 9, (9, 128)), torch.rand(1, 99).expand(9, 99)]
@@ -360,7 +378,7 @@ known = set(sys.modules)
 input_forms.stress(drawn, 8.0), input_forms.touched(drawn, other), input_forms.with_outliers(drawn, other, 8.0)
 input_forms.mixed(drawn, (8.0,)), input_forms.isolated(drawn, (-8.0, 8.0)), input_forms.related(drawn, 0.1)
 input_forms.clustered(drawn, 8.0), input_forms.concentrated(drawn, 2.0), input_forms.emptied(drawn, True, True)
-input_forms.with_other_constants(drawn, 2, 8.0)
+input_forms.with_other_constants(drawn, 2, 8.0), input_forms.ordered(drawn)
 print(*sorted(set(sys.modules) - known))
 """
 

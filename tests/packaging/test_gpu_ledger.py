@@ -88,5 +88,7 @@ def test_tests_that_cannot_be_collected_are_an_error(
     (tmp_path / "tests" / name).write_text("import no_such_module  # gpu\n")
     monkeypatch.setattr(ledger, "ROOT", tmp_path)
     monkeypatch.setattr("sys.argv", ["gpu_ledger.py", "show"])
-    with pytest.raises(SystemExit, match=r"^pytest cannot collect the tests: .*ModuleNotFoundError: No module named .no_such_module"):
+    with pytest.raises(
+        SystemExit, match=r"^pytest cannot collect the tests: .*ModuleNotFoundError: No module named .no_such_module"
+    ):
         ledger.main()

@@ -224,6 +224,32 @@ def concentrated(inputs: Inputs, power: float) -> tuple[Inputs, bool]:
     return map_leaves(inputs, lambda t: held_by_few(t) if is_large(t) else t), found
 
 
+def ordered(inputs: Inputs) -> tuple[Inputs, bool]:
+    """The inputs with the numbers of one sample in `MIXED_SHARE`, the same ones in every tensor of as many, in order
+    along every dimension, rising or falling; and whether there was a tensor of several samples. Independent numbers
+    lie scattered: no sign lasts, and what is large has nothing large beside it, as it has in images, series, ramps."""
+    chosen: dict[int, torch.Tensor] = {}
+
+    def holds_samples(tensor: torch.Tensor) -> bool:
+        is_whole = tensor.dim() > 1 and tensor.numel() == extent(tensor) > 0
+        return is_whole and may_be_stressed(tensor) and not tensor.is_complex()
+
+    def in_order(tensor: torch.Tensor) -> torch.Tensor:
+        count = len(tensor)
+        if count not in chosen:
+            chosen[count] = some_places((count,), count, tensor)
+        dims, samples = list(range(1, tensor.dim())), tensor[chosen[count]]
+        for dim in dims:
+            samples = samples.sort(dim=dim).values
+        falls = torch.rand([len(samples), *[1] * len(dims)], device=tensor.device) < 0.5
+        made = tensor.clone(memory_format=torch.preserve_format)
+        made[chosen[count]] = torch.where(falls, samples.flip(dims), samples)
+        return as_agreed(made, tensor)
+
+    found = any(map(holds_samples, leaves(inputs)))
+    return map_leaves(inputs, lambda t: in_order(t) if holds_samples(t) else t), found
+
+
 ROW_PARTS = ((True, True), (True, False), (False, True))
 """Of which rows are emptied: of numbers, of masks."""
 

@@ -133,6 +133,8 @@ ONE_SIDED = (LOWERED, RAISED)
 RELATED = Plan("related", in_forms=True)
 """Rows that are alike make attention sharp, experts full and matrices nearly singular, which independent ones never
 do."""
+ORDERED = Plan("ordered", in_forms=True)
+"""Numbers beside like ones, as in images, series and ramps: independent ones lie scattered, whatever they are like."""
 CONCENTRATED = Plan("concentrated", in_forms=True)
 """A mean of many independent numbers is that of a part of them, as far as half precision tells; not where few of them
 hold all."""
@@ -148,6 +150,7 @@ RANGE_PLANS = (
     LOWERED,
     RAISED,
     RELATED,
+    ORDERED,
     CONCENTRATED,
     ISOLATED,
 )

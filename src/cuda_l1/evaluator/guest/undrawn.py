@@ -36,6 +36,8 @@ def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Mak
             return [uneven.held]
         case "near-one":
             return [input_forms.near_one]
+        case "ordered":
+            return [input_forms.ordered]
         case "concentrated":
             return [made(input_forms.concentrated, power=power) for power in input_forms.HELD_POWERS]
         case "isolated":
