@@ -111,27 +111,27 @@ def test_a_limit_of_the_shell_says_how_to_raise_it(capsys: pytest.CaptureFixture
     assert line.endswith(told)
 
 
-@pytest.mark.parametrize("files", [8, 16])
-def test_too_few_open_files_say_how_to_have_more(tmp_path: Path, reference: Path, files: int) -> None:
-    candidate = tmp_path / "candidate.py"
+def evaluated_under(limit: str, folder: Path, reference: Path) -> str:
+    """What a command says that a limit of its shell ends as a fault of the machine, without a traceback."""
+    candidate = folder / "candidate.py"
     candidate.write_text(f"{reference.read_text()}\n\nclass ModelNew(Model):\n    pass\n")
-    asked = f"{sys.executable} -m cuda_l1.cli evaluate {reference} {candidate} --archive a.sqlite --device cpu"
+    asked = f"{sys.executable} -m cuda_l1 evaluate {reference} {candidate} --archive a.sqlite --device cpu"
     done = subprocess.run(
-        f"ulimit -n {files}; {asked}",
-        shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, text=True, timeout=100,
+        f"ulimit {limit}; {asked}",
+        shell=True, executable="/bin/bash", cwd=folder, capture_output=True, text=True, timeout=100,
     )  # fmt: skip
     assert done.returncode == 3 and "Traceback" not in done.stderr
-    assert done.stderr.rstrip().endswith("Too many open files; raise the limit on open files with `ulimit -n 4096`")
+    return done.stderr.rstrip()
+
+
+@pytest.mark.parametrize("files", [8, 16])
+def test_too_few_open_files_say_how_to_have_more(tmp_path: Path, reference: Path, files: int) -> None:
+    said = evaluated_under(f"-n {files}", tmp_path, reference)
+    assert said.endswith("Too many open files; raise the limit on open files with `ulimit -n 4096`")
 
 
 def test_files_that_are_too_small_for_an_evaluation_are_said_at_once(tmp_path: Path, reference: Path) -> None:
-    asked = f"{sys.executable} -m cuda_l1 evaluate {reference} {reference} --archive a.sqlite --device cpu"
-    done = subprocess.run(
-        f"ulimit -f 2048; {asked}",
-        shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, text=True, timeout=100,
-    )  # fmt: skip
-    assert done.returncode == 3 and "Traceback" not in done.stderr
-    (line,) = done.stderr.splitlines()
+    (line,) = evaluated_under("-f 2048", tmp_path, reference).splitlines()
     assert "files may hold 2.0 MiB here" in line and line.endswith("with `ulimit -f unlimited`")
 
 
