@@ -11,7 +11,8 @@ from evaluator_support import LINEAR, reference_of
 
 from cuda_l1.evaluator.guest import classes, drawing, input_forms, oracle, plans
 from cuda_l1.evaluator.guest.audit import audit
-from cuda_l1.evaluator.guest.case import MORE_JUMPS, REACH, Case
+from cuda_l1.evaluator.guest.case import REACH, Case
+from cuda_l1.evaluator.guest.elements import MORE_JUMPS
 from cuda_l1.evaluator.guest.reference import BadTask
 
 WIDE = """

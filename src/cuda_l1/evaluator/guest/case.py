@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 import torch
 
-from . import oracle
+from . import elements, oracle
 from .classes import OWN, RELAXED_CEILING, RELAXED_FLOOR, ROUNDING, Errors, multiple, own_class, unit_roundoff
 from .drawing import Inputs, secret_seed
+from .elements import MORE_JUMPS
 from .load import seed_everything
 from .perturbations import neighbour, nudged, rounded_to_bf16_by_chance, told_apart
 from .plans import ONE_SIDED, RANGE_PLANS, SLIGHT, Plan
@@ -31,11 +32,6 @@ MOVES, MOVES_IN_TF32 = 24, 8
 jumped is looked for."""
 MET = 0.5
 """The share of the reference's own jumps that moves have to undo to show where edges are."""
-MORE_JUMPS = 3
-"""Jumps that an answer may have beyond `multiple` times the reference's."""
-FAR = 1e-6
-"""How far an element of the answer has to be moved by `TOLD_APART` to be another one, as a share of the answer's root
-mean square: far more than the inputs were."""
 _NO_DRAW = (BadTask, torch.OutOfMemoryError)
 """A reference may refuse shares that no longer sum to one, and a large task leaves no room for other inputs."""
 REACH = 32
@@ -43,73 +39,6 @@ REACH = 32
 DRAWS = 8
 """How often the reference's error is drawn again: where rounding moves few elements far, most draws show nothing."""
 _OF_TRUTH = (torch.float64, torch.complex128)
-
-
-def _crosses(new: torch.Tensor, plain: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
-    """Where `new` lies more than half of the way from `plain` to truth away from `plain`."""
-    new, plain, truth = (oracle.wide(t) for t in (new, plain, truth))
-    return (new - plain).abs() > 0.5 * (truth - plain).abs()
-
-
-def _rounds_to_other(answer: torch.Tensor, truth: torch.Tensor) -> bool:
-    """Whether an answer of integers differs from truth: what was rounded or selected lay on the edge."""
-    exact = not (answer.is_floating_point() or answer.is_complex())
-    return exact and not torch.equal(answer, truth.to(answer.dtype))
-
-
-def _within_range(truth: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Truth as far as the dtype of the answer holds it: beyond its largest number lies infinity."""
-    if not dtype.is_floating_point or not truth.is_floating_point():
-        return truth
-    largest = torch.finfo(dtype).max
-    if not any(bool((part.abs() > largest).any()) for (part,) in oracle.parts(truth)):
-        return truth
-    return torch.where(truth.abs() > largest, truth.sign() * math.inf, truth)
-
-
-def _lies_beyond(in_range: torch.Tensor, truth: torch.Tensor) -> bool:
-    """Whether truth is finite somewhere and infinite where it is held by the answer's dtype."""
-    return bool((torch.isinf(in_range) & torch.isfinite(truth)).any())
-
-
-def _unjudged(answer: torch.Tensor, truth: torch.Tensor) -> torch.Tensor | None:
-    """The few elements in which the reference itself overflows on its way to a finite truth: its error there would
-    allow everything everywhere. None where there are none, or too many to leave out."""
-    if not answer.is_floating_point() or oracle.all_finite(answer):
-        return None
-    mask = ~torch.isfinite(answer) & torch.isfinite(truth)
-    return mask if 0 < int(mask.sum()) <= oracle.most_isolated(mask.numel()) else None
-
-
-FEW_INFINITE = 1 / 8
-"""Up to this share of an answer may be infinite, such as the logarithms of few zeros that a trial puts among inputs:
-what whole rows with infinities give depends on the order in which it is computed."""
-
-
-def _is_infinite_alike(answer: torch.Tensor, truth: torch.Tensor) -> bool:
-    """Whether the reference answers infinity where truth is, and nowhere else, in few places; neither holds NaN."""
-    infinite = torch.isinf(truth)
-    if int(infinite.sum()) > FEW_INFINITE * truth.numel():
-        return False
-    return torch.equal(torch.where(infinite, truth, 0.0), torch.where(torch.isfinite(answer), 0.0, answer).to(truth))
-
-
-def _moved_far(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether more than `MORE_JUMPS` elements of one answer are others in the other, as far as float32 tells."""
-    if one.is_floating_point() or one.is_complex():
-        far = (one != other) & ~((one - other).abs() <= FAR * oracle.rms_of(one))
-    else:
-        far = one != other
-    return int(far.sum()) > MORE_JUMPS
-
-
-def _ends(low: torch.Tensor, high: torch.Tensor, new: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """`low` and `high` element by element, with `new` among them; complex numbers in pairs."""
-    if new.is_complex():
-        real = [torch.view_as_real(t.contiguous()) for t in (low, high, new)]
-        low, high = _ends(*real)
-        return torch.view_as_complex(low), torch.view_as_complex(high)
-    return torch.minimum(low, new), torch.maximum(high, new)
 
 
 def _raised(
@@ -182,13 +111,15 @@ class Case:
         self.answer_bytes, self.noise = sum(t.nbytes for t in noise.tensors), self._thinned(noise)
         del noise
         self._plain = oracle.hosted(self.noise.tensors)
-        in_range = [_within_range(t, a.dtype) for t, a in zip(self.truth.tensors, self._plain, strict=True)]
+        in_range = [elements.within_range(t, a.dtype) for t, a in zip(self.truth.tensors, self._plain, strict=True)]
         cut = zip(in_range, self.truth.tensors, strict=True)
-        self._overflows = any(made is not t and _lies_beyond(made, t) for made, t in cut)
+        self._overflows = any(made is not t and elements.lies_beyond(made, t) for made, t in cut)
         self.truth = Answer(self.truth.structure, in_range)
         pairs = list(zip(self._plain, self.truth.tensors, strict=True))
-        self.jumps = [oracle.find_jumps(a, t) if self.jumpy or _rounds_to_other(a, t) else None for a, t in pairs]
-        self.unjudged = [_unjudged(a, t) for a, t in pairs]
+        self.jumps = [
+            oracle.find_jumps(a, t) if self.jumpy or elements.rounds_to_other(a, t) else None for a, t in pairs
+        ]
+        self.unjudged = [elements.unjudged(a, t) for a, t in pairs]
         self._places = [oracle.lattice(t.shape) for t in self.truth.tensors]
         self._thin_truth = [oracle.thinned(t, at) for t, at in zip(self.truth.tensors, self._places, strict=True)]
         self._own[self.own] = self.errors(self.noise)
@@ -249,7 +180,9 @@ class Case:
         """Whether this trial counts: truth is finite, or the reference infinite where it is, in few places and not for
         want of range; the reference itself passes, and no tie decides."""
         pairs = [pair for pair in zip(self.truth.tensors, self._plain, strict=True) if pair[0].is_floating_point()]
-        finite = all(oracle.all_finite(t) or (not self._overflows and _is_infinite_alike(n, t)) for t, n in pairs)
+        finite = all(
+            oracle.all_finite(t) or (not self._overflows and elements.is_infinite_alike(n, t)) for t, n in pairs
+        )
         judged = all(mask is None for mask in self.unjudged) and all(map(self._tells_jumps, range(len(self.jumps))))
         return (
             finite and judged and self.reference_error <= 1e-2 and self._is_determined() and self._stands_as_shipped()
@@ -295,7 +228,7 @@ class Case:
         except BadTask:
             return set()
         pairs = zip(self.truth.tensors, other, strict=True)
-        return {index for index, pair in enumerate(pairs) if _moved_far(*pair)}
+        return {index for index, pair in enumerate(pairs) if elements.moved_far(*pair)}
 
     def bounds(self, name: str) -> list[float]:
         """Per tensor, the largest error that class `name` allows an element."""
@@ -402,7 +335,7 @@ class Case:
     def _range(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
         if not self._ends:
             pairs = zip(self.truth.tensors, self._plain, strict=True)
-            self._ends = [_ends(t.to(n.dtype), n, n) for t, n in pairs]
+            self._ends = [elements.ends(t.to(n.dtype), n, n) for t, n in pairs]
         return self._ends[index]
 
     def _move(self) -> bool:
@@ -415,7 +348,7 @@ class Case:
             tensors = self._kept(drawn).tensors
             self._moved |= any(not torch.equal(a, b) for a, b in zip(tensors, self._plain, strict=True))
             self._note_crossed(tensors)
-            self._ends = [_ends(*ends, new) for ends, new in zip(self._ends, tensors, strict=True)]
+            self._ends = [elements.ends(*ends, new) for ends, new in zip(self._ends, tensors, strict=True)]
             return True
         return False
 
@@ -423,7 +356,7 @@ class Case:
         """Note the edges beyond which the reference's own answer lies and an answer of it, moved, does not."""
         for index, (new, plain, truth) in enumerate(zip(moved, self._plain, self.truth.tensors, strict=True)):
             if (jumps := self.jumps[index]) is not None and jumps.count:
-                crossed = _crosses(new[jumps.mask], plain[jumps.mask], truth[jumps.mask])
+                crossed = elements.crosses(new[jumps.mask], plain[jumps.mask], truth[jumps.mask])
                 before = self._crossed.get(index)
                 self._crossed[index] = crossed if before is None else crossed | before
 
