@@ -325,6 +325,49 @@ def test_equal_shares_of_logits_near_zero_may_be_told_apart_in_any_order(tmp_pat
         assert class_of(case, answer, relaxed=False) == class_
 
 
+CHOOSING = """
+    class Model(nn.Module):
+        def forward(self, q, k, v):
+            return F.softmax(q @ k.t(), dim=-1) @ v
+
+    def get_inputs():
+        return [torch.randn(256, 64), torch.randn(256, 64), torch.randn(256, 32)]
+"""
+
+
+def chosen_between_two(folder) -> tuple[Case, torch.Tensor]:
+    """Attention by scores of 1e10, of which two of the first row are equal as far as float32 tells; its answer, with
+    the other of these two in that row."""
+    plan = next(plan for plan in plans.RANGE_PLANS if plan.factor > 1)
+    reference = reference_of(folder, CHOOSING)
+    while True:
+        (q, k, v), _ = input_forms.stress(reference.draw(), plan.factor)
+        first, second = (q[0] @ k.t()).topk(2).indices
+        k[second] = k[first]
+        k[second, 0] += k[first, 0] * 2.0**-21
+        case = Case(reference, plan, [q, k, v], reference.public, drawing.secret_seed(), jumpy=False)
+        if case.sound:
+            break
+    answer = case.noise.tensors[0].clone()
+    answer[0] = v[first] + v[second] - answer[0]
+    return case, answer
+
+
+def test_a_softmax_of_huge_scores_may_choose_otherwise_where_rounding_decides(tmp_path):
+    case, answer = chosen_between_two(tmp_path)
+
+    def class_far(tensor: torch.Tensor) -> str | None:
+        return case.class_in_range(
+            case.errors(dataclasses.replace(case.noise, tensors=[tensor])), "fp32", relaxed=False
+        )
+
+    assert class_far(answer) == "fp32"
+    q, k, v = case.inputs
+    least = (q[0] @ k.t()).argmin()
+    assert class_far(torch.cat([v[least][None], answer[1:]])) is None, "no rounding makes the least the largest"
+    assert class_far(torch.cat([answer[:1], v[least][None], answer[2:]])) is None, "nothing is near in other rows"
+
+
 SMALL_PART = """
     class Model(nn.Module):
         def __init__(self):

@@ -300,11 +300,17 @@ class Case:
 
     def _left_out(self, index: int, got: torch.Tensor, *, patient: bool) -> torch.Tensor | None:
         """Elements that do not count: isolated jumps, what the reference itself cannot compute, and integers that are
-        the reference's own, however often it lies beyond an edge."""
+        the reference's own, however often it lies beyond an edge. Far from ordinary inputs a task that does not jump
+        for these may: however few elements do, the reference has to give answers like them when it is moved."""
         mask, jumps = self.unjudged[index], self.jumps[index]
-        if jumps is None:
-            return mask
         truth, others = self.truth.tensors[index], got
+        if jumps is None:
+            if not (patient and self.plan in RANGE_PLANS):
+                return mask
+            # what is smooth for ordinary inputs need not be here: attention by scores of 1e10 chooses
+            far = oracle.find_jumps(got, truth, floor=RELAXED_FLOOR).mask
+            beyond = self._reached(index, got, far, patient=True) if bool(far.any()) else far
+            return beyond if mask is None else mask | beyond
         if exact := not (got.is_floating_point() or got.is_complex()):
             others = torch.where(got == self._plain[index], truth.to(got.dtype), got)
         own = oracle.find_jumps(others, truth)
@@ -316,8 +322,9 @@ class Case:
 
     def _reached(self, index: int, got: torch.Tensor, mask: torch.Tensor, *, patient: bool) -> torch.Tensor:
         """The elements in `mask` at which the reference gives an answer like this, too, when its inputs and weights are
-        moved: those lie near an edge. All of them where moves hardly take the reference's own answer across an
-        edge, since that is met by what it makes itself (shares of routing by logits near zero, each rounded)."""
+        moved: those lie near an edge. In a task that jumps all of them where moves hardly take the reference's own
+        answer across an edge, since that is met by what it makes itself (shares of routing by logits near zero, each
+        rounded)."""
         if not bool(mask.any()):
             return mask
         value = oracle.wide(got[mask])
@@ -329,7 +336,7 @@ class Case:
                 inside = inside.all(-1)
             if bool(inside.all()) or not (patient and self._move()):
                 break
-        met = self._moves == 0 or self._is_met_by_moves(index)
+        met = self.jumps[index] is None or self._moves == 0 or self._is_met_by_moves(index)
         return mask.masked_scatter(mask, inside) if met else mask
 
     def _range(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
