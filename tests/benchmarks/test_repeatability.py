@@ -33,6 +33,13 @@ def test_an_interval_holds_the_mean_of_all_or_not() -> None:
     assert (verdicts, inside, width) == ("4", "2 (50%)", "1.00 %")
 
 
+def test_a_verdict_alone_is_not_counted_as_near_itself() -> None:
+    rows = [{**row(speedup, 0.9, 1.1), "workload": name, "clock": "device"} for name, speedup in
+            (("a", 1.0), ("a", 1.0), ("b", 5.0))]  # fmt: skip
+    assert repeatability._together(rows) == [["device", "1", "2", "2 (100.0%)", "2 (100.0%)", "-"]]
+    assert repeatability._together(rows[2:]) == [["device", "0", "0", "-", "-", "-"]]
+
+
 def test_a_verdict_is_a_row_per_clock_against_eager() -> None:
     rows = list(rows_of(final("x", 2.0, 1.5, half=0.05).evaluation))
     assert [(r["clock"], r["speedup"]) for r in rows] == [("device", 2.0), ("call", 1.8)]
