@@ -78,7 +78,7 @@ def test_slices_give_what_the_whole_gives(shape, monkeypatch):
     answer = (truth * (1 + 1e-5 * torch.randn_like(truth))).float()
     left_out = torch.rand(shape) < 0.3
     whole = oracle.max_error(answer, truth), oracle.max_error(answer, truth, left_out), float(oracle.rms_of(truth))
-    monkeypatch.setattr(oracle, "_SLICE", 8)
+    monkeypatch.setattr(oracle, "WHOLE", 8)
     found = oracle.max_error(answer, truth), oracle.max_error(answer, truth, left_out), float(oracle.rms_of(truth))
     assert found == pytest.approx(whole)
     pieces = list(oracle.parts(truth, answer))
@@ -87,7 +87,7 @@ def test_slices_give_what_the_whole_gives(shape, monkeypatch):
 
 
 def test_slices_see_what_the_whole_sees(monkeypatch):
-    monkeypatch.setattr(oracle, "_SLICE", 4)
+    monkeypatch.setattr(oracle, "WHOLE", 4)
     values = torch.arange(12.0).reshape(1, 12)
     assert oracle.all_finite(values)
     values[0, 11] = math.nan

@@ -287,7 +287,7 @@ class LiveBytes(TorchDispatchMode):
 
 def test_a_large_answer_is_compared_in_parts(tmp_path, monkeypatch):
     """Truth is twice the answer, and nothing else of its size may lie beside it for long."""
-    monkeypatch.setattr(oracle, "_SLICE", 1 << 15)
+    monkeypatch.setattr(oracle, "WHOLE", 1 << 15)
     reference = reference_of(tmp_path, task("return torch.sigmoid(x)", "[torch.randn(1, 1 << 21)]"))
     inputs = reference.draw()
     answer, size = reference.call(inputs, reference.public, "plain"), 4 << 21

@@ -122,7 +122,7 @@ class Case:
         self.unjudged = [elements.unjudged(a, t) for a, t in pairs]
         self._places = [oracle.lattice(t.shape) for t in self.truth.tensors]
         self._thin_truth = [oracle.thinned(t, at) for t, at in zip(self.truth.tensors, self._places, strict=True)]
-        self._own[self.own] = self.errors(self.noise)
+        self._own[self.own] = self._errors(self.noise)
 
     def _thinned(self, answer: Answer) -> Answer:
         """An answer as far as it is looked at; one that was made from what is kept is as it should be."""
@@ -276,22 +276,30 @@ class Case:
     def _errors_under(self, how: str) -> Errors:
         """Errors of the reference under reduced precision; as in its own where it does not run there at all."""
         try:
-            return self.errors(self.reference.call(self.inputs, self.weights, how, self.seed))
+            return self._errors(self.reference.call(self.inputs, self.weights, how, self.seed))
         except BadTask:
             return self._own[self.own]
 
     def errors(self, answer: Answer, *, forged: bool = False) -> Errors:
         """Errors per tensor; isolated jumps are left out while they are no more than `MORE_JUMPS` beyond `multiple`
         times the reference's, and the reference gives answers like them when it is moved; that is not asked for answers
-        that are `forged`."""
+        that are `forged`. Far from ordinary inputs a task that does not jump for these may, as attention does that
+        chooses by scores of 1e10: there the same holds of isolated elements, however few they are."""
+        return self._errors(answer, patient=not forged, far=self.plan in RANGE_PLANS and not forged)
+
+    def _errors(self, answer: Answer, *, patient: bool = True, far: bool = False) -> Errors:
         worst, bulk, slices = [], [], []
         tensors = self._kept(answer).tensors
         for index, (got, truth) in enumerate(zip(tensors, self.truth.tensors, strict=True)):
             places, thin_truth = self._places[index], self._thin_truth[index]
             thin = oracle.thinned(got, places)
             whole = oracle.element_errors(got, truth) if thin is got else None  # then both are of the same elements
-            left_out = self._left_out(index, got, patient=not forged)
-            worst.append(oracle.max_error(got, truth, left_out, whole))
+            left_out = self._left_out(index, got, patient=patient)
+            error = oracle.max_error(got, truth, left_out, whole)
+            if far and error > RELAXED_FLOOR and self.jumps[index] is None and got.numel() <= oracle.WHOLE:
+                left_out = self._jumped_far(index, got, left_out)
+                error = oracle.max_error(got, truth, left_out, whole)
+            worst.append(error)
             bulk.append(oracle.bulk_error(thin, thin_truth, whole))
             if left_out is not None:
                 thin = torch.where(oracle.thinned(left_out, places), thin_truth.to(thin.dtype), thin)
@@ -300,17 +308,11 @@ class Case:
 
     def _left_out(self, index: int, got: torch.Tensor, *, patient: bool) -> torch.Tensor | None:
         """Elements that do not count: isolated jumps, what the reference itself cannot compute, and integers that are
-        the reference's own, however often it lies beyond an edge. Far from ordinary inputs a task that does not jump
-        for these may: however few elements do, the reference has to give answers like them when it is moved."""
+        the reference's own, however often it lies beyond an edge."""
         mask, jumps = self.unjudged[index], self.jumps[index]
-        truth, others = self.truth.tensors[index], got
         if jumps is None:
-            if not (patient and self.plan in RANGE_PLANS):
-                return mask
-            # what is smooth for ordinary inputs need not be here: attention by scores of 1e10 chooses
-            far = oracle.find_jumps(got, truth, floor=RELAXED_FLOOR).mask
-            beyond = self._reached(index, got, far, patient=True) if bool(far.any()) else far
-            return beyond if mask is None else mask | beyond
+            return mask
+        truth, others = self.truth.tensors[index], got
         if exact := not (got.is_floating_point() or got.is_complex()):
             others = torch.where(got == self._plain[index], truth.to(got.dtype), got)
         own = oracle.find_jumps(others, truth)
@@ -318,6 +320,12 @@ class Case:
         jumped = self._reached(index, got, jumped, patient=patient)
         if exact:
             jumped = jumped | (others != got)
+        return jumped if mask is None else mask | jumped
+
+    def _jumped_far(self, index: int, got: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        """Beside `mask` isolated elements at which the reference gives an answer like this, too, when it is moved."""
+        jumped = oracle.find_jumps(got, self.truth.tensors[index], floor=RELAXED_FLOOR).mask
+        jumped = self._reached(index, got, jumped, patient=True)
         return jumped if mask is None else mask | jumped
 
     def _reached(self, index: int, got: torch.Tensor, mask: torch.Tensor, *, patient: bool) -> torch.Tensor:
@@ -455,7 +463,7 @@ class Case:
 
     def _errors_of_neighbours(self) -> Errors | None:
         answer = self._answer_to_neighbours()
-        return None if answer is None else self.errors(answer)
+        return None if answer is None else self._errors(answer)
 
     def _errors_by_chance(self) -> Errors | None:
         """In TF32, operands rounded up or down by chance: which one is drawn with the seed."""
@@ -464,11 +472,11 @@ class Case:
     def _errors_in_bf16(self) -> Errors | None:
         """Under autocast, inputs and weights rounded to bfloat16, too: so they are where all is kept in it."""
         answer = self._answer_to_moved(rounded_to_bf16_by_chance, "autocast")
-        return None if answer is None else self.errors(answer)
+        return None if answer is None else self._errors(answer)
 
     def _errors_drawn(self, how: str, seed: int) -> Errors | None:
         try:
-            return self.errors(self.reference.call(self.inputs, self.weights, how, seed))
+            return self._errors(self.reference.call(self.inputs, self.weights, how, seed))
         except _NO_DRAW:
             return None
 

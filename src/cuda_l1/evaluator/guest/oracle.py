@@ -337,13 +337,14 @@ def _is_exact(tensor: torch.Tensor) -> bool:
     return not (tensor.is_floating_point() or tensor.is_complex())
 
 
-_SLICE = 1 << 25
+WHOLE = 1 << 25
+"""Elements up to which a tensor is looked at whole, and not in parts."""
 
 
 def parts(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
     """Slices of tensors of one shape: float64 copies of large ones whole would not fit beside the model."""
     shape = tensors[0].shape
-    count = math.ceil(shape.numel() / _SLICE)
+    count = math.ceil(shape.numel() / WHOLE)
     if count <= 1:
         yield tensors
         return
