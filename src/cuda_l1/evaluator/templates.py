@@ -1,8 +1,9 @@
-"""Which fork template a candidate's processes come from: one that holds torch, or one that holds its compiler too.
+"""Which fork template a candidate's processes come from: one that holds torch, or one that holds a compiler too.
 
 Importing Dynamo and Inductor takes longer than everything else in the life of a runner, and a `final` starts many. So
 does finding out which vector instructions the machine's C++ compiler can use, for which Inductor compiles four files in
-each new cache directory. The text of a candidate chooses how fast it starts, never what is found out about it.
+each new cache directory. Triton takes 0.4 s of a core, half of them to hash its own files, while the runner has the GPU
+to itself. The text of a candidate chooses how fast it starts, never what is found out about it.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ from cuda_l1.evaluator.processes import STARTUP_S, Template
 # Neither `torch.compiler` nor `torch._C._dynamo`, which every drop-in's guard names: they import nothing, and a process
 # that holds the compiler's modules calls a small module about 13 us slower on a CPU.
 _COMPILER_MARKS = re.compile(r"torch\.compile\b|torch\._(dynamo|inductor)|\bimport _(dynamo|inductor)|\baoti_")
+_TRITON_MARKS = re.compile(r"^[ \t]*(import|from)[ \t]+triton\b", re.MULTILINE)
 COMPILER_MODULES = ("torch._dynamo", "torch._inductor.codecache", "torch._inductor.async_compile")
 ALL_OF_INDUCTOR = {"cpu": "guest.inductor:for_cpu", "cuda": "guest.inductor:for_gpu"}
+TRITON = "guest.inductor:triton"
 VECTOR_PROBE = "guest.vectors:find_out"
 PROBE_S = 300.0
 
 
 class Templates:
-    """The plain template, started at once, and the compiler's, started when the first candidate asks for it."""
+    """The plain template, started at once, and those of compilers, started when the first candidate asks for one."""
 
     def __init__(
         self,
@@ -53,6 +56,7 @@ class Templates:
         self._rung, self._lane, self._device, self._cache = rung, lane, device, cache
         self.plain = self._start(())
         self._compiler: Template | None = None
+        self._triton: Template | None = None
 
     def _start(self, preload: Sequence[str], **more: str) -> Template:
         return Template.start(
@@ -69,21 +73,33 @@ class Templates:
         """Whether a candidate's text speaks of torch.compile, Dynamo or Inductor."""
         return _COMPILER_MARKS.search(source) is not None
 
+    @staticmethod
+    def uses_triton(source: str) -> bool:
+        """Whether a candidate's text imports Triton."""
+        return _TRITON_MARKS.search(source) is not None
+
     def for_source(self, source: str) -> Template:
         """The template that this candidate's guests are forked from."""
-        if not self.uses_compiler(source):
+        if self.uses_compiler(source):
+            if self._compiler is None:
+                self._compiler = self._start_on_cpu() if self._device == "cpu" else self._start_on_gpu()
+            return self._compiler
+        if self._device == "cpu" or not self.uses_triton(source):
             return self.plain
-        if self._compiler is None:
-            self._compiler = self._start_on_cpu() if self._device == "cpu" else self._start_on_gpu()
-        return self._compiler
+        if self._triton is None:
+            self._triton = self._start_alone((TRITON,), ())
+        return self._triton
 
     def _start_on_gpu(self) -> Template:
-        """The compiler's template; where a torch starts the driver all the same, with the modules that never do."""
-        template = self._start((*COMPILER_MODULES, ALL_OF_INDUCTOR["cuda"]))
+        return self._start_alone((*COMPILER_MODULES, ALL_OF_INDUCTOR["cuda"]), COMPILER_MODULES)
+
+    def _start_alone(self, preload: Sequence[str], otherwise: Sequence[str]) -> Template:
+        """A template; where a release of torch or Triton starts the driver all the same, with modules that never do."""
+        template = self._start(preload)
         if template.facts.threads == 1:
             return template
         template.close()
-        return self._start(COMPILER_MODULES)
+        return self._start(otherwise)
 
     def _start_on_cpu(self) -> Template:
         """The compiler's template, which knows the vector instructions. What was compiled to find them out is kept as a
@@ -100,7 +116,7 @@ class Templates:
         return template
 
     def close(self) -> None:
-        """End both and every guest."""
-        self.plain.close()
-        if self._compiler is not None:
-            self._compiler.close()
+        """End all of them and every guest."""
+        for template in (self.plain, self._compiler, self._triton):
+            if template is not None:
+                template.close()

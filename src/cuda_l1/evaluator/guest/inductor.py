@@ -1,4 +1,4 @@
-"""Inductor before the fork: what a compiled module's first call would import, and the hashes that stand in each key.
+"""Inductor and Triton before the fork: what a first call would import, and the hashes that stand in each key.
 
 Importing it asks whether there is a GPU, and torch's answer starts the CUDA driver, whose thread no fork may inherit.
 Here the question is answered by whoever knows which device the guests will have.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 # Each is imported, or called, if this torch has it; what it lacks a guest does not need.
 _PARTS = (
@@ -22,6 +22,12 @@ _PARTS = (
     "torch.export._trace",
     "triton.tools.tensor_descriptor",
 )
+_PARTS_OF_TRITON = (
+    "triton.language",
+    "triton.runtime.cache:triton_key",
+    "triton.compiler.compiler:triton_key",  # where earlier releases have it
+    "triton.backends.nvidia.driver:library_dirs",  # asks another program where the driver's library is
+)
 
 
 def for_gpu() -> None:
@@ -34,14 +40,24 @@ def for_cpu() -> None:
     _load(gpu=False)
 
 
+def triton() -> None:
+    """Triton alone, for guests that have a GPU: its modules, and the hash of its own files, which stands in the key of
+    each kernel and takes longer than importing it. No driver is started by either."""
+    _load_parts(_PARTS_OF_TRITON)
+
+
 def _load(*, gpu: bool) -> None:
     with _answered(gpu):
-        for part in _PARTS:
-            module, _, function = part.partition(":")
-            with contextlib.suppress(Exception):
-                imported = importlib.import_module(module)
-                if function:
-                    getattr(imported, function)()
+        _load_parts(_PARTS)
+
+
+def _load_parts(parts: Sequence[str]) -> None:
+    for part in parts:
+        module, _, function = part.partition(":")
+        with contextlib.suppress(Exception):
+            imported = importlib.import_module(module)
+            if function:
+                getattr(imported, function)()
 
 
 @contextlib.contextmanager
