@@ -512,6 +512,41 @@ def test_a_trial_in_which_ties_decide_about_integers_does_not_count(tmp_path, fo
     assert case is not None and case.sound is counts
 
 
+CHOICE_BY_WEIGHTS = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(64, 8, bias=False)
+
+        def forward(self, x):
+            return FORWARD
+
+    def get_inputs():
+        return [torch.randn(256, 64)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "jumpy", "rows", "counts"),
+    [
+        ("self.linear(x).topk(2)", False, True, False),
+        ("self.linear(x).softmax(-1).argmax(-1)[:, None] * x", True, True, False),
+        ("self.linear(x).topk(2)", False, False, True),
+        ("self.linear(x).topk(2).values", False, True, True),
+        ("F.linear(x, self.linear.weight.sign()).sum(1)", True, True, True),
+    ],
+    ids=["places", "what-they-choose", "no-rows", "values", "compared-with-zero"],
+)
+def test_a_trial_in_which_equal_rows_of_weights_decide_does_not_count(tmp_path, forward, jumpy, rows, counts):
+    reference = reference_of(tmp_path, CHOICE_BY_WEIGHTS.replace("FORWARD", forward))
+    value = reference.public["linear.weight"].clone()
+    value.view(-1)[::9] = 0
+    if rows:
+        value[[2, 5]] = 0
+    case = Case.where_stood(reference, plans.PRUNED, reference.draw(), {"linear.weight": value}, jumpy=jumpy)
+    assert case is not None and case.sound is counts
+
+
 # ── no part of a tensor covers another ────────────────────────────────────────────────────────────
 
 NOISY = """

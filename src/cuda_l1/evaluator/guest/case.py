@@ -209,7 +209,7 @@ class Case:
     def _is_determined(self) -> bool:
         """Whether choices in the answer, and in a task that jumps all of it, stay when equal inputs are told apart:
         which of several comes first is nobody's promise, and inputs of the judge's making hold ties that no draw does
-        (rectified ones times -1)."""
+        (rectified ones times -1), and so do its weights (rows of zeros)."""
         tensors = self.truth.tensors
         compared = {i for i, t in enumerate(tensors) if t.dtype is torch.bool}
         chosen = {i for i, t in enumerate(tensors) if is_integer(t) or self.jumpy} - compared
@@ -217,14 +217,28 @@ class Case:
             return True
         if chosen and any(self._moved_by(1.0) & chosen for _ in range(2)):
             return False
+        if chosen and self.plan.other_weights and self._equal_weights_choose(chosen):
+            return False
         # a comparison with zero is another one a little above it, or else a little below
         return not (compared and self._moved_by(1.0) & self._moved_by(-1.0) & compared)
 
     def _moved_by(self, towards: float) -> set[int]:
         """Places of the answer that are others when equal inputs are told apart."""
         inputs = map_leaves(oracle.cast(self.inputs, torch.float64), lambda t: told_apart(t, towards))
+        return self._others(inputs, self.weights)
+
+    def _equal_weights_choose(self, chosen: set[int]) -> bool:
+        """Whether any of these places of the answer is another one when equal weights are told apart, and none when all
+        are moved alike: what compares a weight with zero knows it from one a little above."""
+        wide = oracle.cast(dict(self.weights), torch.float64)
+        alike = {name: told_apart(value, 1.0, alike=True) for name, value in wide.items()}
+        apart = {name: told_apart(value, 1.0) for name, value in wide.items()}
+        return bool(self._others(self.inputs, apart) & chosen) and not self._others(self.inputs, alike) & chosen
+
+    def _others(self, inputs: Inputs, weights: Mapping[str, torch.Tensor]) -> set[int]:
+        """Places of the answer in which truth for these is another one."""
         try:
-            other = self._kept(self.reference.truth(inputs, self.weights, self.seed)).tensors
+            other = self._kept(self.reference.truth(inputs, weights, self.seed)).tensors
         except BadTask:
             return set()
         pairs = zip(self.truth.tensors, other, strict=True)

@@ -37,11 +37,13 @@ def rounded_to_bf16_by_chance(tensor: torch.Tensor) -> torch.Tensor:
     return torch.where(_stays(tensor), tensor, moved)
 
 
-def told_apart(tensor: torch.Tensor, towards: float) -> torch.Tensor:
-    """float64 elements moved upwards (1) or downwards (-1) by far less than float32 tells apart."""
+def told_apart(tensor: torch.Tensor, towards: float, *, alike: bool = False) -> torch.Tensor:
+    """float64 elements moved upwards (1) or downwards (-1) by far less than float32 tells apart; `alike`: all by the
+    same, so that equal ones stay equal."""
     if tensor.dtype is not torch.float64 or tensor.numel() == 0:
         return tensor
-    return tensor + towards * TOLD_APART * oracle.rms_of(tensor) * torch.rand_like(tensor)
+    steps = 0.5 if alike else torch.rand_like(tensor)
+    return tensor + towards * TOLD_APART * oracle.rms_of(tensor) * steps
 
 
 def nudged(tensor: torch.Tensor, roundoffs: float) -> torch.Tensor:
