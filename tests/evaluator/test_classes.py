@@ -531,11 +531,13 @@ CHOICE_BY_WEIGHTS = """
     [
         ("self.linear(x).topk(2)", False, True, False),
         ("self.linear(x).softmax(-1).argmax(-1)[:, None] * x", True, True, False),
+        ("self.linear(x).softmax(-1).argmax(-1)[:, None] * x", False, True, False),
         ("self.linear(x).topk(2)", False, False, True),
         ("self.linear(x).topk(2).values", False, True, True),
         ("F.linear(x, self.linear.weight.sign()).sum(1)", True, True, True),
+        ("F.linear(x, F.normalize(self.linear.weight, dim=1))", False, True, True),
     ],
-    ids=["places", "what-they-choose", "no-rows", "values", "compared-with-zero"],
+    ids=["places", "what-they-choose", "no-jumps-known", "no-rows", "values", "compared-with-zero", "sizes"],
 )
 def test_a_trial_in_which_equal_rows_of_weights_decide_does_not_count(tmp_path, forward, jumpy, rows, counts):
     reference = reference_of(tmp_path, CHOICE_BY_WEIGHTS.replace("FORWARD", forward))
