@@ -9,9 +9,9 @@ import pytest
 import torch
 from evaluator_support import LINEAR, reference_of
 
-from cuda_l1.evaluator.guest import classes, drawing, input_forms, oracle, plans
+from cuda_l1.evaluator.guest import classes, drawing, input_forms, oracle, perturbations, plans
 from cuda_l1.evaluator.guest.audit import audit
-from cuda_l1.evaluator.guest.case import REACH, Case
+from cuda_l1.evaluator.guest.case import AS_MANY, REACH, Case
 from cuda_l1.evaluator.guest.elements import MORE_JUMPS
 from cuda_l1.evaluator.guest.reference import BadTask
 
@@ -291,6 +291,56 @@ def test_honest_orders_of_summation_jump_where_the_reference_is_moved_to(tmp_pat
         (x,), weight, bias = case.inputs, case.weights["linear.weight"], case.weights["linear.bias"]
         scores = (x.flip(-1)[:, None, :] * weight.flip(-1)).cumsum(-1)[..., -1] + bias
         assert class_of(case, (scores * 20).round(), scores.argmax(-1), (scores > 0).sum()) == "fp32"
+
+
+LARGEST = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(64, 4096, bias=False, dtype=torch.bfloat16)
+
+        def forward(self, x):
+            return (self.linear(x) + 4).max(-1)
+
+    def get_inputs():
+        return [torch.randn(256, 64, dtype=torch.bfloat16)]
+"""
+
+
+def test_integers_of_which_the_reference_gets_many_wrong_may_be_others_near_an_edge_alone(tmp_path):
+    case = case_of(tmp_path, LARGEST, jumpy=True)
+    values, places = case.noise.tensors
+    few, others = oracle.most_isolated(len(places)), places
+    while int(((others != places) & (others != case.truth.tensors[1])).sum()) <= few:
+        moved = [perturbations.nudged(case.inputs[0], classes.multiple(torch.bfloat16))]
+        others = case.reference.call(moved, case.weights).tensors[1]
+    assert int((places != case.truth.tensors[1]).sum()) * AS_MANY > few
+    assert class_of(case, values, others) == "bf16"
+    some = torch.where(torch.arange(256) % 16 == 0, places + 1, places)
+    assert class_of(case, values, some) is None and class_of(case, values, places + 1) is None
+
+
+NEAREST = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("bank", torch.randn(300, 12))
+
+        def forward(self, x):
+            return (x[:, None] - self.bank).pow(2).sum(-1).sqrt().topk(7, largest=False)
+
+    def get_inputs():
+        return [torch.randn(64, 12)]
+"""
+
+
+@pytest.mark.parametrize(("factor", "counts"), [(1e5, False), (8.0, True)])
+def test_a_trial_in_which_the_reference_gets_many_integers_wrong_does_not_count(tmp_path, factor, counts):
+    reference = reference_of(tmp_path, NEAREST)
+    plan = plans.Plan("scaled", factor=factor)
+    inputs, _ = input_forms.stress(reference.draw(), factor)
+    case = Case.where_stood(reference, plan, inputs, reference.public, jumpy=False)
+    assert case is not None and case.sound is counts
 
 
 ROUTED = """

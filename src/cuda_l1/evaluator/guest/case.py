@@ -34,6 +34,8 @@ MET = 0.5
 """The share of the reference's own jumps that moves have to undo to show where edges are."""
 _NO_DRAW = (BadTask, torch.OutOfMemoryError)
 """A reference may refuse shares that no longer sum to one, and a large task leaves no room for other inputs."""
+AS_MANY = 4
+"""How many times as many integers as the reference an answer may get wrong where these are not isolated."""
 REACH = 32
 """Missing a bound by more than this factor is no matter of luck: arithmetic of another class errs so."""
 DRAWS = 8
@@ -204,7 +206,10 @@ class Case:
         """Whether as many jumps as an answer may have would still be isolated ones: inputs of the judge's making can
         lie so near one another that rounding chooses between them everywhere (routing by logits times 1e-6)."""
         jumps = self.jumps[index]
-        return jumps is None or self._jumps_allowed(index, jumps.count) <= oracle.most_isolated(jumps.mask.numel())
+        if jumps is None:
+            return True
+        known = max(jumps.count, self._wrong_integers(index))  # where too many are wrong none is called isolated
+        return self._jumps_allowed(index, known) <= oracle.most_isolated(jumps.mask.numel())
 
     def _is_determined(self) -> bool:
         """Whether choices in the answer, and in a task that jumps all of it, stay when equal inputs are told apart:
@@ -334,6 +339,8 @@ class Case:
             others = torch.where(got == self._plain[index], truth.to(got.dtype), got)
         own = oracle.find_jumps(others, truth)
         jumped = jumps.mask | own.mask if self._may_jump(index, jumps.count, own.count) else jumps.mask
+        if exact:
+            jumped = jumped | self._beyond_edges(index, others)
         jumped = self._reached(index, got, jumped, patient=patient)
         if exact:
             jumped = jumped | (others != got)
@@ -344,6 +351,19 @@ class Case:
         jumped = oracle.find_jumps(got, self.truth.tensors[index], floor=RELAXED_FLOOR).mask
         jumped = self._reached(index, got, jumped, patient=True)
         return jumped if mask is None else mask | jumped
+
+    def _beyond_edges(self, index: int, others: torch.Tensor) -> torch.Tensor:
+        """Where integers differ from truth, isolated or not, while they are no more than the reference's own allow: of
+        few, or in bfloat16, it may get many wrong."""
+        found = others != self.truth.tensors[index].to(others.dtype)
+        few = int(found.sum()) <= AS_MANY * self._wrong_integers(index) + MORE_JUMPS
+        return found if few else torch.zeros_like(found)
+
+    def _wrong_integers(self, index: int) -> int:
+        """How many the reference gets wrong, isolated or not; 0 for other tensors."""
+        plain, truth = self._plain[index], self.truth.tensors[index]
+        exact = not (plain.is_floating_point() or plain.is_complex())
+        return int((plain != truth.to(plain.dtype)).sum()) if exact else 0
 
     def _reached(self, index: int, got: torch.Tensor, mask: torch.Tensor, *, patient: bool) -> torch.Tensor:
         """The elements in `mask` at which the reference gives an answer like this, too, when its inputs and weights are
