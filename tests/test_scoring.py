@@ -139,6 +139,24 @@ def test_which_class_counts(got: str, task: str, precision: str, good: bool) -> 
     assert scoring.counts(accepted(got=got, task=task), precision) is good
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (3e-4, "(trial `scaled`: errs by 3.0e-04; the reference by 2.0e-06)"),
+        (
+            3e-6,
+            "(trial `scaled`: errs by 3.0e-06, most elements or small parts by too much; the reference by 2.0e-06)",
+        ),
+        (None, "(trial `scaled`)"),
+    ],
+)
+def test_what_is_less_exact_than_asked_for_says_in_which_trial(error: float | None, said: str) -> None:
+    found = accepted(got="tf32").correctness
+    assert found is not None and scoring.less_exact(found) == "class tf32 is less exact than asked for"
+    trial = Trial(kind="scaled", error=error, reference_error=2e-6, bound=3.2e-5, passed_class="tf32")
+    assert scoring.less_exact(found.model_copy(update={"trials": (*found.trials, trial, trial)})).endswith(said)
+
+
 def test_suspects_do_not_count_but_precision_and_unstable_follow_their_own_rules() -> None:
     assert not scoring.counts(accepted(suspects=("clock-mismatch",)))
     assert scoring.counts(accepted(suspects=("precision", "unstable")))

@@ -16,7 +16,7 @@ from typing import Literal
 
 from cuda_l1.config import COMPAT
 from cuda_l1.ratios import from_log, log_within_floats, towards_one
-from cuda_l1.types import Clock, Environment, Evaluation, PrecisionClass, other_clock, unsound
+from cuda_l1.types import Clock, Correctness, Environment, Evaluation, PrecisionClass, other_clock, unsound
 
 # Two-sided 95 % quantiles of Student's t, index = degrees of freedom - 1.
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -114,8 +114,21 @@ def why_not(evaluation: Evaluation, precision: str = "default", *, is_eager: boo
         return "under a protocol of others" if evaluation.protocol in COMPAT else "not confined"
     suspects = () if is_eager else evaluation.disqualifying
     exact = at_least_as_exact(found.precision_class, least_exact(precision, found.task_class))
-    said = "" if exact else f"class {found.precision_class} is less exact than asked for"
+    said = "" if exact else less_exact(found)
     return f"suspect for {', '.join(dict.fromkeys(one.check for one in suspects))}" if suspects else said
+
+
+def less_exact(found: Correctness) -> str:
+    """That a class is less exact than asked for, and the first trial that gave it. Not every one is for the largest
+    error: most elements, or small parts, may err by too much."""
+    said = f"class {found.precision_class} is less exact than asked for"
+    trial = next((one for one in found.trials if one.passed_class == found.precision_class), None)
+    if trial is None or trial.error is None or trial.reference_error is None:
+        return said if trial is None else f"{said} (trial `{trial.kind}`)"
+    most = "" if trial.error > trial.bound else ", most elements or small parts by too much"
+    return (
+        f"{said} (trial `{trial.kind}`: errs by {trial.error:.1e}{most}; the reference by {trial.reference_error:.1e})"
+    )
 
 
 def in_headline(evaluation: Evaluation, precision: str = "default", *, is_eager: bool = False) -> bool:

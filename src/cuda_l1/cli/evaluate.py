@@ -241,7 +241,7 @@ def _remarks(verdict: Judged, counts: bool, is_good: bool) -> Iterator[str]:
         yield f"no headline: {little}"
     if evaluation.accepted and not scoring.is_confined(evaluation.environment):
         yield f"sandbox rung {evaluation.environment.rung}: never wins"
-    elif evaluation.accepted and not counts and not evaluation.disqualifying:
-        yield f"class {evaluation.precision_class} is less exact than asked for"
+    elif evaluation.correctness and evaluation.accepted and not counts and not evaluation.disqualifying:
+        yield scoring.less_exact(evaluation.correctness)
     if counts and not is_good:
         yield "does not hold at all sizes"

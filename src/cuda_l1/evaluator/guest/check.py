@@ -432,8 +432,8 @@ class Checker:
         if self.evidence.precision_class != "relaxed" or self._last is None:
             return
         coarse = [t for t in self.evidence.trials if t["passed_class"] == "relaxed"]
+        kinds = ", ".join(f"`{kind}`" for kind in dict.fromkeys(t["kind"] for t in coarse))
         if all(t["error"] is not None and t["error"] <= t["bound"] for t in coarse):
-            kinds = ", ".join(f"`{kind}`" for kind in dict.fromkeys(t["kind"] for t in coarse))
             self._find("precision", "suspect", f"{_SMALL_PARTS} (trials {kinds}), though no element errs by too much")
             return
         ratios = [
@@ -441,7 +441,8 @@ class Checker:
         ]
         worst = max(ratios, default=0.0)
         looks = "a float32 sum in one lane" if worst < 100 else "TF32 or fp16" if worst < 6000 else "bf16"
-        self._find("precision", "suspect", f"errs by up to {worst:.0f} times the float32 noise: looks like {looks}")
+        said = f"errs by up to {worst:.0f} times the float32 noise: looks like {looks} (relaxed in trials {kinds})"
+        self._find("precision", "suspect", said)
 
 
 def reported(bounds: Sequence[float]) -> float:
