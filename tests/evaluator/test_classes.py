@@ -312,8 +312,8 @@ def test_integers_of_which_the_reference_gets_many_wrong_may_be_others_near_an_e
     values, places = case.noise.tensors
     few, others = oracle.most_isolated(len(places)), places
     while int(((others != places) & (others != case.truth.tensors[1])).sum()) <= few:
-        moved = [perturbations.nudged(case.inputs[0], classes.multiple(torch.bfloat16))]
-        others = case.reference.call(moved, case.weights).tensors[1]
+        moved = case.reference.call([perturbations.nudged(case.inputs[0], 1.0)], case.weights).tensors[1]
+        others = torch.where(others == places, moved, others)
     assert int((places != case.truth.tensors[1]).sum()) * AS_MANY > few
     assert class_of(case, values, others) == "bf16"
     some = torch.where(torch.arange(256) % 16 == 0, places + 1, places)
@@ -334,7 +334,7 @@ NEAREST = """
 """
 
 
-@pytest.mark.parametrize(("factor", "counts"), [(1e5, False), (8.0, True)])
+@pytest.mark.parametrize(("factor", "counts"), [(1e5, False), (2.0, True)])
 def test_a_trial_in_which_the_reference_gets_many_integers_wrong_does_not_count(tmp_path, factor, counts):
     reference = reference_of(tmp_path, NEAREST)
     plan = plans.Plan("scaled", factor=factor)
@@ -580,8 +580,8 @@ CHOICE_BY_WEIGHTS = """
     ("forward", "jumpy", "rows", "counts"),
     [
         ("self.linear(x).topk(2)", False, True, False),
-        ("self.linear(x).softmax(-1).argmax(-1)[:, None] * x", True, True, False),
-        ("self.linear(x).softmax(-1).argmax(-1)[:, None] * x", False, True, False),
+        ("self.linear(x).topk(2).indices.sum(-1)[:, None] * x", True, True, False),
+        ("self.linear(x).topk(2).indices.sum(-1)[:, None] * x", False, True, False),
         ("self.linear(x).topk(2)", False, False, True),
         ("self.linear(x).topk(2).values", False, True, True),
         ("F.linear(x, self.linear.weight.sign()).sum(1)", True, True, True),

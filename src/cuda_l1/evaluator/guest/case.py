@@ -356,8 +356,10 @@ class Case:
         """Where integers differ from truth, isolated or not, while they are no more than the reference's own allow: of
         few, or in bfloat16, it may get many wrong."""
         found = others != self.truth.tensors[index].to(others.dtype)
-        few = int(found.sum()) <= AS_MANY * self._wrong_integers(index) + MORE_JUMPS
-        return found if few else torch.zeros_like(found)
+        count, allowed = int(found.sum()), AS_MANY * self._wrong_integers(index) + MORE_JUMPS
+        if allowed < count <= REACH * allowed:
+            allowed = max(allowed, AS_MANY * self._most_jumps()[index] + MORE_JUMPS)
+        return found if count <= allowed else torch.zeros_like(found)
 
     def _wrong_integers(self, index: int) -> int:
         """How many the reference gets wrong, isolated or not; 0 for other tensors."""
@@ -434,7 +436,7 @@ class Case:
     def _most_jumps(self) -> list[int]:
         if self._counts is None:
             self._counts = [0] * len(self.truth.tensors)
-            for drawn in (self._answer_to_neighbours() for _ in range(DRAWS)):
+            for drawn in (self._answer_to_moved(self._moved_by_rounding) for _ in range(DRAWS)):
                 if drawn is not None:
                     pairs = zip(self._kept(drawn).tensors, self.truth.tensors, self._counts, strict=True)
                     self._counts = [max(most, oracle.find_jumps(a, t).count) for a, t, most in pairs]
@@ -521,11 +523,14 @@ class Case:
         """In its own arithmetic, to float32 inputs and weights that are each the next number above or below."""
         return self._answer_to_moved(neighbour)
 
+    def _moved_by_rounding(self, tensor: torch.Tensor) -> torch.Tensor:
+        """As far as rounding goes."""
+        return nudged(tensor, 1.0) if tensor.dtype in OWN else neighbour(tensor)
+
     def _moved_for_slices(self, tensor: torch.Tensor) -> torch.Tensor:
-        """As far as rounding goes, and in float32 as far as an answer may err where that meets edges."""
-        if tensor.dtype in OWN:
-            return nudged(tensor, 1.0)
-        return nudged(tensor, multiple(tensor.dtype)) if self.jumpy else neighbour(tensor)
+        """The same, and in float32 as far as an answer may err where that meets edges."""
+        edges = self.jumpy and tensor.dtype not in OWN
+        return nudged(tensor, multiple(tensor.dtype)) if edges else self._moved_by_rounding(tensor)
 
     def _answer_to_nudges(self, number: int) -> Answer | None:
         share = NUDGES[number % len(NUDGES)]
