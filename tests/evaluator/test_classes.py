@@ -418,6 +418,42 @@ def test_a_softmax_of_huge_scores_may_choose_otherwise_where_rounding_decides(tm
     assert class_far(torch.cat([answer[:1], v[least][None], answer[2:]])) is None, "nothing is near in other rows"
 
 
+GATED = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.router = nn.Linear(64, 16, bias=False)
+
+        def forward(self, tokens):
+            shares = F.softmax(self.router(tokens), dim=-1)
+            return F.one_hot(shares.argmax(-1), 16) * shares.amax(-1, keepdim=True)
+
+    def get_inputs():
+        return [torch.randn(64, 64)]
+"""
+
+
+def with_empty_rows(folder, count: int, body: str = GATED) -> Case:
+    """A router's trial with so many rows of zeros, which no expert is nearer to than another, in a task that does not
+    jump."""
+    reference = reference_of(folder, body)
+    audit(reference)
+    (tokens,) = reference.draw()
+    tokens[:count] = 0
+    plan = next(plan for plan in plans.UNDRAWN_PLANS if plan.kind == "rows")
+    return Case(reference, plan, [tokens], reference.public, drawing.secret_seed(), jumpy=False)
+
+
+@pytest.mark.parametrize(("empty", "counts"), [(0, True), (1, False), (8, False)])
+def test_ties_of_a_task_that_chooses_are_no_trial(tmp_path, empty, counts):
+    assert with_empty_rows(tmp_path, empty).sound is counts
+
+
+def test_ties_change_nothing_where_nothing_is_chosen(tmp_path):
+    body = GATED.replace("F.one_hot(shares.argmax(-1), 16) * shares.amax(-1, keepdim=True)", "shares")
+    assert with_empty_rows(tmp_path, 8, body).sound
+
+
 SMALL_PART = """
     class Model(nn.Module):
         def __init__(self):

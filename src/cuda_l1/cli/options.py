@@ -144,7 +144,7 @@ Shapes = Annotated[
     typer.Option(
         "--shapes",
         metavar="SIZES",
-        help="Try accepted candidates at other sizes, too: auto (when given alone), or e.g. 'batch_size=1,7,64 dim=512'.",
+        help="Try accepted candidates at other sizes: auto (when given alone), or e.g. 'batch_size=1,7,64 dim=512'.",
     ),
 ]
 

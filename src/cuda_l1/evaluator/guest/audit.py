@@ -71,7 +71,10 @@ def _audit_mode(reference: Reference) -> Facts:
     reference.learn_changes(inputs)
     _learn_rare_changes(reference, inputs)
     state.put_numbers(numbers)  # a count that has gone far enough would look like none
-    first = reference.call(inputs, reference.public, "shipped", seed=1)
+    seen: oracle.Choices = oracle.Choices()  # type: ignore[no-untyped-call]
+    with seen:
+        first = reference.call(inputs, reference.public, "shipped", seed=1)
+    reference.chooses = seen.found
     _require_answer(first)
     random = _differs(first, reference.call(inputs, reference.public, "shipped", seed=2))
     if random:

@@ -212,12 +212,12 @@ class Case:
         return self._jumps_allowed(index, known) <= oracle.most_isolated(jumps.mask.numel())
 
     def _is_determined(self) -> bool:
-        """Whether choices in the answer, and in a task that jumps all of it, stay when equal inputs are told apart:
-        which of several comes first is nobody's promise, and inputs of the judge's making hold ties that no draw does
-        (rectified ones times -1), and so do its weights (rows of zeros)."""
+        """Whether choices in the answer, and in a task that jumps or chooses all of it, stay when equal inputs are told
+        apart: which of several comes first is nobody's promise, and inputs of the judge's making hold ties that no draw
+        does (rectified ones times -1), and so do its weights (rows of zeros)."""
         tensors = self.truth.tensors
         compared = {i for i, t in enumerate(tensors) if t.dtype is torch.bool}
-        chosen = {i for i, t in enumerate(tensors) if is_integer(t) or self.jumpy} - compared
+        chosen = {i for i, t in enumerate(tensors) if is_integer(t) or self.jumpy or self.reference.chooses} - compared
         if not self.plan.may_tie:
             return True
         if chosen and any(self._moved_by(1.0) & chosen for _ in range(2)):
@@ -244,13 +244,15 @@ class Case:
         return bool(apart - self._others(self.inputs, alike))
 
     def _others(self, inputs: Inputs, weights: Mapping[str, torch.Tensor]) -> set[int]:
-        """Places of the answer in which truth for these is another one."""
+        """Places of the answer in which truth for these is another one: at all where the task chooses, since of more
+        than two equal ones an answer may have any, else in more than `MORE_JUMPS` elements."""
         try:
             other = self._kept(self.reference.truth(inputs, weights, self.seed)).tensors
         except BadTask:
             return set()
         pairs = zip(self.truth.tensors, other, strict=True)
-        return {index for index, pair in enumerate(pairs) if elements.moved_far(*pair)}
+        allowed = 0 if self.reference.chooses else MORE_JUMPS
+        return {index for index, pair in enumerate(pairs) if elements.moved_far(*pair) > allowed}
 
     def bounds(self, name: str) -> list[float]:
         """Per tensor, the largest error that class `name` allows an element."""

@@ -64,13 +64,13 @@ def is_infinite_alike(answer: torch.Tensor, truth: torch.Tensor) -> bool:
     return torch.equal(torch.where(infinite, truth, 0.0), torch.where(torch.isfinite(answer), 0.0, answer).to(truth))
 
 
-def moved_far(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether more than `MORE_JUMPS` elements of one answer are others in the other, as far as float32 tells."""
+def moved_far(one: torch.Tensor, other: torch.Tensor) -> int:
+    """How many elements of one answer are others in the other, as far as float32 tells."""
     if one.is_floating_point() or one.is_complex():
         far = (one != other) & ~((one - other).abs() <= FAR * oracle.rms_of(one))
     else:
         far = one != other
-    return int(far.sum()) > MORE_JUMPS
+    return int(far.sum())
 
 
 def ends(low: torch.Tensor, high: torch.Tensor, new: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

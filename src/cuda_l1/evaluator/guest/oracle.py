@@ -81,6 +81,27 @@ _aten = torch.ops.aten
 _MULTIPLY = frozenset((_aten.mm, _aten.addmm, _aten.bmm, _aten.baddbmm, _aten.mv, _aten.addmv, _aten.convolution))
 
 
+_CHOICES = {"topk", "argmax", "argmin", "sort", "argsort", "max", "min", "kthvalue", "mode", "median", "nanmedian"}
+"""Operations that tell which of several elements it is: of equal ones any."""
+
+
+class Choices(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not type what subclasses call
+    """`with Choices() as seen: ...`; `seen.found` says whether anything was chosen by its place."""
+
+    found = False
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """As for `_WideProducts`."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if func.overloadpacket.__name__ in _CHOICES:
+            self.found |= any(part.dtype is torch.int64 for part in (made if isinstance(made, tuple) else (made,)))
+        return made
+
+
 class _WideProducts(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not type what subclasses call
     """Products of bfloat16 numbers, and convolutions, are computed in float32 and rounded once, as units for them do. A
     CPU without any takes a hundred times as long for each."""

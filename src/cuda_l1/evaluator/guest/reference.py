@@ -120,6 +120,8 @@ class Reference:
     """A call of the reference's leaves its arguments in another shape or layout."""
     overlaps: bool = field(init=False, default=False)
     """An output of the reference's is expanded: elements share memory."""
+    chooses: bool = field(init=False, default=False)
+    """Whether a call chooses elements by their places, so that among equal ones any may be right."""
     lifted: list[int] = field(init=False, default_factory=list)
     """Places of the answer at which truth has bits that the answer's dtype has not: there float64 arrives."""
     stands: dict[float, bool] = field(init=False, default_factory=dict)
