@@ -320,6 +320,27 @@ def test_integers_of_which_the_reference_gets_many_wrong_may_be_others_near_an_e
     assert class_of(case, values, some) is None and class_of(case, values, places + 1) is None
 
 
+CHOSEN_IN_HALF = LARGEST.replace("4096", "32").replace("self.linear(x) + 4", "self.linear(x)")
+
+
+def test_an_index_in_half_precision_may_be_another_near_an_edge_though_no_jumps_are_known(tmp_path):
+    found = set()
+    for _ in range(16):
+        case = case_of(tmp_path, CHOSEN_IN_HALF)
+        (x,), weight = case.inputs, case.weights["linear.weight"].float()
+        values, places = case.noise.tensors
+        scores = x.float() @ weight.t()
+        gaps = scores.topk(2)
+        narrowest = (gaps.values[:, 0] - gaps.values[:, 1]).argmin()
+        widest = (gaps.values[:, 0] - gaps.values[:, 1]).argmax()
+        if torch.equal(places, case.truth.tensors[1]):
+            found.add(True)
+            for row, class_ in ((narrowest, "bf16"), (widest, None)):
+                other = places.index_put((row,), gaps.indices[row].sum() - places[row])
+                assert class_of(case, values, other) == class_
+    assert found
+
+
 NEAREST = """
     class Model(nn.Module):
         def __init__(self):

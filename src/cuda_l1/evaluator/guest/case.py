@@ -63,7 +63,8 @@ class Case:
     weights: Mapping[str, torch.Tensor]
     seed: int
     jumpy: bool
-    """The task is known to jump (rounding, argmax, routing)."""
+    """The task is known to jump (rounding, argmax, routing). Integers may in half precision all the same: what is known
+    comes of moves by far less than its roundoff."""
     ordinary: Sequence[float] = ()
     """Root mean square of each tensor of truth for inputs as they are; only matters where answers may shrink."""
     only: Sequence[oracle.Places] | None = None
@@ -118,8 +119,12 @@ class Case:
         self._overflows = any(made is not t and elements.lies_beyond(made, t) for made, t in cut)
         self.truth = Answer(self.truth.structure, in_range)
         pairs = list(zip(self._plain, self.truth.tensors, strict=True))
+        half = any(t.dtype in OWN for t in (*leaves(self.inputs), *self.weights.values()))
         self.jumps = [
-            oracle.find_jumps(a, t) if self.jumpy or elements.rounds_to_other(a, t) else None for a, t in pairs
+            oracle.find_jumps(a, t)
+            if self.jumpy or (half and is_integer(a)) or elements.rounds_to_other(a, t)
+            else None
+            for a, t in pairs
         ]
         self.unjudged = [elements.unjudged(a, t) for a, t in pairs]
         self._places = [oracle.lattice(t.shape) for t in self.truth.tensors]
@@ -421,7 +426,7 @@ class Case:
         beyond which its own lies; where there is none of these, or not all were made, they are other answers at all."""
         crossed = self._crossed.get(index)
         if crossed is None or self._moves < MOVES + MOVES_IN_TF32:
-            return self._moved
+            return self._moved or not self.jumpy
         return bool(crossed.double().mean() > MET)
 
     def _may_jump(self, index: int, known: int, found: int) -> bool:
