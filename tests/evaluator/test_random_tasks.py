@@ -208,6 +208,38 @@ def test_another_distribution_is_wrong(kind):
         compare(HONEST[name], forged)
 
 
+RATES = 100 + 100 * torch.rand(65536)
+NEARLY = {
+    "poisson": (lambda: torch.poisson(RATES), lambda: (RATES + RATES.sqrt() * torch.randn(65536)).round(), "skewed"),
+    "levels": (
+        lambda: torch.empty(65536).exponential_(),
+        lambda: -torch.log((torch.randint(65536, (65536,)) + 0.5) / 65536),
+        "come again in another call",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NEARLY)
+def test_a_distribution_that_is_nearly_right_is_told_apart(kind):
+    drawn, forged, says = NEARLY[kind]
+    reference, same, *others = (
+        torch.stack([draw() for _ in range(SEEDS)]) for draw in (drawn, drawn, forged, forged)
+    )
+    compare_all(same, reference)
+    said = []
+    for other in others:
+        try:
+            compare_all(other, reference)
+        except Unlike as unlike:
+            said.append(str(unlike))
+    assert said and all(says in text for text in said)
+
+
+def compare_all(samples, reference):
+    randomness.compare_shape("output 0", samples, reference)
+    randomness.compare_levels("output 0", samples, reference)
+
+
 def test_what_is_drawn_seldom_is_missed():
     """One waiting time in a thousand is longer than seven; mean, variance and shape are as they should be."""
 

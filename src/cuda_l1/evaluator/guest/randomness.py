@@ -301,15 +301,17 @@ TAILS, OF_TAIL, TAIL_SIGMAS = (5.0, 7.0, 9.0), 0.25, 5
 """Bounds, in standard deviations, beyond which few elements lie; the share of these by which their number may differ;
 and the standard errors up to which chance explains more, fewer than `SIGMAS` since it is looked at twice. Elements out
 there show in no count within the other bounds, and cost a candidate as much to draw as any."""
+SKEW, OF_SKEW = 0.03, 0.05
+"""By how much the mean of third powers may differ, and by which share of it, as for chances that are nearly right."""
 APART, TOGETHER = 0.25, 0.75
 """What `_of_corners` is at the most where the reference's rows are independent, and at the least where a candidate's
 follow from one another."""
 
 
 def compare_shape(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
-    """How often standardised elements lie within `WITHIN`, below it, below its negative and beyond `TAILS`; and whether
-    those at the corners of rectangles of the last dimension and all others move together, as sums of a number for each
-    row and one for each column do, any two of which are independent. Raises Unlike.
+    """How often standardised elements lie within `WITHIN`, below it, below its negative and beyond `TAILS`; how skewed
+    they are; and whether those at the corners of rectangles of the last dimension and all others move together, as sums
+    of a number for each row and one for each column do, any two of which are independent. Raises Unlike.
 
     The shares are means over elements, one number a call, and calls are independent: compared as two samples. Means
     and deviations are those of the first half of the reference's calls, the other half is held against the candidate's.
@@ -331,6 +333,10 @@ def compare_shape(name: str, samples: torch.Tensor, reference: torch.Tensor) -> 
             if _differ(found, due, 0.02):
                 text = f"{float(found.mean()):.1%} of its elements lie {where} {bound:g} standard deviations"
                 raise Unlike(f"{name}: {text}, of the reference's {float(due.mean()):.1%}")
+    found, due = (z[:, varies].clamp(-4, 4).pow(3).mean(1) for z in (theirs, known))
+    if _differ(found, due, SKEW + OF_SKEW * abs(float(due.mean()))):
+        text = f"its elements are skewed by {float(found.mean()):.2f}, the reference's by {float(due.mean()):.2f}"
+        raise Unlike(f"{name}: {text}")
     for bound in TAILS:
         found, due = ((z.abs() > bound)[:, varies].double().mean(1) for z in (theirs, known))
         if _differ(found, due, OF_TAIL * float(due.mean()), TAIL_SIGMAS):
@@ -381,22 +387,31 @@ def _differ(found: torch.Tensor, due: torch.Tensor, least: float, sigmas: float 
     return not abs(float(found.mean()) - float(due.mean())) <= least + sigmas * error
 
 
-LEVELS, AS_OFTEN = 1e-4, 16
-"""The share of elements in which a call gives what the one before gave, above which numbers are taken from few, where
-it is so many times the reference's."""
+LEVELS, AS_OFTEN = 2e-4, 16
+"""The share of elements in which a call gives what any other gave, above which numbers are taken from few, where it is
+so many times the reference's. Of 64 calls 2^-18 for each number makes as much."""
 
 
 def compare_levels(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
     """Whether elements have few values where the reference's have many, as noise made of a byte has, which every count
     within bounds takes for what it stands for. Both (calls, ...). Raises Unlike.
 
-    Half of all pairs of calls have to show it: where a call shares one number, one pair that drew it twice does not.
+    Half of all calls have to show it: where a call shares one number, two calls that drew it do not.
     """
-    rows = (each.reshape(len(each), -1) for each in (samples, reference))
-    found, due = ((calls[1:] == calls[:-1]).double().mean(1) for calls in rows)
+    found, due = (_met_again(each.reshape(len(each), -1)) for each in (samples, reference))
     if float(found.median()) > max(LEVELS, AS_OFTEN * float(due.mean())):
-        text = f"{float(found.median()):.2%} of its elements are as in the call before"
+        text = f"{float(found.median()):.2%} of its elements come again in another call"
         raise Unlike(f"{name}: {text}, of the reference's {float(due.mean()):.2%}")
+
+
+def _met_again(calls: torch.Tensor) -> torch.Tensor:
+    """Of each call, the share of elements that are as in another one: (calls,)."""
+    values, order = calls.sort(dim=0)
+    alike = values[1:] == values[:-1]
+    again = torch.zeros_like(values, dtype=torch.bool)
+    again[1:] |= alike
+    again[:-1] |= alike
+    return torch.zeros_like(again).scatter_(0, order, again).double().mean(1)
 
 
 LEAST_MET = 32
