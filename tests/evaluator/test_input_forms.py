@@ -214,6 +214,7 @@ def test_ordered_samples_hold_their_own_numbers_in_order():
             steps = [sample.diff(dim=dim) for dim in range(sample.dim())]
             assert all(bool((step >= 0).all()) for step in steps) or all(bool((step <= 0).all()) for step in steps)
     assert not input_forms.ordered([torch.randn(5), torch.randn(4, 1).expand(4, 6), torch.ones(3, 3)])[1]
+    assert not input_forms.ordered([torch.randn(9, 9).tril()])[1]
 
 
 def test_large_elements_of_a_row_lie_near_one_another():

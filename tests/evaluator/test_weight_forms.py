@@ -121,6 +121,15 @@ def test_a_channel_in_many_is_large_and_the_same_in_all_matrices():
     assert weight_forms.with_large_channels(nn.LayerNorm(64), {}, 64.0) == {}
 
 
+def test_of_many_rows_some_beside_one_another_are_larger_still():
+    table = nn.Embedding(2048, 4)
+    other = weight_forms.other_state(table)
+    ratio = weight_forms.with_large_channels(table, other, 64.0)["weight"] / other["weight"]
+    rows = (ratio > 500).all(1).nonzero().flatten()
+    assert rows.tolist() == list(range(int(rows[0]), int(rows[0]) + weight_forms.BESIDE))
+    assert 2048 // 64 - 1 <= int(((ratio - 64).abs() < 0.1).all(1).sum()) <= 2048 // 64
+
+
 def test_gates_are_held_open_and_plain_recurrences_keep_their_state():
     model = nn.ModuleDict({"gru": nn.GRU(8, 12), "rnn": nn.RNN(8, 8), "norm": nn.LayerNorm(8), "head": nn.Linear(8, 8)})
     other = weight_forms.other_state(model)

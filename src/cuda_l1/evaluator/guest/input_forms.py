@@ -15,6 +15,7 @@ from .traits import (
     LEAST_SHARE,
     LEAST_SORTED,
     are_shares,
+    holds_zeros,
     is_constant,
     is_mask,
     is_positive_definite,
@@ -102,18 +103,19 @@ def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
 
 def _with_isolated(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
     looked_at = torch.randint(tensor.numel(), (LOOKED_AT,), device=tensor.device)
-    sizes = tensor[_indices(looked_at, tensor.shape)].abs()
+    sizes = tensor[element_indices(looked_at, tensor.shape)].abs()
     places = looked_at[sizes > 0]
     flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset()).clone()
     made = torch.as_strided(flat, tensor.shape, tensor.stride())
     chosen = list(zip(reversed(factors), places, strict=False))
     for factor, place in reversed(chosen):  # the positive one is there, also where both are one place
-        made[_indices(place, tensor.shape)] = (sizes.amax() * factor).to(tensor.dtype)
+        made[element_indices(place, tensor.shape)] = (sizes.amax() * factor).to(tensor.dtype)
     return as_agreed(made, tensor)
 
 
-def _indices(places: torch.Tensor, shape: Sequence[int]) -> tuple[torch.Tensor, ...]:
-    """Of elements by their numbers. `torch.unravel_index` imports SymPy, which takes a third of a verdict."""
+def element_indices(places: torch.Tensor, shape: Sequence[int]) -> tuple[torch.Tensor, ...]:
+    """Of elements by their numbers, in such a tensor. `torch.unravel_index` imports SymPy, which takes a third of a
+    verdict."""
     found = []
     for size in reversed(shape):
         found.append(places % size)
@@ -227,12 +229,13 @@ def concentrated(inputs: Inputs, power: float) -> tuple[Inputs, bool]:
 def ordered(inputs: Inputs) -> tuple[Inputs, bool]:
     """The inputs with the numbers of one sample in `MIXED_SHARE`, the same ones in every tensor of as many, in order
     along every dimension, rising or falling; and whether there was a tensor of several samples. Independent numbers
-    lie scattered: no sign lasts, and what is large has nothing large beside it, as it has in images, series, ramps."""
+    lie scattered: no sign lasts, and what is large has nothing large beside it, as it has in images, series, ramps.
+    What holds zeros stays: a kernel may rely on a triangle of them."""
     chosen: dict[int, torch.Tensor] = {}
 
     def holds_samples(tensor: torch.Tensor) -> bool:
         is_whole = tensor.dim() > 1 and tensor.numel() == extent(tensor) > 0
-        return is_whole and may_be_stressed(tensor) and not tensor.is_complex()
+        return is_whole and may_be_stressed(tensor) and not tensor.is_complex() and not holds_zeros(tensor)
 
     def in_order(tensor: torch.Tensor) -> torch.Tensor:
         count = len(tensor)

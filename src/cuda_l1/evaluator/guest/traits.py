@@ -30,6 +30,14 @@ def sampled(tensor: torch.Tensor) -> torch.Tensor:
     return flat[:: max(1, flat.numel() // 65536)]
 
 
+MANY_ZEROS = 0.01
+"""From this share on zeros are there by no chance: a triangle, padding, what a ReLU leaves."""
+
+
+def holds_zeros(tensor: torch.Tensor) -> bool:
+    return float((sampled(tensor) == 0).float().mean()) > MANY_ZEROS
+
+
 def has_few_values(flat: torch.Tensor) -> bool:
     """Activations behind a ReLU and triangles hold as many values as other numbers do."""
     found = flat[flat != 0][:4096]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection
 
-from . import arranged, choices, input_forms, rare, uneven
+from . import arranged, choices, input_forms, rare, strays, uneven
 from .input_forms import Make
 from .plans import Plan
 from .reference import Reference
@@ -34,6 +34,8 @@ def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Mak
             return [made(input_forms.clustered, factor=factor) for factor in input_forms.LARGER]
         case "held":
             return [uneven.held]
+        case "strays":
+            return [made(strays.with_strays, fixed=fixed, ways=ways, deck=[]) for ways in strays.PARTS]
         case "near-one":
             return [input_forms.near_one]
         case "ordered":

@@ -8,7 +8,9 @@ that is right for all that a task draws. Values are those that are there, in pla
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
+from random import SystemRandom
 
 import torch
 
@@ -29,6 +31,7 @@ IN_A_ROW = 0.8
 """The rest up to this share hold it in one stretch from an end on."""
 HELD_FROM = 4.0
 """Magnitudes from which a gate among the inputs is open or shut."""
+_random = SystemRandom()
 
 
 def uneven(inputs: Inputs, fixed: Collection[int], *, numbers: bool, places: bool) -> tuple[Inputs, bool]:
@@ -116,25 +119,39 @@ def _opened(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def held(inputs: Inputs) -> tuple[Inputs, bool]:
-    """The inputs with half of the samples of one sign, none of them below `HELD_FROM` in magnitude, as gates are that
-    stay open or shut, and whether there was a tensor of numbers of both signs. What comes long before is remembered."""
+    """The inputs with a sample of either sign, none of it below `HELD_FROM` in magnitude, from a place in its first
+    half on, up to one in its second, or in all, as gates are that stay open or shut; and whether there was a tensor of
+    numbers of both signs. What comes long before is remembered. The same two in all tensors: whoever looks at some
+    samples, or at a part of each, to see whether inputs are ordinary hardly sees them."""
+    begin, end = _random.choice(
+        (*[(_random.uniform(0.125, 0.5), 1.0)] * 2, (0.0, _random.uniform(0.5, 0.875)), (0.0, 1.0))
+    )
+    lots = [_random.random(), _random.random()]
 
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
-        if tensor.is_complex() or not may_be_stressed(tensor):
+        if tensor.is_complex() or not may_be_stressed(tensor) or not _has_both_signs(tensor):
             return tensor
-        one_sign = _of_one_sign(tensor)
-        if one_sign is tensor:
-            return tensor
-        chosen = (one_sign != tensor).flatten(1).any(1).view(-1, *[1] * (tensor.dim() - 1))
-        made = torch.where(chosen, one_sign.sign() * (HELD_FROM + one_sign.abs()), tensor)
-        return as_agreed(torch.empty_like(tensor).copy_(made), tensor)
+        made = tensor.clone(memory_format=torch.preserve_format)
+        count = len(tensor)
+        one = int(lots[0] * count)
+        for sign, place in ((1.0, one), (-1.0, (one + 1 + int(lots[1] * (count - 1))) % count)):
+            numbers = tensor[place].flatten().clone()
+            part = numbers[int(begin * len(numbers)) : math.ceil(end * len(numbers))]
+            part.copy_(sign * (HELD_FROM + part.abs()))
+            made[place] = numbers.view(made[place].shape)
+        return as_agreed(made, tensor)
 
     return with_each(inputs, (), make)
 
 
+def _has_both_signs(tensor: torch.Tensor) -> bool:
+    """Whether it holds several samples, and in them numbers of both signs."""
+    return tensor.dim() > 1 and len(tensor) > 1 and bool((tensor < 0).any() & (tensor > 0).any())
+
+
 def _of_one_sign(tensor: torch.Tensor) -> torch.Tensor:
     """Samples lie along the first dimension."""
-    if tensor.dim() < 2 or len(tensor) < 2 or not bool((tensor < 0).any() & (tensor > 0).any()):
+    if not _has_both_signs(tensor):
         return tensor
     lot = torch.randint(4, (len(tensor),), device=tensor.device)
     lot[torch.randperm(len(tensor), device=tensor.device)[:2]] = torch.arange(2, device=tensor.device)

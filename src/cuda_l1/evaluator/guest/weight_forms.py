@@ -23,6 +23,8 @@ CHANNEL_FACTORS, CHANNELS = (64.0, 8.0), 64
 """Of one channel in so many of each matrix, from the first to the last that the reference stands: trained networks have
 some that are so much larger than the others, in heads the same of queries and keys, and a normalisation leaves little
 of what is next to them."""
+BESIDE, LARGER = 16, 8.0
+"""Rows of a matrix of many that are larger still, beside one another, and by how much."""
 
 SMALL = 2.0**-8
 """What all parameters of at least one dimension, and inputs, are multiplied by in the trial `small-weights`: variances
@@ -262,13 +264,17 @@ def with_large_weights(
 
 def with_large_channels(model: torch.nn.Module, other: Mapping[str, torch.Tensor], factor: float) -> state.State:
     """`other` with one row in `CHANNELS`, of the first dimension, of every matrix among the parameters times `factor`,
-    the same in all; empty where there is no matrix of several rows."""
+    the same in all, and in those with many rows `BESIDE` rows beside one another larger still; empty where there is no
+    matrix of several rows."""
     kinds, changed, first = state.kinds(model), dict[int, torch.Tensor](), _random.randrange(CHANNELS)
     for name, value in other.items():
         is_matrix = kinds.get(name) == "parameter" and _holds_numbers(value) and value.dim() > 1
         if is_matrix and value.numel() > len(value) > 1 and id(value) not in changed:
             made = value.clone(memory_format=torch.preserve_format)
             made[first % min(CHANNELS, len(made)) :: CHANNELS] *= factor
+            if len(made) >= BESIDE * CHANNELS:  # as embeddings of like tokens: none of many parts holds few of the best
+                run = slice(begin := first * len(made) // CHANNELS, begin + BESIDE)
+                made[run] = value[run] * (LARGER * factor)
             changed[id(value)] = made
     return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
 

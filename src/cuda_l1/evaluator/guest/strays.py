@@ -1,0 +1,160 @@
+"""Few samples that lie otherwise than independent numbers, among others that stay as drawn.
+
+No independent draw holds a long dip, a winding ridge, two copies of one series that run apart, or numbers all of one
+size. A candidate that takes a shorter way for what is drawn can look whether means, deviations, extremes or columns are
+those of a draw, and answer as the reference does where they are not. These samples keep mean and deviation of their
+draw, and most only the order of their numbers changes, so that such a look tells nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from random import SystemRandom
+
+import torch
+
+from .drawing import Inputs
+from .input_forms import MIXED_SHARE, as_agreed, element_indices, with_each
+from .traits import holds_zeros, may_be_stressed
+
+LEAST, MOST = 8, 1 << 18
+"""Elements of a sample. Larger ones are parted along their first dimensions, so that sorting takes no time."""
+MANY = 16
+"""Samples at the most that lie otherwise."""
+_random = SystemRandom()
+
+Way = Callable[[torch.Tensor, bool], torch.Tensor]
+"""Another sample out of a drawn one; with the truth value ways that relate tensors go the one way or the other."""
+
+
+def with_strays(inputs: Inputs, fixed: Collection[int], *, ways: Sequence[Way], deck: list[Way]) -> tuple[Inputs, bool]:
+    """The inputs with one sample in `MIXED_SHARE`, or half of a few, made otherwise in these `ways`, the same samples
+    in the same way in every tensor of as many; and whether there was a tensor of samples. Those that are the same in
+    every draw (`fixed`, in the order of `leaves`) stay. `deck`: the ways whose turn has not come, since of a batch of
+    few samples one call takes no more than some of them."""
+    dealt: dict[int, tuple[torch.Tensor, list[Way]]] = {}
+    sources: dict[tuple[torch.Size, torch.dtype], torch.Tensor] = {}
+    turn = _random.random() < 0.5
+
+    def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
+        nonlocal turn
+        lead = _leading(tensor)
+        if not lead or tensor.is_complex() or not may_be_stressed(tensor) or holds_zeros(tensor):
+            return tensor
+        count = lead.numel()
+        if count not in dealt:
+            chosen = torch.randperm(count)[: min(MANY, max(1, count // MIXED_SHARE, min(count // 2, len(ways))))]
+            dealt[count] = chosen, [_deal(ways, deck) for _ in chosen]
+        places, lots = dealt[count]
+        at = element_indices(places.to(tensor.device), lead)
+        samples = tensor[at]
+        source = sources.setdefault((samples.shape, samples.dtype), samples)
+        turn = not turn
+        made = tensor.clone(memory_format=torch.preserve_format)
+        pairs = zip(samples, source, lots, strict=True)
+        made[at] = torch.stack([way(shared if way is warped else own, turn) for own, shared, way in pairs])
+        return as_agreed(made, tensor)
+
+    return with_each(inputs, fixed, make)
+
+
+def _deal(ways: Sequence[Way], deck: list[Way]) -> Way:
+    if not deck:
+        deck += _random.sample(ways, len(ways))
+    return deck.pop()
+
+
+def _leading(tensor: torch.Tensor) -> torch.Size:
+    """The first dimensions, along which samples lie; empty where a sample would have next to no elements."""
+    dims = 1
+    while dims < tensor.dim() - 1 and (tensor.shape[:dims].numel() < 2 or tensor.shape[dims:].numel() > MOST):
+        dims += 1
+    return tensor.shape[:dims] if LEAST <= tensor.shape[dims:].numel() <= MOST else torch.Size()
+
+
+# ── in another order ──────────────────────────────────────────────────────────────────────────────
+
+
+def _stretch(count: int) -> slice:
+    """Of a row: all of it, or half of it somewhere, since whoever looks at a part sees the rest."""
+    begin = _random.randrange(count // 2 + 1)
+    return slice(begin, begin + (count + 1) // 2) if _random.random() < 0.5 else slice(0, count)
+
+
+def _turned(row: torch.Tensor) -> torch.Tensor:
+    """The other way round or not, from any place on: what ends goes on at its beginning."""
+    row = row.flip(0) if _random.random() < 0.5 else row
+    return row.roll(_random.randrange(len(row)))
+
+
+def in_a_row(sample: torch.Tensor, turn: bool) -> torch.Tensor:
+    """In order, element after element."""
+    made = sample.flatten().clone()
+    part = _stretch(len(made))
+    made[part] = _turned(made[part].sort().values)
+    return made.view(sample.shape)
+
+
+def by_distance(sample: torch.Tensor, turn: bool) -> torch.Tensor:
+    """In order of how far from the mean they are: what is large stands in one place, beside it there is a long calm."""
+    made = sample.flatten().clone()
+    part = _stretch(len(made))
+    row = made[part]
+    made[part] = _turned(row[(row - row.mean()).abs().argsort()])
+    return made.view(sample.shape)
+
+
+def winding(sample: torch.Tensor, turn: bool) -> torch.Tensor:
+    """The larger half in order along one line, which fills every other row and turns at alternate ends, the smaller
+    one beside it; or the other way round. In a row where there are no rows."""
+    rows, width = sample.numel() // sample.shape[-1], sample.shape[-1]
+    if sample.dim() < 2 or min(rows, width) < LEAST:
+        return in_a_row(sample, turn)
+    row, column = torch.arange(rows, device=sample.device).unsqueeze(1), torch.arange(width, device=sample.device)
+    rightwards = row % 4 < 2
+    along = torch.where(rightwards, column, width - 1 - column) + (row // 2) * (width + 1)
+    turns = along % (width + 1) == width - 1
+    place = torch.where(row % 2 == 0, along, along + 1).flatten()
+    on_line = ((row % 2 == 0) | turns).flatten()
+    largest = _random.random() < 0.5
+    values = sample.flatten().sort(descending=largest).values
+    length = int(on_line.sum())
+    line, rest = values[:length], values[length:]
+    made = torch.empty_like(values)
+    made[on_line] = (line.flip(0) if _random.random() < 0.5 else line)[place[on_line]]
+    made[~on_line] = rest[torch.randperm(len(rest), device=rest.device)]
+    return made.view(sample.shape)
+
+
+# ── with fewer values ─────────────────────────────────────────────────────────────────────────────
+
+
+def warped(sample: torch.Tensor, turn: bool) -> torch.Tensor:
+    """A quarter of it and then the next with each number three times, along its longest dimension, or with the turn
+    the first one so: two copies run apart by half of their length, and meet at both ends."""
+    longest = max(range(sample.dim()), key=lambda dim: (sample.shape[dim], dim))
+    length = sample.shape[longest]
+    at, quarter = torch.arange(length, device=sample.device), length // 4
+    slow_first = torch.where(at < 3 * quarter, at // 3, at - 2 * quarter)
+    slow_last = torch.where(at < quarter, at, quarter + (at - quarter) // 3)
+    return sample.index_select(longest, (slow_first if turn else slow_last).clamp(max=2 * quarter))
+
+
+def of_one_size(sample: torch.Tensor, turn: bool) -> torch.Tensor:
+    """Each number one deviation above the mean or below it; in square matrices those nearest to zero along a line
+    through all nodes, beside which every other way is long."""
+    wide = sample.float()
+    mean, deviation = wide.mean(), wide.std()
+    made = torch.where(wide < mean, mean - deviation, mean + deviation).clamp(wide.amin(), wide.amax())
+    nodes = sample.shape[-1]
+    if sample.dim() > 1 and sample.shape[-2] == nodes >= LEAST:
+        order = torch.randperm(nodes, device=sample.device)
+        least = wide.flatten()[wide.abs().flatten().topk(nodes - 1, largest=False).indices]
+        made[..., order[:-1], order[1:]] = least
+    return made.to(sample.dtype)
+
+
+IN_ORDER: tuple[Way, ...] = (in_a_row, by_distance, winding)
+WAYS: tuple[Way, ...] = (*IN_ORDER, warped, of_one_size)
+PARTS = (WAYS, IN_ORDER)
+"""From the first to the last that the reference stands: where ties decide, only orders."""
