@@ -398,7 +398,7 @@ def compare_levels(name: str, samples: torch.Tensor, reference: torch.Tensor) ->
 
     Half of all calls have to show it: where a call shares one number, two calls that drew it do not.
     """
-    found, due = (_met_again(each.reshape(len(each), -1)) for each in (samples, reference))
+    found, due = (_met_again(_some_of(each.reshape(len(each), -1))) for each in (samples, reference))
     if float(found.median()) > max(LEVELS, AS_OFTEN * float(due.mean())):
         text = f"{float(found.median()):.2%} of its elements come again in another call"
         raise Unlike(f"{name}: {text}, of the reference's {float(due.mean()):.2%}")
