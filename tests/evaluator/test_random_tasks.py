@@ -222,9 +222,7 @@ NEARLY = {
 @pytest.mark.parametrize("kind", NEARLY)
 def test_a_distribution_that_is_nearly_right_is_told_apart(kind):
     drawn, forged, says = NEARLY[kind]
-    reference, same, *others = (
-        torch.stack([draw() for _ in range(SEEDS)]) for draw in (drawn, drawn, forged, forged)
-    )
+    reference, same, *others = (torch.stack([draw() for _ in range(SEEDS)]) for draw in (drawn, drawn, forged, forged))
     compare_all(same, reference)
     said = []
     for other in others:
