@@ -87,13 +87,13 @@ class Templates:
         if self._device == "cpu" or not self.uses_triton(source):
             return self.plain
         if self._triton is None:
-            self._triton = self._start_alone((TRITON,), ())
+            self._triton = self._start_without_driver((TRITON,), ())
         return self._triton
 
     def _start_on_gpu(self) -> Template:
-        return self._start_alone((*COMPILER_MODULES, ALL_OF_INDUCTOR["cuda"]), COMPILER_MODULES)
+        return self._start_without_driver((*COMPILER_MODULES, ALL_OF_INDUCTOR["cuda"]), COMPILER_MODULES)
 
-    def _start_alone(self, preload: Sequence[str], otherwise: Sequence[str]) -> Template:
+    def _start_without_driver(self, preload: Sequence[str], otherwise: Sequence[str]) -> Template:
         """A template; where a release of torch or Triton starts the driver all the same, with modules that never do."""
         template = self._start(preload)
         if template.facts.threads == 1:
