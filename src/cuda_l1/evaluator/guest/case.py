@@ -16,6 +16,7 @@ import torch
 from . import elements, oracle
 from .classes import OWN, RELAXED_CEILING, RELAXED_FLOOR, ROUNDING, Errors, multiple, own_class, unit_roundoff
 from .drawing import Inputs, secret_seed
+from .edges import MOVES, Edges
 from .elements import MORE_JUMPS
 from .load import seed_everything
 from .perturbations import neighbour, nudged, rounded_to_bf16_by_chance, told_apart
@@ -27,11 +28,6 @@ from .traits import is_integer
 NUDGES = (0.25, 1.0, 2.0)
 """By which share of what an answer may err before it is rounded, see `multiple`, inputs and weights are moved to see
 where the task jumps, in turn."""
-MOVES, MOVES_IN_TF32 = 24, 8
-"""Answers of the reference to such inputs, and with operands rounded to TF32 by chance, among which an element that
-jumped is looked for."""
-MET = 0.5
-"""The share of the reference's own jumps that moves have to undo to show where edges are."""
 _NO_DRAW = (BadTask, torch.OutOfMemoryError)
 """A reference may refuse shares that no longer sum to one, and a large task leaves no room for other inputs."""
 AS_MANY = 4
@@ -93,13 +89,7 @@ class Case:
     """The classes for which more draws of the reference's errors were taken."""
     _resliced: set[str] = field(init=False, default_factory=set)
     """The classes for which more draws of the reference's slices were taken."""
-    _ends: list[tuple[torch.Tensor, torch.Tensor]] = field(init=False, default_factory=list)
-    """Per tensor the lowest and the highest of what the reference answers, where it was moved `_moves` times."""
-    _moves: int = field(init=False, default=0)
-    _moved: bool = field(init=False, default=False)
-    """Whether any of these moves had an effect."""
-    _crossed: dict[int, torch.Tensor] = field(init=False, default_factory=dict)
-    """Per tensor, of the elements that jump in the reference's own answer those that do not in another of these."""
+    _edges: Edges = field(init=False)
     _counts: list[int] | None = field(init=False, default=None)
     """Per tensor the most jumps in more draws of the reference, where an answer asked for them."""
 
@@ -126,6 +116,7 @@ class Case:
             else None
             for a, t in pairs
         ]
+        self._edges = Edges(self.truth.tensors, self._plain, self.jumps, self.jumpy, self._answer_to_move)
         self.unjudged = [elements.unjudged(a, t) for a, t in pairs]
         self._places = [oracle.lattice(t.shape) for t in self.truth.tensors]
         self._thin_truth = [oracle.thinned(t, at) for t, at in zip(self.truth.tensors, self._places, strict=True)]
@@ -146,8 +137,8 @@ class Case:
         """Let go of the answers, which may be large; inputs and weights stay."""
         self.truth = self.noise = Answer("", [])
         self._plain = []
-        self.jumps, self.unjudged, self._thin_truth, self._own, self._ends = [], [], [], {}, []
-        self._crossed = {}
+        self.jumps, self.unjudged, self._thin_truth, self._own = [], [], [], {}
+        self._edges = Edges([], [], [], self.jumpy, self._answer_to_move)
 
     @classmethod
     def where_stood(
@@ -348,7 +339,7 @@ class Case:
         jumped = jumps.mask | own.mask if self._may_jump(index, jumps.count, own.count) else jumps.mask
         if exact:
             jumped = jumped | self._beyond_edges(index, others)
-        jumped = self._reached(index, got, jumped, patient=patient)
+        jumped = self._edges.reached(index, got, jumped, patient=patient)
         if exact:
             jumped = jumped | (others != got)
         return jumped if mask is None else mask | jumped
@@ -356,7 +347,7 @@ class Case:
     def _jumped_far(self, index: int, got: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         """Beside `mask` isolated elements at which the reference gives an answer like this, too, when it is moved."""
         jumped = oracle.find_jumps(got, self.truth.tensors[index], floor=RELAXED_FLOOR).mask
-        jumped = self._reached(index, got, jumped, patient=True)
+        jumped = self._edges.reached(index, got, jumped, patient=True)
         return jumped if mask is None else mask | jumped
 
     def _beyond_edges(self, index: int, others: torch.Tensor) -> torch.Tensor:
@@ -373,61 +364,6 @@ class Case:
         plain, truth = self._plain[index], self.truth.tensors[index]
         exact = not (plain.is_floating_point() or plain.is_complex())
         return int((plain != truth.to(plain.dtype)).sum()) if exact else 0
-
-    def _reached(self, index: int, got: torch.Tensor, mask: torch.Tensor, *, patient: bool) -> torch.Tensor:
-        """The elements in `mask` at which the reference gives an answer like this, too, when its inputs and weights are
-        moved: those lie near an edge. In a task that jumps all of them where moves hardly take the reference's own
-        answer across an edge, since that is met by what it makes itself (shares of routing by logits near zero, each
-        rounded)."""
-        if not bool(mask.any()):
-            return mask
-        value = oracle.wide(got[mask])
-        while True:
-            low, high = (oracle.wide(end[mask]) for end in self._range(index))
-            width = high - low
-            inside = (value >= low - width) & (value <= high + width)
-            if got.is_complex():
-                inside = inside.all(-1)
-            if bool(inside.all()) or not (patient and self._move()):
-                break
-        met = self.jumps[index] is None or self._moves == 0 or self._is_met_by_moves(index)
-        return mask.masked_scatter(mask, inside) if met else mask
-
-    def _range(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
-        if not self._ends:
-            pairs = zip(self.truth.tensors, self._plain, strict=True)
-            self._ends = [elements.ends(t.to(n.dtype), n, n) for t, n in pairs]
-        return self._ends[index]
-
-    def _move(self) -> bool:
-        """Widen the ranges by another answer of the reference; False where they were widened often enough."""
-        while self._moves < MOVES + MOVES_IN_TF32:
-            self._moves += 1
-            drawn = self._answer_to_nudges(self._moves) if self._moves <= MOVES else self._answer_in_tf32()
-            if drawn is None:
-                continue
-            tensors = self._kept(drawn).tensors
-            self._moved |= any(not torch.equal(a, b) for a, b in zip(tensors, self._plain, strict=True))
-            self._note_crossed(tensors)
-            self._ends = [elements.ends(*ends, new) for ends, new in zip(self._ends, tensors, strict=True)]
-            return True
-        return False
-
-    def _note_crossed(self, moved: list[torch.Tensor]) -> None:
-        """Note the edges beyond which the reference's own answer lies and an answer of it, moved, does not."""
-        for index, (new, plain, truth) in enumerate(zip(moved, self._plain, self.truth.tensors, strict=True)):
-            if (jumps := self.jumps[index]) is not None and jumps.count:
-                crossed = elements.crosses(new[jumps.mask], plain[jumps.mask], truth[jumps.mask])
-                before = self._crossed.get(index)
-                self._crossed[index] = crossed if before is None else crossed | before
-
-    def _is_met_by_moves(self, index: int) -> bool:
-        """Whether the answers of the reference, moved, show where edges are: all together they cross most of those
-        beyond which its own lies; where there is none of these, or not all were made, they are other answers at all."""
-        crossed = self._crossed.get(index)
-        if crossed is None or self._moves < MOVES + MOVES_IN_TF32:
-            return self._moved or not self.jumpy
-        return bool(crossed.double().mean() > MET)
 
     def _may_jump(self, index: int, known: int, found: int) -> bool:
         """Whether an answer may lie on the other side of so many edges where the reference does at `known`. A few are a
@@ -538,6 +474,11 @@ class Case:
         """The same, and in float32 as far as an answer may err where that meets edges."""
         edges = self.jumpy and tensor.dtype not in OWN
         return nudged(tensor, multiple(tensor.dtype)) if edges else self._moved_by_rounding(tensor)
+
+    def _answer_to_move(self, number: int) -> list[torch.Tensor] | None:
+        """What the reference gives to move `number`, from 1 on (see `Edges`); None where it refuses."""
+        drawn = self._answer_to_nudges(number) if number <= MOVES else self._answer_in_tf32()
+        return None if drawn is None else self._kept(drawn).tensors
 
     def _answer_to_nudges(self, number: int) -> Answer | None:
         share = NUDGES[number % len(NUDGES)]
