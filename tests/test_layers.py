@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "cuda_l1"
 
 LAYERS: dict[str, int] = {
     "types": 0, "errors": 0, "interruption": 0, "ratios": 0, "texts": 0, "validation": 0,
-    "config": 1, "scoring": 1, "tasks": 1, "archive": 1, "prelude": 1, "prompts": 1, "endpoint": 1,
+    "config": 1, "exactness": 1, "scoring": 1, "tasks": 1, "archive": 1, "prelude": 1, "prompts": 1, "endpoint": 1,
     "proposers": 2, "evaluator": 2, "reviewer": 2,
     "search": 3, "training": 3,
     "report": 4, "export": 4,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_l1 import ratios, scoring
+from cuda_l1 import exactness, ratios, scoring
 from cuda_l1.types import UNSOUND_FLAGS, Correctness, Environment, Evaluation, Finding, Outcome, Timing, Trial
 
 PLACE = Environment(device="cuda", device_name="H100", lane="gpu", rung="R1", torch="2.13.0")
@@ -152,9 +152,9 @@ def test_which_class_counts(got: str, task: str, precision: str, good: bool) -> 
 )
 def test_what_is_less_exact_than_asked_for_says_in_which_trial(error: float | None, said: str) -> None:
     found = accepted(got="tf32").correctness
-    assert found is not None and scoring.less_exact(found) == "class tf32 is less exact than asked for"
+    assert found is not None and exactness.less_exact(found) == "class tf32 is less exact than asked for"
     trial = Trial(kind="scaled", error=error, reference_error=2e-6, bound=3.2e-5, passed_class="tf32")
-    assert scoring.less_exact(found.model_copy(update={"trials": (*found.trials, trial, trial)})).endswith(said)
+    assert exactness.less_exact(found.model_copy(update={"trials": (*found.trials, trial, trial)})).endswith(said)
 
 
 def test_suspects_do_not_count_but_precision_and_unstable_follow_their_own_rules() -> None:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cuda_l1.config import COMPAT
+from cuda_l1.exactness import at_least_as_exact, least_exact, less_exact
 from cuda_l1.ratios import from_log, log_within_floats, towards_one
-from cuda_l1.types import Clock, Correctness, Environment, Evaluation, PrecisionClass, other_clock, unsound
+from cuda_l1.types import Clock, Environment, Evaluation, other_clock, unsound
 
 # Two-sided 95 % quantiles of Student's t, index = degrees of freedom - 1.
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -74,22 +75,6 @@ def interval(log_ratios: Sequence[float], first: int = FIRST_PAIRS) -> tuple[flo
     return from_log(mean), from_log(mean - half), from_log(mean + half)
 
 
-# A result counts for a task when its class is at least as exact; own dtype stands first for half-precision tasks.
-_EXACTNESS: dict[str, int] = {"exact": 0, "fp32": 1, "bf16": 1, "fp16": 1, "tf32": 2, "relaxed": 3}
-
-
-def at_least_as_exact(got: PrecisionClass, wanted: PrecisionClass) -> bool:
-    """Whether class `got` may stand where `wanted` is asked for; fp32 and tf32 mean own dtype on half tasks."""
-    return wanted != "exact" if got in ("bf16", "fp16") else _EXACTNESS[got] <= _EXACTNESS[wanted]
-
-
-def least_exact(precision: str, task_class: PrecisionClass) -> PrecisionClass:
-    """`--precision` to a class: `default` is the task's own; on half tasks fp32 and tf32 mean own dtype."""
-    if precision == "default" or (task_class in ("bf16", "fp16", "exact") and precision in ("fp32", "tf32")):
-        return task_class
-    return precision  # type: ignore[return-value]
-
-
 def is_confined(place: Environment) -> bool:
     """Whether candidates ran behind a wall; at sandbox rung R0 they could have changed the verdict itself."""
     return place.rung != "R0"
@@ -116,19 +101,6 @@ def why_not(evaluation: Evaluation, precision: str = "default", *, is_eager: boo
     exact = at_least_as_exact(found.precision_class, least_exact(precision, found.task_class))
     said = "" if exact else less_exact(found)
     return f"suspect for {', '.join(dict.fromkeys(one.check for one in suspects))}" if suspects else said
-
-
-def less_exact(found: Correctness) -> str:
-    """That a class is less exact than asked for, and the first trial that gave it. Not every one is for the largest
-    error: most elements, or small parts, may err by too much."""
-    said = f"class {found.precision_class} is less exact than asked for"
-    trial = next((one for one in found.trials if one.passed_class == found.precision_class), None)
-    if trial is None or trial.error is None or trial.reference_error is None:
-        return said if trial is None else f"{said} (trial `{trial.kind}`)"
-    most = "" if trial.error > trial.bound else ", most elements or small parts by too much"
-    return (
-        f"{said} (trial `{trial.kind}`: errs by {trial.error:.1e}{most}; the reference by {trial.reference_error:.1e})"
-    )
 
 
 def in_headline(evaluation: Evaluation, precision: str = "default", *, is_eager: bool = False) -> bool:

@@ -131,7 +131,9 @@ def test_of_many_rows_some_beside_one_another_are_larger_still():
 
 
 def test_gates_are_held_open_and_plain_recurrences_keep_their_state():
-    model = nn.ModuleDict({"gru": nn.GRU(8, 12), "rnn": nn.RNN(8, 8), "norm": nn.LayerNorm(8), "head": nn.Linear(8, 8)})
+    model = nn.ModuleDict(
+        {"gru": nn.GRU(8, 32), "rnn": nn.RNN(8, 32), "norm": nn.LayerNorm(32), "head": nn.Linear(8, 8)}
+    )
     other = weight_forms.other_state(model)
     other["head.bias"] = other["head.bias"] * 1e3
     made = weight_forms.with_long_memory(model, other)
@@ -141,7 +143,7 @@ def test_gates_are_held_open_and_plain_recurrences_keep_their_state():
         assert int((value == 0).sum()) - value.numel() // 3 in (0, 1)
     assert float(made["head.bias"].max()) > 10 * weight_forms.OPEN
     own = made["rnn.weight_hh_l0"] - other["rnn.weight_hh_l0"]
-    assert torch.allclose(own, weight_forms.HELD * torch.eye(8), atol=1e-5)
+    assert torch.allclose(own, weight_forms.HELD * torch.eye(32), atol=1e-5)
     for name in ("gru.weight_hh_l0", "rnn.weight_ih_l0", "norm.weight", "head.weight"):
         assert made[name] is other[name], name
     assert not weight_forms.with_long_memory(nn.Conv1d(4, 4, 3, bias=False), {"weight": torch.randn(4, 4, 3)})

@@ -228,7 +228,7 @@ def _opponent(known: Comparison) -> Text:
 
 
 def _remarks(verdict: Judged, counts: bool, is_good: bool) -> Iterator[str]:
-    from cuda_l1 import scoring
+    from cuda_l1 import exactness, scoring
     from cuda_l1.types import proves_little
 
     evaluation = verdict.record.evaluation
@@ -242,6 +242,6 @@ def _remarks(verdict: Judged, counts: bool, is_good: bool) -> Iterator[str]:
     if evaluation.accepted and not scoring.is_confined(evaluation.environment):
         yield f"sandbox rung {evaluation.environment.rung}: never wins"
     elif evaluation.correctness and evaluation.accepted and not counts and not evaluation.disqualifying:
-        yield scoring.less_exact(evaluation.correctness)
+        yield exactness.less_exact(evaluation.correctness)
     if counts and not is_good:
         yield "does not hold at all sizes"

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
-from cuda_l1 import scoring
+from cuda_l1 import exactness
 from cuda_l1.config import COMPAT
 from cuda_l1.ratios import from_log, within_floats
 from cuda_l1.report.terminal import times
@@ -250,7 +250,7 @@ def _relaxed(facts: Facts) -> str | None:
     if ours is None or not ours.accepted or ours.correctness is None or ours.precision_class is None:
         return None
     wanted = ours.correctness.task_class
-    if scoring.at_least_as_exact(ours.precision_class, wanted):
+    if exactness.at_least_as_exact(ours.precision_class, wanted):
         return None
     named = _finding(facts, "precision") or _finding(facts, "small-parts")
     return f"class {ours.precision_class}, the task's is {wanted}{f': {named.evidence}' if named else ''}"

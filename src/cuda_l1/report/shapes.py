@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cuda_l1 import scoring
+from cuda_l1 import exactness
 from cuda_l1.types import UNSOUND_FLAGS, Outcome, Verification
 
 
@@ -57,8 +57,8 @@ class SizeResult:
         made = found.correctness
         if made is None or made.precision_class is None:
             return False
-        return scoring.at_least_as_exact(
-            made.precision_class, scoring.least_exact(self.precision, made.task_class)
+        return exactness.at_least_as_exact(
+            made.precision_class, exactness.least_exact(self.precision, made.task_class)
         ) and not any(finding.severity == "reject" for finding in found.findings)
 
     def fields(self) -> dict[str, Any]:

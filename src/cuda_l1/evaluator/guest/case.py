@@ -216,7 +216,9 @@ class Case:
         chosen = {i for i, t in enumerate(tensors) if is_integer(t) or self.jumpy or self.reference.chooses} - compared
         if not self.plan.may_tie:
             return True
-        if chosen and any(self._moved_by(1.0) & chosen for _ in range(2)):
+        # what is first when all are a little larger is last when they are a little smaller
+        ways = (1.0, -1.0) if self.reference.chooses else (1.0, 1.0)
+        if chosen and any(self._moved_by(towards) & chosen for towards in ways):
             return False
         if self.plan is PRUNED and self._equal_weights_choose():
             return False
