@@ -104,5 +104,10 @@ def test_copies_run_apart_and_meet_at_the_ends():
 def test_every_other_way_than_one_through_all_nodes_is_long():
     graph = strays.of_one_size(torch.randn(64, 64), False)
     short = graph.abs() < 0.5
-    assert int(short.sum()) == 63 and int(short.sum(0).max()) == int(short.sum(1).max()) == 1
+    assert int(short.sum()) == 2 * 63 and torch.equal(short, short.T), "there and back"
+    assert sorted(short.sum(1).tolist()) == [1, 1, *[2] * 62], "a line through all nodes"
+    steps, first = torch.eye(64)[0] > 0, 0
+    while not bool(steps.all()):
+        steps, first = steps | (short[steps].any(0)), first + 1
+    assert first >= 32
     assert abs(float(graph.std()) - 1) < 0.1 and len(torch.unique(graph[~short])) == 2

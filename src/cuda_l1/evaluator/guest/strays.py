@@ -142,15 +142,15 @@ def warped(sample: torch.Tensor, turn: bool) -> torch.Tensor:
 
 def of_one_size(sample: torch.Tensor, turn: bool) -> torch.Tensor:
     """Each number one deviation above the mean or below it; in square matrices those nearest to zero along a line
-    through all nodes, beside which every other way is long."""
+    through all nodes, there and back, beside which every other way is long: from any node half of all are far."""
     wide = sample.float()
     mean, deviation = wide.mean(), wide.std()
     made = torch.where(wide < mean, mean - deviation, mean + deviation).clamp(wide.amin(), wide.amax())
     nodes = sample.shape[-1]
     if sample.dim() > 1 and sample.shape[-2] == nodes >= LEAST:
         order = torch.randperm(nodes, device=sample.device)
-        least = wide.flatten()[wide.abs().flatten().topk(nodes - 1, largest=False).indices]
-        made[..., order[:-1], order[1:]] = least
+        there, back = wide.flatten()[wide.abs().flatten().topk(2 * (nodes - 1), largest=False).indices].chunk(2)
+        made[..., order[:-1], order[1:]], made[..., order[1:], order[:-1]] = there, back
     return made.to(sample.dtype)
 
 
