@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from cuda_l1.config import Precision
 from cuda_l1.types import Correctness, PrecisionClass
 
 # A result counts for a task when its class is at least as exact; own dtype stands first for half-precision tasks.
-_EXACTNESS: dict[str, int] = {"exact": 0, "fp32": 1, "bf16": 1, "fp16": 1, "tf32": 2, "relaxed": 3}
+_EXACTNESS: dict[PrecisionClass, int] = {"exact": 0, "fp32": 1, "bf16": 1, "fp16": 1, "tf32": 2, "relaxed": 3}
 
 
 def at_least_as_exact(got: PrecisionClass, wanted: PrecisionClass) -> bool:
@@ -13,11 +14,11 @@ def at_least_as_exact(got: PrecisionClass, wanted: PrecisionClass) -> bool:
     return wanted != "exact" if got in ("bf16", "fp16") else _EXACTNESS[got] <= _EXACTNESS[wanted]
 
 
-def least_exact(precision: str, task_class: PrecisionClass) -> PrecisionClass:
+def least_exact(precision: Precision, task_class: PrecisionClass) -> PrecisionClass:
     """`--precision` to a class: `default` is the task's own; on half tasks fp32 and tf32 mean own dtype."""
     if precision == "default" or (task_class in ("bf16", "fp16", "exact") and precision in ("fp32", "tf32")):
         return task_class
-    return precision  # type: ignore[return-value]
+    return precision
 
 
 def less_exact(found: Correctness) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cuda_l1.config import COMPAT
+from cuda_l1.config import COMPAT, Precision
 from cuda_l1.exactness import at_least_as_exact, least_exact, less_exact
 from cuda_l1.ratios import from_log, log_within_floats, towards_one
 from cuda_l1.types import Clock, Environment, Evaluation, other_clock, unsound
@@ -80,7 +80,7 @@ def is_confined(place: Environment) -> bool:
     return place.rung != "R0"
 
 
-def counts(evaluation: Evaluation, precision: str = "default", *, is_eager: bool = False) -> bool:
+def counts(evaluation: Evaluation, precision: Precision = "default", *, is_eager: bool = False) -> bool:
     """Whether a result may win or be exported: accepted by a protocol of ours, confined, unsuspected, exact enough.
 
     What a verdict suspects of eager does not matter: it has no figure of its own that could be wrong, against itself it
@@ -90,7 +90,7 @@ def counts(evaluation: Evaluation, precision: str = "default", *, is_eager: bool
     return is_right and not why_not(evaluation, precision, is_eager=is_eager)
 
 
-def why_not(evaluation: Evaluation, precision: str = "default", *, is_eager: bool = False) -> str:
+def why_not(evaluation: Evaluation, precision: Precision = "default", *, is_eager: bool = False) -> str:
     """Why a right result does not count, in words; empty where it counts, or is not right."""
     found = evaluation.correctness
     if not evaluation.accepted or found is None or found.precision_class is None:
@@ -103,7 +103,7 @@ def why_not(evaluation: Evaluation, precision: str = "default", *, is_eager: boo
     return f"suspect for {', '.join(dict.fromkeys(one.check for one in suspects))}" if suspects else said
 
 
-def in_headline(evaluation: Evaluation, precision: str = "default", *, is_eager: bool = False) -> bool:
+def in_headline(evaluation: Evaluation, precision: Precision = "default", *, is_eager: bool = False) -> bool:
     """Whether a result may stand in a headline, and in a mean of a report: it counts, and its task is sound."""
     return counts(evaluation, precision, is_eager=is_eager) and not unsound(evaluation.task_flags)
 
@@ -114,7 +114,7 @@ def speedup(evaluation: Evaluation, clock: Clock | None = None) -> float | None:
     return timing.speedup if timing else None
 
 
-def reward(evaluation: Evaluation, clock: Clock | None = None, precision: str = "default") -> float:
+def reward(evaluation: Evaluation, clock: Clock | None = None, precision: Precision = "default") -> float:
     """t_reference / t_candidate, 0 on failure; at most 1 when suspected, too inexact, or slower on the other clock."""
     value = speedup(evaluation, clock) if evaluation.accepted else None
     if value is None:
@@ -129,7 +129,7 @@ def jump(
     best_before: float | None,
     *,
     clock: Clock | None = None,
-    precision: str = "default",
+    precision: Precision = "default",
     roofline_us: float | None = None,
 ) -> str | None:
     """Why a reward is hard to believe, in words, or None where it is not.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from cuda_l1.api.addresses import check_address
 from cuda_l1.api.searching import roofline_us
 from cuda_l1.archive import Archive
-from cuda_l1.config import ReviewerSettings
+from cuda_l1.config import Precision, ReviewerSettings
 from cuda_l1.endpoint import key_for
 from cuda_l1.errors import UsageError
 from cuda_l1.evaluator import Evaluator
@@ -45,7 +45,7 @@ def open_reviews(
     evaluator: Evaluator,
     on_event: Callable[[Event], None],
     clock: Clock | None = None,
-    precision: str = "default",
+    precision: Precision = "default",
 ) -> Reviews:
     """Second opinions on verdicts for `task`; without settings they are off, and the first jump says so."""
     if settings is None:

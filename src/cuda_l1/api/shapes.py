@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cuda_l1.api.pool import EvaluatorPool, Job
+from cuda_l1.config import Precision
 from cuda_l1.errors import TaskError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.report.shapes import SizeResult
@@ -23,7 +24,7 @@ class Tried(NamedTuple):
 
 
 def verify_sizes(
-    task: Task, candidates: Sequence[Candidate], sizes: Sequence[Size], *, pool: EvaluatorPool, precision: str
+    task: Task, candidates: Sequence[Candidate], sizes: Sequence[Size], *, pool: EvaluatorPool, precision: Precision
 ) -> Iterator[Tried]:
     """Every candidate at every size, size by size, as they become known. Nothing is timed, nothing is recorded.
 
@@ -39,7 +40,9 @@ def verify_sizes(
             yield Tried(place, result)
 
 
-def _at(task: Task, candidates: Sequence[Candidate], size: Size, verify: _Try, precision: str) -> Iterator[SizeResult]:
+def _at(
+    task: Task, candidates: Sequence[Candidate], size: Size, verify: _Try, precision: Precision
+) -> Iterator[SizeResult]:
     """All candidates at one size; where the text leaves open what a number means, the first reading that works."""
     readings, refusal = variants(task, size), ""
     for candidate in candidates:

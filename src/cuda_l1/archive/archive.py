@@ -19,6 +19,7 @@ from cuda_l1.archive.hacks import HackCases
 from cuda_l1.archive.rebuild import batches, fill_log_speedup, parse, parse_record
 from cuda_l1.archive.replies import Replies
 from cuda_l1.archive.tables import candidates, log_speedup, records, tasks
+from cuda_l1.config import Precision
 from cuda_l1.errors import ArchiveError
 from cuda_l1.types import Candidate, Clock, Outcome, Record, Task
 
@@ -162,7 +163,7 @@ class Archive:
         self,
         task_sha: str,
         environment_key: str | None = None,
-        precision: str = "default",
+        precision: Precision = "default",
         clock: Clock | None = None,
         device_name: str | None = None,
     ) -> Record | None:

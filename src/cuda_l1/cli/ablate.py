@@ -11,6 +11,7 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
 from cuda_l1.cli.output import Output
+from cuda_l1.config import Precision
 from cuda_l1.errors import UsageError
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _say(clock: Clock | None, variant: Variant) -> None:
         Output.say(f"{name}: {evaluation.outcome} {times(scoring.speedup(evaluation, clock))}")
 
 
-def _counted(variants: list[Variant], archive: Archive, precision: str, clock: Clock | None) -> Counted:
+def _counted(variants: list[Variant], archive: Archive, precision: Precision, clock: Clock | None) -> Counted:
     """Of each subset that counts, what all its verdicts in this place under this protocol say together."""
     from cuda_l1 import scoring
     from cuda_l1.report.ablation import measured

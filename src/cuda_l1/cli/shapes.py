@@ -10,6 +10,7 @@ from cuda_l1.api.batch import Answer
 from cuda_l1.api.pool import EvaluatorPool
 from cuda_l1.api.shapes import verify_sizes
 from cuda_l1.cli.output import Output
+from cuda_l1.config import Precision
 from cuda_l1.report.shapes import ShapeReport, SizeResult
 from cuda_l1.report.terminal import table
 from cuda_l1.tasks.sizes import Size, own_sizes
@@ -17,7 +18,12 @@ from cuda_l1.types import Task
 
 
 def at_other_sizes(
-    task: Task, judged: Sequence[tuple[str, Answer]], sizes: Sequence[Size], *, pool: EvaluatorPool, precision: str
+    task: Task,
+    judged: Sequence[tuple[str, Answer]],
+    sizes: Sequence[Size],
+    *,
+    pool: EvaluatorPool,
+    precision: Precision,
 ) -> dict[str, ShapeReport]:
     """A report for each accepted candidate, by its name; a line on stderr for each size."""
     accepted = {name: answer for name, answer in judged if answer.judged.record.evaluation.accepted}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuda_l1 import exactness
+from cuda_l1.config import Precision
 from cuda_l1.types import UNSOUND_FLAGS, Outcome, Verification
 
 
@@ -21,7 +22,7 @@ class SizeResult:
     """None: the reference itself does not work at this size."""
     refusal: str = ""
     """Why it does not, one line."""
-    precision: str = "default"
+    precision: Precision = "default"
     """The least exact class that counts, as for `--precision`."""
 
     @property

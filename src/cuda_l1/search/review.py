@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from cuda_l1 import scoring
 from cuda_l1.archive import Archive
+from cuda_l1.config import Precision
 from cuda_l1.reviewer import NO_OPINION, REVIEW
 from cuda_l1.search.events import Evaluating, Event, Reviewed
 from cuda_l1.search.interfaces import SupportsReview
@@ -26,7 +27,7 @@ class Reviews:
     emit: Callable[[Event], None]
     clock: Clock | None = None
     """The objective whose reward jumps; None: the device's own."""
-    precision: str = "default"
+    precision: Precision = "default"
     roofline_us: float | None = None
     _told: bool = field(default=False, init=False)
 

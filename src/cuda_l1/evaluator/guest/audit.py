@@ -117,7 +117,7 @@ def _audit_mode(reference: Reference) -> Facts:
 
 def _chooses(reference: Reference, inputs: drawing.Inputs) -> bool:
     """Whether a call chooses elements by their places; not known of a reference that does not stand being watched."""
-    seen: oracle.Choices = oracle.Choices()  # type: ignore[no-untyped-call]
+    seen = oracle.Choices()
     with contextlib.suppress(BadTask), seen:
         reference.call(inputs, reference.public, "shipped", seed=1)
     return seen.found

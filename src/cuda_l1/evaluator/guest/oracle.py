@@ -85,10 +85,12 @@ _CHOICES = {"topk", "argmax", "argmin", "sort", "argsort", "max", "min", "kthval
 """Operations that tell which of several elements it is: of equal ones any."""
 
 
-class Choices(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not type what subclasses call
+class Choices(TorchDispatchMode):
     """`with Choices() as seen: ...`; `seen.found` says whether anything was chosen by its place."""
 
-    found = False
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.found = False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
