@@ -324,21 +324,22 @@ CHOSEN_IN_HALF = LARGEST.replace("4096", "32").replace("self.linear(x) + 4", "se
 
 
 def test_an_index_in_half_precision_may_be_another_near_an_edge_though_no_jumps_are_known(tmp_path):
-    found = set()
+    near = []
     for _ in range(16):
         case = case_of(tmp_path, CHOSEN_IN_HALF)
         (x,), weight = case.inputs, case.weights["linear.weight"].float()
         values, places = case.noise.tensors
-        scores = x.float() @ weight.t()
-        gaps = scores.topk(2)
-        narrowest = (gaps.values[:, 0] - gaps.values[:, 1]).argmin()
-        widest = (gaps.values[:, 0] - gaps.values[:, 1]).argmax()
-        if torch.equal(places, case.truth.tensors[1]):
-            found.add(True)
-            for row, class_ in ((narrowest, "bf16"), (widest, None)):
-                other = places.index_put((row,), gaps.indices[row].sum() - places[row])
-                assert class_of(case, values, other) == class_
-    assert found
+        scores = (x.float() @ weight.t()).topk(2)
+        gaps = scores.values[:, 0] - scores.values[:, 1]
+        if not torch.equal(places, case.truth.tensors[1]):
+            continue
+        narrow, wide = (
+            class_of(case, values, places.index_put((row,), scores.indices[row].sum() - places[row]))
+            for row in (gaps.argmin(), gaps.argmax())
+        )
+        near.append(narrow == "bf16")
+        assert wide is None
+    assert near and sum(near) > len(near) / 2, "few moves may miss an edge"
 
 
 NEAREST = """
