@@ -72,7 +72,7 @@ class Evaluator:
         if self._channel.fileno() < 0:
             self._open()
         try:
-            self._send(message)
+            self._send({**message, "secret": _secret().hex()})
             return self._receive(progress)["result"]
         except BaseException as error:
             if not isinstance(error, TaskError | UsageError | OutOfTimeError):
@@ -196,6 +196,11 @@ def _python_path() -> str:
     whose files may bear the names of library modules."""
     here = str(Path(__file__).parents[2])
     return os.pathsep.join([here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+
+
+def _secret() -> bytes:
+    """From which follows what a request leaves to chance."""
+    return os.urandom(32)
 
 
 def _plain(value: Task | Candidate) -> dict[str, Any]:

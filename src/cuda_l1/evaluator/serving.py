@@ -52,6 +52,7 @@ def serve(channel: Channel, settings: EvaluatorSettings) -> None:
         }
         while True:
             message = channel.receive()[0]
+            parent.begin(bytes.fromhex(message["secret"]))
             try:
                 reply = {"result": operations[message["op"]](message, lambda text: channel.send({"progress": text}))}
             except (CudaL1Error, OSError) as error:

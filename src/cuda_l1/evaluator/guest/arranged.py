@@ -9,17 +9,16 @@ or makes room for no more, is right for all that a task draws. Values are those 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from random import SystemRandom
 
 import torch
 
 from .drawing import Inputs
+from .entropy import ENTROPY
 from .input_forms import with_each
 from .traits import is_integer, is_one_hot, is_symmetric
 
 LEAST = 8
 """Elements along a dimension in which anything can be called arranged."""
-_random = SystemRandom()
 
 
 def arranged(inputs: Inputs, fixed: Collection[int]) -> tuple[Inputs, bool]:
@@ -47,8 +46,8 @@ def _mask(tensor: torch.Tensor) -> torch.Tensor:
     ways: list[Callable[[torch.Tensor], torch.Tensor]] = [_winding, _corner]
     if tensor.shape[-1] == tensor.shape[-2]:
         ways = [_chain] if is_symmetric(tensor) else [*ways, _chain]
-    for number in {_random.randrange(len(samples)), *range(_random.randrange(2), len(samples), 2)}:
-        samples[number] = _random.choice(ways)(samples[number])
+    for number in {ENTROPY.randrange(len(samples)), *range(ENTROPY.randrange(2), len(samples), 2)}:
+        samples[number] = ENTROPY.choice(ways)(samples[number])
     return made
 
 
@@ -74,7 +73,7 @@ def _winding(grid: torch.Tensor) -> torch.Tensor:
 def _corner(grid: torch.Tensor) -> torch.Tensor:
     made = torch.zeros_like(grid)
     made[:2, :2] = True
-    return made.flip([dim for dim in (0, 1) if _random.random() < 0.5])
+    return made.flip([dim for dim in (0, 1) if ENTROPY.random() < 0.5])
 
 
 # ── integers ──────────────────────────────────────────────────────────────────────────────────────
@@ -97,7 +96,7 @@ def _integers(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
 
 def _long_segment(tensor: torch.Tensor, *, distinct: bool) -> torch.Tensor:
     """Bounds next to one another at one end, or labels nearly all of one segment, in order as before."""
-    at_end, count = _random.random() < 0.5, tensor.shape[-1]
+    at_end, count = ENTROPY.random() < 0.5, tensor.shape[-1]
     if distinct:
         places = torch.arange(count, dtype=tensor.dtype, device=tensor.device)
         made = tensor[..., -1:] - (count - 1) + places if at_end else tensor[..., :1] + places
@@ -134,5 +133,5 @@ def _are_drawn_from_one(one: torch.Tensor, other: torch.Tensor) -> bool:
 def _shifted(string: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
     """`string` later by a quarter to a half of its length, behind what was drawn."""
     length = string.shape[-1]
-    by = _random.randint(length // 4, length // 2)
+    by = ENTROPY.randint(length // 4, length // 2)
     return torch.cat([drawn[..., :by], string[..., : length - by]], -1)

@@ -7,11 +7,11 @@ another's each time, and cost what it costs nobody else. One of each row, which 
 from __future__ import annotations
 
 import time
-from random import SystemRandom
 from typing import Any
 
 from . import buffers
 from .driving import Kept, Supply, seed_of
+from .entropy import ENTROPY
 from .session import Session, total_bytes
 from .tensors import nbytes_needed, pack, rewrite, view
 
@@ -23,7 +23,6 @@ STRETCHES, ROWS, LEAST_ROWS = 8, 5, 2
 its first half, so only the second half counts. So many rows are made at the most, and at the least."""
 TOTAL_S = 1.0
 """Seconds that all calls of one side may take together, about."""
-_random = SystemRandom()
 
 
 def back_to_back_us(session: Session, supply: Supply, *, call_us: float, patience_s: float) -> float | None:
@@ -68,7 +67,7 @@ class _Rows:
         session.receive(self._patience_s, "putting state back")
         took = []
         for _ in range(stretches):
-            seeds, chosen = [seed_of(session) for _ in self._sets], _random.randrange(len(self._sets))
+            seeds, chosen = [seed_of(session) for _ in self._sets], ENTROPY.randrange(len(self._sets))
             begin = time.perf_counter_ns()
             session.send({"op": "go", "seeds": seeds, "chosen": chosen})
             session.receive(len(seeds) * self._patience_s, "calls in a row")

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from random import SystemRandom
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from . import choices, dirty_memory, drawing, input_forms, oracle, plans, state,
 from .audit import Facts
 from .case import Case
 from .classes import Errors, least_exact
+from .entropy import ENTROPY
 from .evidence import Evidence, Wrong
 from .form import Form, without_unpartnered
 from .held import compare_held
@@ -26,7 +26,6 @@ from .session import RunnerFailure, Session
 from .tensors import VECTOR_BYTES, leaves
 
 AGAIN_S = 5.0
-_random = SystemRandom()
 _SMALL_PARTS = "most elements, or slices that are small beside the others, are wrong by their own measure"
 
 
@@ -109,7 +108,7 @@ class Checker:
         begin = time.monotonic() - self.reference.rested_s
         forms = uncounted.forms_of(self.reference, self.session)
         left = [plan for plan in forms if plan not in self.session.compared]
-        for plan in _random.sample(left, len(left)):
+        for plan in ENTROPY.sample(left, len(left)):
             if time.monotonic() - self.reference.rested_s - begin > AGAIN_S:
                 return
             inputs, found = forms[plan](self.reference.draw())
@@ -131,6 +130,7 @@ class Checker:
     # ── one trial ─────────────────────────────────────────────────────────────────────────────────
 
     def _trial(self, plan: plans.Plan, other: state.State) -> None:
+        ENTROPY.turn(plan.kind)
         case = self._case(plan, other)
         if case is None:
             return
@@ -176,7 +176,7 @@ class Checker:
         nobody looks (a position beside tensors in an object), shows in the next call alone. Raises Wrong."""
         if not self.reference.changed_state:
             return
-        earlier = [self.reference.draw() for _ in range(_random.randint(*plans.ROW_CALLS) - 1)]
+        earlier = [self.reference.draw() for _ in range(ENTROPY.randint(*plans.ROW_CALLS) - 1)]
         later = self.reference.after(earlier)
         inputs = self.reference.draw()
         case = Case.where_stood(later, plans.ROW, inputs, self.reference.public, self.facts.jumpy)

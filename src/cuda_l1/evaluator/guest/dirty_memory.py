@@ -9,21 +9,21 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Iterator, Sequence
-from random import SystemRandom
 from typing import Any
 
 import torch
 
+from .entropy import ENTROPY
+
 _M_PERTURB = -6
 """glibc's mallopt: what is allocated is filled with the complement of a byte; 0 ends it."""
 _COPIES, _BYTES = 4, 1 << 30
-_random = SystemRandom()
 _empty, _fill = torch.empty, torch.Tensor.fill_
 
 
 def dirt() -> int:
     """A byte that makes large numbers of all floating dtypes, and of integers none that is zero."""
-    return _random.randrange(0x50, 0x7F) | _random.choice((0, 0x80))
+    return ENTROPY.randrange(0x50, 0x7F) | ENTROPY.choice((0, 0x80))
 
 
 def _mallopt() -> Any:

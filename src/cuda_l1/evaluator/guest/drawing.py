@@ -1,16 +1,16 @@
 """What the task itself draws, under seeds that nobody can foresee.
 
-Secret seeds come from `os.urandom`: two forked siblings draw the same `torch.rand`.
+Secret seeds come from `entropy`: two forked siblings draw the same `torch.rand`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from .entropy import ENTROPY
 from .load import made_on, seed_everything
 from .tensors import map_leaves
 
@@ -18,8 +18,8 @@ Inputs = list[Any]
 
 
 def secret_seed() -> int:
-    """63 bits of the operating system's randomness."""
-    return int.from_bytes(os.urandom(8), "little") >> 1
+    """63 bits that nobody can foresee."""
+    return ENTROPY.getrandbits(63)
 
 
 def draw_inputs(get_inputs: Callable[[], Any], device: str, seed: int | None = None) -> Inputs:

@@ -11,13 +11,13 @@ import statistics
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from random import SystemRandom
 from typing import Any
 
 import torch
 
 from . import drawing, glimpse, plans, state, uncounted
 from .control import Control
+from .entropy import ENTROPY
 from .gate import open_gate
 from .reference import Reference, synchronize
 from .session import RunnerFailure, Session, total_bytes
@@ -40,8 +40,6 @@ FLUSH_S = 0.002
 EXCHANGED, EXCHANGED_S = 3 / 4, 0.04
 """The share of blocks on the device clock with a call whose inputs are exchanged behind the shut gate, and within how
 long that must be over to be compared: a gate leaves by itself after 0.05 s."""
-
-_random = SystemRandom()
 
 
 @dataclass
@@ -124,13 +122,13 @@ def keep_some(
     fit = KEPT_BYTES // max(1, total_bytes(outputs) + total_bytes(inputs))
     if form is not None:
         if len(session.strange) >= max(1, fit):
-            session.strange.pop(_random.choice(list(session.strange)))
+            session.strange.pop(ENTROPY.choice(list(session.strange)))
         session.strange[form] = Kept(inputs, [t.clone() for t in outputs], session.laid_state)
         _look_at_inputs(session, inputs)
         return
     session.kept_seen += 1
     room = max(1, min(KEPT, fit))
-    place = len(session.kept) if len(session.kept) < room else _random.randrange(session.kept_seen)
+    place = len(session.kept) if len(session.kept) < room else ENTROPY.randrange(session.kept_seen)
     few = min(QUICKEST, room)
     clock = clock if room > 1 else ""
     quickest = session.quickest.get(clock, [])
@@ -173,9 +171,9 @@ class _Course:
         taken = supply.take(session, strange) if strange else []
         others = [supply.draw(session) for _ in range(exchanges)]
         total = warm + calls + len(taken) + len(others)
-        places = _random.sample(range(warm, total), len(taken) + len(others))
+        places = ENTROPY.sample(range(warm, total), len(taken) + len(others))
         odd = dict(zip(places, taken, strict=False))
-        scribbled = [n for n in range(total) if session.scribbles and _random.random() < SCRIBBLED]
+        scribbled = [n for n in range(total) if session.scribbles and ENTROPY.random() < SCRIBBLED]
         return cls(total, odd, scribbled, dict(zip(places[len(taken) :], others, strict=True)))
 
     @property
@@ -348,7 +346,7 @@ def _exchanges(session: Session, clock: str) -> int:
     planned, since writing to a device that a gate holds takes longer."""
     fits = 2 * (session.inputs.nbytes + session.outputs.nbytes) <= KEPT_BYTES
     may = clock == "device" and session.may_exchange and session.sequence > 0 and fits
-    return int(may and _random.random() < EXCHANGED)
+    return int(may and ENTROPY.random() < EXCHANGED)
 
 
 def slope_on_cuda(session: Session, supply: Supply, *, patience_s: float) -> float | None:

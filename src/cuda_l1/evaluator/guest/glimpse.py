@@ -12,16 +12,15 @@ import math
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from random import SystemRandom
 from typing import Any
 
 import torch
 
 from .buffers import Buffer
+from .entropy import ENTROPY
 from .tensors import view
 
 PLACES = 16
-_random = SystemRandom()
 
 
 def place_of(tensor: torch.Tensor) -> list[Any]:
@@ -66,7 +65,7 @@ def _look(memory: int, place: Any, slot: dict[str, Any]) -> Glimpse:
     if count == 0:
         return Glimpse(slot, [], b"")
     # The ends are among them: work that is done in order is unfinished there.
-    chosen = [0, count - 1, *(_random.randrange(count) for _ in range(PLACES))]
+    chosen = [0, count - 1, *(ENTROPY.randrange(count) for _ in range(PLACES))]
     size = getattr(torch, slot["$tensor"]).itemsize
     try:
         address, strides = place

@@ -20,6 +20,7 @@ from .channel import Channel, ChannelClosed
 from .check import Checker
 from .control import Control
 from .copying import copy_bytes_per_us
+from .entropy import ENTROPY
 from .load import is_short_of_memory
 from .profiling import believable
 from .random_tasks import EvalMode, check_random, check_random_again, unlike_another_process
@@ -315,6 +316,7 @@ def main(channel: Channel, spec: dict[str, Any]) -> None:
             os._exit(0)
         if message["op"] in PATIENT:
             judge.rests.begin()
+        ENTROPY.begin(bytes.fromhex(message["key"]))
         try:
             reply = operations[message["op"]](message, fds)
         except RunnerFailure as failure:

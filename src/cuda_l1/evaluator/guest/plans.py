@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .entropy import ENTROPY
 from .tensors import VECTOR_BYTES
 
 Part = tuple[tuple[str, ...], ...]
@@ -63,7 +63,7 @@ def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tupl
     """The trials of every verdict, in order: later ones change what the first forward could have cached. `parts`: of
     the weights, one of them changes and the others stay, and then all do. `aligned`: the one with an offset leaves
     inputs where a vector load may begin."""
-    exponent = int.from_bytes(os.urandom(1), "little") % 5 + 2
+    exponent = ENTROPY.randint(2, 6)
     every = tuple(names for part in parts for names in part)
     return (
         Plan("base"),

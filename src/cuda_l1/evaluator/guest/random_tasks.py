@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from random import SystemRandom
 from typing import Any
 
 import torch
@@ -19,6 +18,7 @@ from .audit import Facts, audit
 from .check import Checker
 from .classes import unit_roundoff
 from .driving import Kept
+from .entropy import ENTROPY
 from .evidence import Evidence, Wrong
 from .form import Form
 from .reference import Answer, BadTask, Reference
@@ -39,7 +39,6 @@ FEW_SEEDS = 16
 FORMS_S, LEAST_FORMS, ROUNDS = 1.5, 4, 2
 """Seconds of calls that are spent on inputs in other forms; forms that are looked at however long that takes; and how
 often each of them is, at the most."""
-_random = SystemRandom()
 APART = 0.05
 """How far the answers of two processes under one seed may lie apart and still be the same: in mean squared distance, as
 a share of that between the reference's answers under different seeds. Independent numbers give 1."""
@@ -149,8 +148,9 @@ def _in_forms(reference: Reference, weights: state.State, call_us: float) -> Ite
     is just now: who is looked at less closely there would be found sometimes."""
     fixed = choices.alike(reference.draw(), reference.draw())
     affordable = int(FORMS_S * 1e6 / (2 * FEW_SEEDS * max(1.0, call_us)))
-    rounds = [plan for _ in range(ROUNDS) for plan in _random.sample(plans.INPUT_PLANS, len(plans.INPUT_PLANS))]
+    rounds = [plan for _ in range(ROUNDS) for plan in ENTROPY.sample(plans.INPUT_PLANS, len(plans.INPUT_PLANS))]
     for plan in rounds[: max(LEAST_FORMS, affordable)]:
+        ENTROPY.turn(plan.kind)
         for make in undrawn.makers(plan, reference, fixed):
             inputs, found = make(reference.draw())
             if found and _gives_numbers(reference, inputs, weights):
@@ -339,7 +339,7 @@ def _answers(
     session.show(inputs)
     for number in range(count):
         slots = session.slots(expected.tensors)
-        is_seeded = checker.facts.seeded and _random.random() < seeded
+        is_seeded = checker.facts.seeded and ENTROPY.random() < seeded
         seed = drawing.secret_seed() if is_seeded else None
         reply = session.call(form.request(slots, seed, compare_state=number == 0))
         form.compare(reply, expected)

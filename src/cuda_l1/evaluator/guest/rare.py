@@ -240,7 +240,7 @@ def _multiplied(
     reference: Reference, inputs: Inputs, index: int, times: int, *, rtol: float = 1e-4
 ) -> list[torch.Tensor]:
     """Answers that are so many times as large when the integers of a tensor are: these stand for numbers, not for
-    places or kinds, of which there may be no more."""
+    places or kinds, of which there may be no more. `rtol` is of an answer's largest element too: sums may cancel."""
     made = leaves(inputs)
     made[index] = made[index] * times
     try:
@@ -250,7 +250,8 @@ def _multiplied(
         return []
     pairs = zip(before.tensors, after.tensors, strict=True)
     numbers = [(a, b) for a, b in pairs if a.dtype == b.dtype is not torch.bool and bool(a.any())]
-    return [a for a, b in numbers if torch.allclose(a * times, b, rtol=rtol, atol=1e-4 * rtol)]
+    numbers = [(a, b) for a, b in numbers if oracle.all_finite(b)]
+    return [a for a, b in numbers if torch.allclose(a * times, b, rtol=rtol, atol=rtol * float(b.abs().max()))]
 
 
 def _sums_to_one(tensor: torch.Tensor, dim: int) -> bool:

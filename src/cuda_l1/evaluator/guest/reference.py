@@ -11,12 +11,12 @@ import functools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from random import SystemRandom
 from typing import Any
 
 import torch
 
 from . import drawing, input_forms, oracle, plans, state, weight_forms
+from .entropy import ENTROPY
 from .load import construct, is_short_of_memory, load_module, read_safetensors, seed_everything, set_mode
 from .resting import Rests
 from .tensors import (
@@ -72,7 +72,6 @@ ACCURATE = 1e-2
 
 AGED_CALLS, AGED_S = 32, 0.5
 """How many calls in a row age a state at the most, and for how many seconds they go on."""
-_random = SystemRandom()
 
 
 def _is_floating(tensor: torch.Tensor) -> bool:
@@ -507,7 +506,7 @@ class Reference:
         calls change nothing, or leave what cannot take the place of the first state. `learn`: add what they change."""
         if not self.changed_state:
             return {}
-        before, number = state.attributes(self.model), _random.randrange(AGED_CALLS // 2, AGED_CALLS + 1)
+        before, number = state.attributes(self.model), ENTROPY.randrange(AGED_CALLS // 2, AGED_CALLS + 1)
         state.restore(self.model, self.public)
         marks, left, begin = state.marks(self.model), state.State(), time.monotonic()
         try:

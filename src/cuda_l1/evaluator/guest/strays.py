@@ -9,11 +9,11 @@ draw, and most only the order of their numbers changes, so that such a look tell
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from random import SystemRandom
 
 import torch
 
 from .drawing import Inputs
+from .entropy import ENTROPY
 from .input_forms import MIXED_SHARE, as_agreed, element_indices, with_each
 from .traits import holds_zeros, may_be_stressed
 
@@ -21,7 +21,6 @@ LEAST, MOST = 8, 1 << 18
 """Elements of a sample. Larger ones are parted along their first dimensions, so that sorting takes no time."""
 MANY = 16
 """Samples at the most that lie otherwise."""
-_random = SystemRandom()
 
 Way = Callable[[torch.Tensor, bool], torch.Tensor]
 """Another sample out of a drawn one; with the truth value ways that relate tensors go the one way or the other."""
@@ -34,7 +33,7 @@ def with_strays(inputs: Inputs, fixed: Collection[int], *, ways: Sequence[Way], 
     few samples one call takes no more than some of them."""
     dealt: dict[int, tuple[torch.Tensor, list[Way]]] = {}
     sources: dict[tuple[torch.Size, torch.dtype], torch.Tensor] = {}
-    turn = _random.random() < 0.5
+    turn = ENTROPY.random() < 0.5
 
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
         nonlocal turn
@@ -60,7 +59,7 @@ def with_strays(inputs: Inputs, fixed: Collection[int], *, ways: Sequence[Way], 
 
 def _deal(ways: Sequence[Way], deck: list[Way]) -> Way:
     if not deck:
-        deck += _random.sample(ways, len(ways))
+        deck += ENTROPY.sample(ways, len(ways))
     return deck.pop()
 
 
@@ -77,14 +76,14 @@ def _leading(tensor: torch.Tensor) -> torch.Size:
 
 def _stretch(count: int) -> slice:
     """Of a row: all of it, or half of it somewhere, since whoever looks at a part sees the rest."""
-    begin = _random.randrange(count // 2 + 1)
-    return slice(begin, begin + (count + 1) // 2) if _random.random() < 0.5 else slice(0, count)
+    begin = ENTROPY.randrange(count // 2 + 1)
+    return slice(begin, begin + (count + 1) // 2) if ENTROPY.random() < 0.5 else slice(0, count)
 
 
 def _turned(row: torch.Tensor) -> torch.Tensor:
     """The other way round or not, from any place on: what ends goes on at its beginning."""
-    row = row.flip(0) if _random.random() < 0.5 else row
-    return row.roll(_random.randrange(len(row)))
+    row = row.flip(0) if ENTROPY.random() < 0.5 else row
+    return row.roll(ENTROPY.randrange(len(row)))
 
 
 def in_a_row(sample: torch.Tensor, turn: bool) -> torch.Tensor:
@@ -116,12 +115,12 @@ def winding(sample: torch.Tensor, turn: bool) -> torch.Tensor:
     turns = along % (width + 1) == width - 1
     place = torch.where(row % 2 == 0, along, along + 1).flatten()
     on_line = ((row % 2 == 0) | turns).flatten()
-    largest = _random.random() < 0.5
+    largest = ENTROPY.random() < 0.5
     values = sample.flatten().sort(descending=largest).values
     length = int(on_line.sum())
     line, rest = values[:length], values[length:]
     made = torch.empty_like(values)
-    made[on_line] = (line.flip(0) if _random.random() < 0.5 else line)[place[on_line]]
+    made[on_line] = (line.flip(0) if ENTROPY.random() < 0.5 else line)[place[on_line]]
     made[~on_line] = rest[torch.randperm(len(rest), device=rest.device)]
     return made.view(sample.shape)
 

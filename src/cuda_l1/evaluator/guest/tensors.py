@@ -6,12 +6,12 @@ A tensor is described by dtype, shape, stride, and where its bytes lie; everythi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from random import SystemRandom
 from typing import Any
 
 import torch
 
 from .buffers import ALIGNMENT, Buffer
+from .entropy import ENTROPY
 
 # Taken before any candidate is loaded: a patched `torch.Tensor.copy_` must not reach the harness.
 _copy = torch.Tensor.copy_
@@ -27,7 +27,6 @@ MAX_DEPTH = 16
 VECTOR_BYTES = 16
 """The widest load of a GPU's thread, which has to be aligned to its own size."""
 _ROW = 1024
-_random = SystemRandom()
 
 
 class Unsupported(ValueError):
@@ -234,7 +233,7 @@ def rewrite(value: Any, description: Any, buffer: Buffer) -> None:
     pairs = list(zip(leaves(value), tensor_descriptions(description), strict=True))
     for item, described in sorted(pairs, key=lambda pair: -extent(pair[0]) * pair[0].element_size()):
         source, target = _flat_pair(item, described, buffer)
-        rows, place = len(source) // _ROW, _random.randrange(_ROW)
+        rows, place = len(source) // _ROW, ENTROPY.randrange(_ROW)
         table, new = (flat[: rows * _ROW].view(rows, _ROW) for flat in (target, source))
         _copy(table[:, :place], new[:, :place])
         _copy(table[:, place + 1 :], new[:, place + 1 :])

@@ -6,13 +6,13 @@ import dataclasses
 import itertools
 import time
 from collections.abc import Collection
-from random import SystemRandom
 from typing import Any
 
 from .audit import Facts
 from .case import Case
 from .check import reported
 from .driving import Kept
+from .entropy import ENTROPY
 from .form import without_unpartnered
 from .plans import OUT_OF_RANGE, RANGE_PLANS, Plan
 from .random_tasks import wrong_at_random
@@ -25,7 +25,6 @@ FIRST = 2
 """Ordinary ones that always are: the quickest on either clock, or one of a run of calls and the quickest."""
 _ORDINARY, _EXCHANGED = Plan("timed"), Plan("timed")
 """Told apart by identity: their inputs are alike."""
-_random = SystemRandom()
 
 
 def kept_calls(session: Session) -> list[Kept]:
@@ -77,11 +76,11 @@ def _compared(
         wrong = wrong_at_random(reference, session, kept, VERIFY_S)
         return {"compared": len(kept), "wrong": wrong, "error": 0.0, "bound": 0.0}
     # In no order of time: with slow calls a few are compared, and these must not be the earliest.
-    others = _random.sample(kept[FIRST:], len(kept[FIRST:]))
+    others = ENTROPY.sample(kept[FIRST:], len(kept[FIRST:]))
     ordinary = [(_ORDINARY, each) for each in (*kept[:FIRST], *others)]
     in_range = precision_class not in OUT_OF_RANGE
     shown = [(plan, call) for plan, call in strange.items() if in_range or plan not in RANGE_PLANS]
-    uncounted = _random.sample(shown, len(shown))
+    uncounted = ENTROPY.sample(shown, len(shown))
     behind = [(_EXCHANGED, each) for each in exchanged]
     compared = [*behind, *uncounted[:1], *ordinary[:FIRST], *uncounted[1:], *ordinary[FIRST:]]
     return _compare(reference, facts, session, compared, precision_class)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from random import SystemRandom
 
 import torch
 
 from .case import Case
 from .drawing import Inputs
+from .entropy import ENTROPY
 from .input_forms import Make, stress
 from .plans import Plan
 from .reference import BadTask, Reference
@@ -24,7 +24,6 @@ FLIPPED, WIDENED = (-1.0, -4.0), (4.0,)
 """What inputs are multiplied by where the reference stands other signs, and where it does not."""
 TRIES = 3
 """How often inputs are made for one call before none are found that the reference answers."""
-_random = SystemRandom()
 
 
 def prepare(reference: Reference, session: Session, sample: Inputs) -> None:
@@ -38,7 +37,7 @@ def take(reference: Reference, session: Session, count: int) -> list[tuple[Plan,
     forms = forms_of(reference, session)
     taken: list[tuple[Plan, Inputs]] = []
     for _ in range(TRIES * count if forms else 0):
-        session.forms = session.forms or _random.sample(list(forms), len(forms))
+        session.forms = session.forms or ENTROPY.sample(list(forms), len(forms))
         plan = session.forms.pop()
         inputs, found = forms[plan](reference.draw())
         if found and session.fits(inputs) and _answers(reference, inputs, session.weights):

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from random import SystemRandom
 
 import torch
 
 from .drawing import Inputs
+from .entropy import ENTROPY
 from .input_forms import as_agreed, with_each
 from .tensors import leaves
 from .traits import is_integer, is_one_hot, is_symmetric, may_be_stressed
@@ -31,7 +31,6 @@ IN_A_ROW = 0.8
 """The rest up to this share hold it in one stretch from an end on."""
 HELD_FROM = 4.0
 """Magnitudes from which a gate among the inputs is open or shut."""
-_random = SystemRandom()
 
 
 def uneven(inputs: Inputs, fixed: Collection[int], *, numbers: bool, places: bool) -> tuple[Inputs, bool]:
@@ -123,10 +122,10 @@ def held(inputs: Inputs) -> tuple[Inputs, bool]:
     half on, up to one in its second, or in all, as gates are that stay open or shut; and whether there was a tensor of
     numbers of both signs. What comes long before is remembered. The same two in all tensors: whoever looks at some
     samples, or at a part of each, to see whether inputs are ordinary hardly sees them."""
-    begin, end = _random.choice(
-        (*[(_random.uniform(0.125, 0.5), 1.0)] * 2, (0.0, _random.uniform(0.5, 0.875)), (0.0, 1.0))
+    begin, end = ENTROPY.choice(
+        (*[(ENTROPY.uniform(0.125, 0.5), 1.0)] * 2, (0.0, ENTROPY.uniform(0.5, 0.875)), (0.0, 1.0))
     )
-    lots = [_random.random(), _random.random()]
+    lots = [ENTROPY.random(), ENTROPY.random()]
 
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
         if tensor.is_complex() or not may_be_stressed(tensor) or not _has_both_signs(tensor):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from random import SystemRandom
 
 import torch
 
 from . import state
+from .entropy import ENTROPY
 from .input_forms import MIXED_SHARE, SWAPPED, as_agreed, with_others
 from .plans import Part
 from .traits import is_constant, is_integer, is_mask, sampled
-
-_random = SystemRandom()
 
 WEIGHT_FACTORS = ((16.0, 1), (16.0, 2), (4.0, 2))
 """Of parameters with at least so many dimensions, from the first to the last that the reference stands: training makes
@@ -87,7 +85,7 @@ def parts(model: torch.nn.Module, data: Collection[str] = (), changed: Collectio
 
 def _split(tied: list[tuple[str, ...]]) -> list[Part]:
     """In random order: each alone, or two halves of many."""
-    mixed = _random.sample(tied, len(tied))
+    mixed = ENTROPY.sample(tied, len(tied))
     return [(names,) for names in mixed] if len(mixed) <= ALONE else [tuple(mixed[::2]), tuple(mixed[1::2])]
 
 
@@ -111,7 +109,7 @@ def _with_moved(value: torch.Tensor, any_sign: bool) -> torch.Tensor:
     step = MOVED_BY * (float(value.abs().float().pow(2).mean().sqrt()) or VISIBLE)
     places_of = range(1, value.numel() - 1) if value.numel() > 2 * MOVED else range(value.numel())  # samples know ends
     for _ in range(max(TRIES, min(MOST_TRIES, LOOKED_AT // value.numel()))):
-        places = _random.sample(places_of, min(MOVED, value.numel() // 2 * 2))
+        places = ENTROPY.sample(places_of, min(MOVED, value.numel() // 2 * 2))
         flat, up, down = value.reshape(-1).clone(), places[::2], places[1::2]
         moved = step if any_sign else flat[down] / 2
         flat[up] += moved
@@ -132,7 +130,7 @@ def _with_exchanged(value: torch.Tensor) -> torch.Tensor:
     inner = range(1, flat.numel() - 1) if flat.numel() > 2 * MOVED else range(flat.numel())
     best, most = flat, -1
     for _ in range(max(TRIES, min(MOST_TRIES, LOOKED_AT // flat.numel()))):
-        places = torch.tensor(_random.sample(inner, min(LOOKED_OVER, len(inner))), device=flat.device)
+        places = torch.tensor(ENTROPY.sample(inner, min(LOOKED_OVER, len(inner))), device=flat.device)
         places, count = places[flat[places].real.double().argsort()], min(MOVED, len(inner)) // 2
         ends = torch.cat([places[:count], places[-count:]])
         made = flat.clone()
@@ -266,7 +264,7 @@ def with_large_channels(model: torch.nn.Module, other: Mapping[str, torch.Tensor
     """`other` with one row in `CHANNELS`, of the first dimension, of every matrix among the parameters times `factor`,
     the same in all, and in those with many rows `BESIDE` rows beside one another larger still; empty where there is no
     matrix of several rows."""
-    kinds, changed, first = state.kinds(model), dict[int, torch.Tensor](), _random.randrange(CHANNELS)
+    kinds, changed, first = state.kinds(model), dict[int, torch.Tensor](), ENTROPY.randrange(CHANNELS)
     for name, value in other.items():
         is_matrix = kinds.get(name) == "parameter" and _holds_numbers(value) and value.dim() > 1
         if is_matrix and value.numel() > len(value) > 1 and id(value) not in changed:

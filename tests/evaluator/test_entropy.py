@@ -1,0 +1,87 @@
+"""Chance is nobody's to foresee, and what depends on it can be looked at again under the same key."""
+
+from __future__ import annotations
+
+import pytest
+from evaluator_support import QUICK, candidate_of, task_of
+
+from cuda_l1.evaluator import Evaluator, client
+from cuda_l1.evaluator.guest.entropy import Entropy
+from cuda_l1.evaluator.judge import Keys
+
+OWN_SECRET = client._secret  # before any fixture puts another there
+LINEAR_RELU = """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(32, 64)
+
+    def forward(self, x):
+        return self.linear(x).relu()
+
+def get_inputs():
+    return [torch.randn(16, 32)]
+"""
+
+
+def drawn(key: bytes, label: str = "") -> list[object]:
+    entropy = Entropy()
+    entropy.begin(key)
+    if label:
+        entropy.turn(label)
+    return [entropy.getrandbits(63), entropy.random(), entropy.sample(range(100), 5), entropy.choice("abcdef")]
+
+
+def test_equal_keys_draw_alike_and_others_do_not():
+    assert drawn(b"one") == drawn(b"one") != drawn(b"other")
+    assert drawn(b"") != drawn(b"")  # the operating system's
+
+
+def test_a_turn_does_not_depend_on_what_was_drawn_before():
+    entropy, first = Entropy(), drawn(b"one", "base")
+    entropy.begin(b"one")
+    for _ in range(7):
+        entropy.random()
+    entropy.turn("base")
+    assert entropy.getrandbits(63) == first[0]
+    entropy.turn("base")
+    assert entropy.getrandbits(63) != first[0]  # nor is the second of a name the first
+    assert drawn(b"one", "other")[0] != first[0]
+
+
+def test_numbers_are_as_even_as_chance_makes_them():
+    entropy = Entropy()
+    entropy.begin(b"even")
+    values = [entropy.random() for _ in range(20_000)]
+    assert all(0 <= value < 1 for value in values)
+    counts = [sum(n / 10 <= value < (n + 1) / 10 for value in values) for n in range(10)]
+    assert all(abs(count - 2000) < 6 * (2000 * 0.9) ** 0.5 for count in counts)
+    assert {entropy.randrange(5) for _ in range(200)} == set(range(5))
+
+
+def test_each_operation_has_a_key_of_its_own():
+    keys, others = Keys(), Keys()
+    first = [keys.key("check"), keys.key("check"), keys.key("load")]
+    assert len({*first, others.key("check")}) == 4  # secrets are the operating system's where nobody gives one
+    for each in (keys, others):
+        each.begin(b"secret")
+    assert keys.key("check") == others.key("check") != first[0]
+
+
+def test_a_client_draws_a_secret_for_each_request():
+    assert len({OWN_SECRET() for _ in range(8)}) == 8 and len(OWN_SECRET()) == 32
+
+
+@pytest.mark.e2e
+def test_a_verdict_under_the_same_keys_shows_the_same_errors(evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch):
+    task = task_of(LINEAR_RELU)
+    candidate = candidate_of(task, LINEAR_RELU.replace("Model(", "ModelNew(").replace(".relu()", ".clamp(min=0)"))
+
+    def errors() -> list[tuple[str, float | None]]:
+        found = evaluator.evaluate(task, candidate, protocol=QUICK)
+        return [(trial.kind, trial.error) for trial in found.correctness.trials if trial.kind != "timed"]
+
+    first = errors()
+    assert len(first) > 10 and errors() == first
+    monkeypatch.setattr(client, "_secret", OWN_SECRET)
+    assert errors() != first
