@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs transformers and trl: pip install 'cuda-l1[train]'")
 
+import parts
 import ranks
 from judge_fakes import TASKS, FakeEvaluator
 from killing import Accounts, Clock, Moment
@@ -82,8 +84,12 @@ def staged(processes: Processes, run: RunDirectory, policy: Path, evaluator: Fak
         return contrastive.train(run, TASKS, start=policy, **told).name
 
 
-def train(processes: Processes, folder: Path, policy: Path, last: Moment | None, dying: int) -> object:
-    """Stage 3 with a lag; `dying` dies at its moment."""
+def train(
+    processes: Processes, folder: Path, policy: Path, last: Moment | None, dying: int, in_parts: bool = False
+) -> object:
+    """Stage 3 with a lag, perhaps with weights in parts; `dying` dies at its moment."""
+    if in_parts:
+        parts.split(contrastive)
     clock = Clock(folder, last if dying == processes.rank else None)
     clock.watch()
     values = {"contrastive": {**SECTION, "min_pass_rate": 0.0, "lag": 1}, "generation": {"max_new_tokens": 3}}
@@ -106,16 +112,19 @@ def test_a_judge_that_fails_ends_all_of_them_with_its_reason(tmp_path: Path, pol
     assert ranks.run(locked, tmp_path, policy) == ["ArchiveError: the archive is locked"] * 2
 
 
-def test_one_that_dies_ends_the_other_and_the_run_goes_on_to_the_same_weights(tmp_path: Path, policy: Path) -> None:
+@pytest.mark.parametrize("in_parts", [False, True], ids=["whole", "in-parts"])
+def test_one_that_dies_ends_the_other_and_the_run_goes_on_to_the_same_weights(
+    tmp_path: Path, policy: Path, in_parts: bool
+) -> None:
     gone = "InfrastructureError: another process of this training is gone"
-    assert ranks.run(train, tmp_path / "whole", policy, None, 0) == ["final", "final"]
-    other, killed = ranks.run(train, tmp_path / "broken", policy, Moment("pass", 3), 1)
+    assert ranks.run(train, tmp_path / "whole", policy, None, 0, in_parts) == ["final", "final"]
+    other, killed = ranks.run(train, tmp_path / "broken", policy, Moment("pass", 3), 1, in_parts)
     assert killed == "killed" and other.startswith(gone)
-    killed, other = ranks.run(train, tmp_path / "broken", policy, Moment("checkpoint", 0), 0)
+    killed, other = ranks.run(train, tmp_path / "broken", policy, Moment("checkpoint", 0), 0, in_parts)
     assert killed == "killed" and other.startswith(gone)
     with pytest.raises(UsageError, match="written by 2 processes, and 1 are training now"):
         train(ALONE, tmp_path / "broken", policy, None, 0)
-    assert ranks.run(train, tmp_path / "broken", policy, None, 0) == ["final", "final"]
+    assert ranks.run(train, tmp_path / "broken", policy, None, 0, in_parts) == ["final", "final"]
     stages = [StageDirectory(tmp_path / name / "contrastive") for name in ("whole", "broken")]
     weights = [(stage.final / "model.safetensors").read_bytes() for stage in stages]
     assert weights[0] == weights[1]
@@ -128,7 +137,8 @@ def test_one_that_dies_ends_the_other_and_the_run_goes_on_to_the_same_weights(tm
 
 
 @pytest.mark.e2e
-def test_all_stages_run_under_torchrun(tmp_path: Path, policy: Path) -> None:
+@pytest.mark.parametrize("in_parts", ["", "1"], ids=["whole", "in-parts"])
+def test_all_stages_run_under_torchrun(tmp_path: Path, policy: Path, in_parts: str) -> None:
     data = write_rows(tmp_path / "rows", [row(n, task=f"t{n // 2}", speedup=1 + n / 4) for n in range(4)])
     values = {
         "run_dir": str(tmp_path / "run"),
@@ -146,7 +156,7 @@ def test_all_stages_run_under_torchrun(tmp_path: Path, policy: Path) -> None:
     script = Path(__file__).with_name("torchrun_all.py")
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port"]
     command += [str(ranks.free_port()), str(script), "train", "all", str(recipe), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "IN_PARTS": in_parts})
     assert done.returncode == 0, done.stderr[-4000:]
     summaries = [json.loads(line) for line in done.stdout.splitlines() if '"kind": "summary"' in line]
     assert [each["checkpoint"] for each in summaries] == [str(tmp_path / "run" / "contrastive" / "final")]
