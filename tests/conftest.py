@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import os
 import random
 import shutil
@@ -123,17 +124,17 @@ def _failed_where_provided(node: pytest.Item | pytest.Collector, report: Report)
 
 @pytest.fixture(autouse=True)
 def same_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a test and a verdict in it leave to chance is drawn alike each time: a test that passes does so again. With
-    FRESH_DRAWS=1 all is drawn anew, to look for what passes by luck."""
+    """What a test and its verdicts leave to chance is drawn alike each time: a test that passes does so again. Other
+    draws, to look for what passes by luck, follow from another text in DRAWS."""
     names = "torch", "cuda_l1.evaluator.client", "cuda_l1.evaluator.guest.entropy"
     torch, client, entropy = (sys.modules.get(name) for name in names)
-    fresh = os.urandom(8).hex() if os.environ.get("FRESH_DRAWS") == "1" else ""
-    secret = hashlib.sha256(f"{request.node.nodeid} {fresh}".encode()).digest()
+    text = f"{request.node.nodeid} {os.environ.get('DRAWS', '')}".encode()
+    secret, requests = hashlib.sha256(text).digest(), itertools.count()
     random.seed(secret)
     if torch is not None:
         torch.default_generator.manual_seed(int.from_bytes(secret[:8], "little"))
     if client is not None:
-        monkeypatch.setattr(client, "_secret", lambda: secret)
+        monkeypatch.setattr(client, "_secret", lambda: hashlib.sha256(text + bytes(next(requests))).digest())
     if entropy is not None:
         entropy.ENTROPY.begin(secret)
     yield

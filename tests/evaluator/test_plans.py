@@ -16,7 +16,7 @@ def test_inputs_follow_the_seed_and_are_secret_without_one():
     assert torch.equal(first, again) and not torch.equal(secret, other) and not first.requires_grad
 
 
-def test_seeds_come_from_the_operating_system():
+def test_secret_seeds_do_not_follow_from_torchs_generator():
     torch.manual_seed(0)
     first = drawing.secret_seed()
     torch.manual_seed(0)
