@@ -7,7 +7,6 @@ from evaluator_support import QUICK, candidate_of, task_of
 
 from cuda_l1.evaluator import Evaluator, client
 from cuda_l1.evaluator.guest.entropy import Entropy
-from cuda_l1.evaluator.judge import Keys
 
 OWN_SECRET = client._secret  # before any fixture puts another there
 LINEAR_RELU = """
@@ -60,12 +59,14 @@ def test_numbers_are_as_even_as_chance_makes_them():
 
 
 def test_each_operation_has_a_key_of_its_own():
-    keys, others = Keys(), Keys()
-    first = [keys.key("check"), keys.key("check"), keys.key("load")]
-    assert len({*first, others.key("check")}) == 4  # secrets are the operating system's where nobody gives one
-    for each in (keys, others):
+    parent, other = Entropy(), Entropy()
+    assert parent.key("check") != parent.key("check") and len(parent.key("check")) == 32  # the operating system's
+    for each in (parent, other):
         each.begin(b"secret")
-    assert keys.key("check") == others.key("check") != first[0]
+    first = [parent.key("check"), parent.key("check"), parent.key("load")]
+    other.random()
+    assert len(set(first)) == 3 and other.key("check") == first[0]
+    assert drawn(b"secret") != drawn(first[0])  # what a judge draws is not what the parent does
 
 
 def test_a_client_draws_a_secret_for_each_request():

@@ -18,7 +18,7 @@ from cuda_l1.evaluator.deaths import LOG_TAIL, failure_of
 from cuda_l1.evaluator.failures import DeviceMemoryShort, Failure, Late, bad_task
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
 from cuda_l1.evaluator.guest_files import emptied, put_file
-from cuda_l1.evaluator.judge import Judge, Keys
+from cuda_l1.evaluator.judge import Judge
 from cuda_l1.evaluator.lease import DeviceLease
 from cuda_l1.evaluator.nsight import Nsight
 from cuda_l1.evaluator.place import Place
@@ -60,9 +60,9 @@ class Runner:
 class Bench:
     """A judge for one task, with the runners it knows."""
 
-    def __init__(self, templates: Templates, place: Place, cache: BuildCache, cache_key: str, keys: Keys) -> None:
+    def __init__(self, templates: Templates, place: Place, cache: BuildCache, cache_key: str) -> None:
         self._templates, self._place, self._cache, self._cache_key = templates, place, cache, cache_key
-        self._keys, self._rung = keys, templates.plain.rung
+        self._rung = templates.plain.rung
         self._fixed_root = templates.plain.new_folder("fixed")
         self._judge: Judge | None = None
         self._runners: dict[str, Runner] = {}
@@ -99,9 +99,7 @@ class Bench:
         if self.task_sha == task.sha and self._judge is not None:
             return
         self._end_judge()
-        self._judge = Judge.start(
-            self._templates.plain, self._place, task, limits, self._keys, self._gate, self._give_way
-        )
+        self._judge = Judge.start(self._templates.plain, self._place, task, limits, self._gate, self._give_way)
         self._gate = self._judge.gate
         self.warm_up_for(cast)
         try:

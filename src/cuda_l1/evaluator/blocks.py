@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import re
 import statistics
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 from cuda_l1.config import Limits, Protocol
 from cuda_l1.evaluator.bench import Bench
 from cuda_l1.evaluator.failures import Failure, one_line
+from cuda_l1.evaluator.guest.entropy import ENTROPY
 from cuda_l1.evaluator.pairs import Side
 from cuda_l1.types import CallProfile, Candidate, Clock
 
@@ -93,11 +93,11 @@ class Blocks:
         """How many strange calls each block of a plan has: one of them one for certain, most where calls are many, and
         more of them while they take little of this side's share."""
         blocks, calls = plan
-        certain = random.randrange(blocks)
-        least = [int(n == certain or random.random() < calls / ENOUGH_CALLS) for n in range(blocks)]
+        certain = ENTROPY.randrange(blocks)
+        least = [int(n == certain or ENTROPY.random() < calls / ENOUGH_CALLS) for n in range(blocks)]
         cheap = min(STRANGE_CALLS, int(STRANGE_SHARE * self._share_us(runners) / self._cycle_us(side)))
         dealt = [cheap // blocks + (n < cheap % blocks) for n in range(blocks)]
-        return [max(pair) for pair in zip(least, random.sample(dealt, blocks), strict=True)]
+        return [max(pair) for pair in zip(least, ENTROPY.sample(dealt, blocks), strict=True)]
 
     def run(self, side: Side, clock: Clock, calls: int, *, strange: int) -> None:
         """One block; the runner goes on for as long as it takes. `strange`: so many calls more are among them, which

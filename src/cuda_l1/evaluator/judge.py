@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
@@ -14,6 +11,7 @@ from cuda_l1.errors import CudaL1Error, InfrastructureError, NoRoomError, TaskEr
 from cuda_l1.evaluator.deaths import end_of
 from cuda_l1.evaluator.failures import DeviceMemoryShort, Late, TaskFault, bad_task
 from cuda_l1.evaluator.guest.channel import ChannelClosed, ProtocolError
+from cuda_l1.evaluator.guest.entropy import ENTROPY
 from cuda_l1.evaluator.guest_files import put_file
 from cuda_l1.evaluator.place import Place
 from cuda_l1.evaluator.processes import Guest, Template, wait
@@ -22,28 +20,12 @@ from cuda_l1.types import Task
 _WARM_S = 120.0
 
 
-class Keys:
-    """Of what judges leave to chance: one for each operation, all from the secret of one request."""
-
-    def __init__(self) -> None:
-        self.begin(os.urandom(32))
-
-    def begin(self, secret: bytes) -> None:
-        """Another request."""
-        self._secret, self._asked = secret, Counter[str]()
-
-    def key(self, op: str) -> str:
-        """A key for this operation, hexadecimal: none like it within a request."""
-        self._asked[op] += 1
-        return hashlib.sha256(self._secret + f"{op} {self._asked[op]}".encode()).hexdigest()
-
-
 class Judge:
     """A judge process that has examined one task. It may hold four times the memory of a candidate."""
 
-    def __init__(self, guest: Guest, rung: str, keys: Keys, give_way: Callable[[], float]) -> None:
+    def __init__(self, guest: Guest, rung: str, give_way: Callable[[], float]) -> None:
         """`give_way`: lets others time who wait for it; seconds that this took."""
-        self._guest, self._rung, self._keys, self._give_way = guest, rung, keys, give_way
+        self._guest, self._rung, self._give_way = guest, rung, give_way
         self.gate: str | None = None
         """The gate kernel's image for this device, base64; None on a CPU."""
         self.facts: dict[str, Any] = {}
@@ -56,7 +38,6 @@ class Judge:
         place: Place,
         task: Task,
         limits: Limits,
-        keys: Keys,
         gate: str | None = None,
         give_way: Callable[[], float] = lambda: 0.0,
     ) -> Self:
@@ -64,7 +45,7 @@ class Judge:
         Raises DeviceMemoryShort where there is no room for it beside others, and what `ask` does."""
         reads = [task.weights.path] if task.weights else []
         generous = limits.model_copy(update={"memory_bytes": 4 * limits.memory_bytes})
-        judge = cls(template.spawn("judge", {}, read_paths=reads, limits=generous), template.rung, keys, give_way)
+        judge = cls(template.spawn("judge", {}, read_paths=reads, limits=generous), template.rung, give_way)
         try:
             warm = {"op": "warm", "device": place.device, "threads": len(place.lane), "gate": gate}
             reply = judge.ask(warm, _WARM_S)
@@ -116,7 +97,7 @@ class Judge:
         judge = self._guest
         deadline = time.monotonic() + timeout
         try:
-            judge.channel.send({**message, "key": self._keys.key(message["op"])}, fds)
+            judge.channel.send({**message, "key": ENTROPY.key(message["op"]).hex()}, fds)
             while True:
                 living = [judge, *(guest for guest in watched if guest.exit is None)]
                 ready = wait([judge.channel], living, deadline, look_s=1.0 if quiet else 0.05)

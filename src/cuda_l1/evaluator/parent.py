@@ -41,7 +41,6 @@ from cuda_l1.evaluator.environment import (
 from cuda_l1.evaluator.evaluation import Verdict
 from cuda_l1.evaluator.failures import DeviceMemoryShort, Failure, MemoryContested
 from cuda_l1.evaluator.footprint import footprint
-from cuda_l1.evaluator.judge import Keys
 from cuda_l1.evaluator.lease import DeviceLease
 from cuda_l1.evaluator.machine_faults import FAULTS, MachineFaults, RepeatedFault
 from cuda_l1.evaluator.place import Place
@@ -80,7 +79,6 @@ class Parent:
             DeviceLease, self._device.lease_name, self._cache_folder, cores=self._lane if on_cpu else ()
         )
         self._cache = BuildCache(self._cache_folder / "build")
-        self._keys = Keys()
         self._templates: Templates | None = None
         self._bench: Bench | None = None
 
@@ -110,7 +108,7 @@ class Parent:
         )
         memory = self._device.gpu.memory_bytes if self._device.gpu else 0
         place = Place("cpu" if kind == "cpu" else "cuda:0", tuple(self._lane), self._settings.limits, memory)
-        self._bench = Bench(self._templates, place, self._cache, self.environment.key[:16], self._keys)
+        self._bench = Bench(self._templates, place, self._cache, self.environment.key[:16])
 
     def restart(self) -> None:
         """Every process anew."""
@@ -131,10 +129,6 @@ class Parent:
         self._bench = self._templates = None
 
     # ── operations ────────────────────────────────────────────────────────────────────────────────
-
-    def begin(self, secret: bytes) -> None:
-        """A request comes: what it leaves to chance follows from `secret`."""
-        self._keys.begin(secret)
 
     def evaluate(self, message: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """One verdict."""

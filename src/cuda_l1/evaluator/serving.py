@@ -22,6 +22,7 @@ from typing import Any
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.errors import CudaL1Error, NoRoomError, OutOfTimeError, TaskError, UsageError, remedy
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
+from cuda_l1.evaluator.guest.entropy import ENTROPY
 from cuda_l1.evaluator.guests import wait
 from cuda_l1.evaluator.parent import Parent
 
@@ -52,7 +53,7 @@ def serve(channel: Channel, settings: EvaluatorSettings) -> None:
         }
         while True:
             message = channel.receive()[0]
-            parent.begin(bytes.fromhex(message["secret"]))
+            ENTROPY.begin(bytes.fromhex(message["secret"]))
             try:
                 reply = {"result": operations[message["op"]](message, lambda text: channel.send({"progress": text}))}
             except (CudaL1Error, OSError) as error:

@@ -6,7 +6,6 @@ The parent holds the schedule; the judge drives the calls; a runner that is not 
 from __future__ import annotations
 
 import math
-import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from cuda_l1.evaluator.figures import Figures
 from cuda_l1.evaluator.findings.clocks import ClockEvidence
 from cuda_l1.evaluator.findings.observed import Idle, left_behind, observed, stolen
 from cuda_l1.evaluator.findings.physics import physics
+from cuda_l1.evaluator.guest.entropy import ENTROPY
 from cuda_l1.evaluator.pairs import PairResult, Side
 from cuda_l1.evaluator.prefetch import Prefetch
 from cuda_l1.scoring import FIRST_PAIRS, pairs_needed, target_half_width
@@ -276,7 +276,7 @@ class Timer:
             strange = {side.name: self._blocks.strange(side, plan[side.name], len(sides)) for side in sides}
             rounds = max(blocks for blocks, _ in plan.values())
             for number in range(rounds):
-                for side in random.sample(sides, len(sides)):
+                for side in ENTROPY.sample(sides, len(sides)):
                     blocks, calls = plan[side.name]
                     if number < blocks:
                         begun = time.monotonic()

@@ -1,5 +1,6 @@
-"""What a judge leaves to chance, so that nobody can foresee it: one stream for each operation, from a key that the
-parent draws and that no process that holds a candidate is given.
+"""What parent and judge leave to chance, so that nobody can foresee it: the parent's stream follows from a secret of a
+request, and the judge's for each operation from a key that the parent makes of that. No process that holds a candidate
+is given any of these.
 
 Under equal keys equal draws: a verdict that depends on them can be looked at again. Whoever has no key, as in a process
 of a candidate's, draws from the operating system.
@@ -23,14 +24,19 @@ class Entropy(random.Random):
     def begin(self, key: bytes) -> None:
         """Draw from the stream of `key`, from its beginning; empty: from the operating system."""
         self._key = self._stream = key
-        self._drawn, self._turns = 0, Counter[str]()
+        self._drawn, self._keys = 0, Counter[str]()
+
+    def key(self, label: str) -> bytes:
+        """32 bytes for another stream: none like them since `begin`, and not dependent on how much was drawn."""
+        if not self._key:
+            return os.urandom(32)
+        self._keys[label] += 1
+        return hashlib.sha256(self._key + f"{label} {self._keys[label]}".encode()).digest()
 
     def turn(self, label: str) -> None:
         """Go on in a stream of its own, which does not depend on how much was drawn before."""
         if self._key:
-            self._turns[label] += 1
-            text = f"{label} {self._turns[label]}".encode()
-            self._stream, self._drawn = hashlib.sha256(self._key + text).digest(), 0
+            self._stream, self._drawn = self.key(label), 0
 
     def getrandbits(self, k: int, /) -> int:
         """`k` bits, as a whole number."""
