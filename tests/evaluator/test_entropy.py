@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from evaluator_support import QUICK, candidate_of, task_of
 
 from cuda_l1.evaluator import Evaluator, client
-from cuda_l1.evaluator.guest.entropy import Entropy
+from cuda_l1.evaluator.guest.case import Case
+from cuda_l1.evaluator.guest.check import Checker
+from cuda_l1.evaluator.guest.entropy import ENTROPY, Entropy
 
 OWN_SECRET = client._secret  # before any fixture puts another there
 LINEAR_RELU = """
@@ -67,6 +72,20 @@ def test_each_operation_has_a_key_of_its_own():
     other.random()
     assert len(set(first)) == 3 and other.key("check") == first[0]
     assert drawn(b"secret") != drawn(first[0])  # what a judge draws is not what the parent does
+
+
+def test_calls_in_a_row_do_not_depend_on_what_trials_before_them_drew(monkeypatch: pytest.MonkeyPatch):
+    put: list[Any] = []
+    monkeypatch.setattr(Case, "where_stood", lambda later, plan, inputs, *_: put.append([*later, inputs]))
+    reference: Any = SimpleNamespace(changed_state=["cache"], public={}, draw=ENTROPY.random, after=list, jumpy=False)
+    checker = Checker.__new__(Checker)
+    checker.reference = checker.facts = reference
+    for before in range(4):
+        ENTROPY.begin(b"one")
+        for _ in range(before):
+            ENTROPY.random()
+        checker._put_row()
+    assert len(put) == 4 and put.count(put[0]) == 4 and len(put[0]) > 1
 
 
 def test_a_client_draws_a_secret_for_each_request():

@@ -176,6 +176,7 @@ class Checker:
         nobody looks (a position beside tensors in an object), shows in the next call alone. Raises Wrong."""
         if not self.reference.changed_state:
             return
+        ENTROPY.turn(plans.ROW.kind)
         earlier = [self.reference.draw() for _ in range(ENTROPY.randint(*plans.ROW_CALLS) - 1)]
         later = self.reference.after(earlier)
         inputs = self.reference.draw()
