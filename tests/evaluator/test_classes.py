@@ -857,3 +857,26 @@ def test_far_below_ordinary_inputs_zeros_are_wrong_and_cancellation_is_not(tmp_p
     assert after("fp32", by_exponential(near)) == "fp32"
     assert after("tf32", by_exponential(near)) == "relaxed", "fp16 rounds to nothing here, and must be seen to"
     assert after("fp32", torch.zeros_like(near.noise.tensors[0])) is None
+
+
+FIRST = """
+    class Model(nn.Module):
+        def forward(self, shares):
+            return shares.argmax(1)
+
+    def get_inputs():
+        return [torch.rand(16, 64)]
+"""
+
+
+def test_a_trial_in_which_one_of_two_equal_ones_is_chosen_does_not_count(tmp_path):
+    """Told apart once upwards and once downwards by the same steps, each is first in one of them."""
+    reference = reference_of(tmp_path, FIRST)
+    reference.chooses = True
+    determined = 0
+    for _ in range(40):
+        (shares,) = reference.draw()
+        shares[0, 3] = shares[0, 40] = 1.0
+        case = Case(reference, plans.UNDRAWN_PLANS[0], [shares], reference.public, drawing.secret_seed(), False)
+        determined += case.sound
+    assert determined <= 1  # the steps of both may be rounded to the same

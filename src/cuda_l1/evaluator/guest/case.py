@@ -216,17 +216,19 @@ class Case:
         chosen = {i for i, t in enumerate(tensors) if is_integer(t) or self.jumpy or self.reference.chooses} - compared
         if not self.plan.may_tie:
             return True
-        # what is first when all are a little larger is last when they are a little smaller
-        ways = (1.0, -1.0) if self.reference.chooses else (1.0, 1.0)
-        if chosen and any(self._moved_by(towards) & chosen for towards in ways):
+        steps, others = secret_seed(), secret_seed()
+        # what is first when all are a little larger is last when they are as much smaller
+        ways = ((1.0, steps), (-1.0, steps)) if self.reference.chooses else ((1.0, steps), (1.0, others))
+        if chosen and any(self._moved_by(*way) & chosen for way in ways):
             return False
         if self.plan is PRUNED and self._equal_weights_choose():
             return False
         # a comparison with zero is another one a little above it, or else a little below
-        return not (compared and self._moved_by(1.0) & self._moved_by(-1.0) & compared)
+        return not (compared and self._moved_by(1.0, steps) & self._moved_by(-1.0, steps) & compared)
 
-    def _moved_by(self, towards: float) -> set[int]:
-        """Places of the answer that are others when equal inputs are told apart."""
+    def _moved_by(self, towards: float, steps: int) -> set[int]:
+        """Places of the answer that are others when equal inputs are told apart; `steps`: the seed of how far."""
+        seed_everything(steps)
         inputs = map_leaves(oracle.cast(self.inputs, torch.float64), lambda t: told_apart(t, towards))
         return self._others(inputs, self.weights)
 
