@@ -86,6 +86,7 @@ class Checker:
         in_range = precision_class not in plans.OUT_OF_RANGE
         try:
             self._put_forms_again(timed, precision_class)
+            ENTROPY.turn(plans.OTHER_WEIGHTS.kind)
             other = self.reference.other_weights()
             every = (plans.OTHER_WEIGHTS, plans.HISTORY, *[plans.LARGE_WEIGHTS] * in_range)
             for plan in every if self.session.mapped else ():
@@ -111,6 +112,7 @@ class Checker:
         for plan in ENTROPY.sample(left, len(left)):
             if time.monotonic() - self.reference.rested_s - begin > AGAIN_S:
                 return
+            ENTROPY.turn(plan.kind)
             inputs, found = forms[plan](self.reference.draw())
             if not (found and self.session.fits(inputs)):
                 continue
@@ -197,10 +199,9 @@ class Checker:
     def _call(self, case: Case, exchanged: dict[str, Any] | None = None, **succession: bool) -> Answer:
         """The candidate's answer, right in form; `exchanged` and `succession` as for `Form.request`. Raises Wrong."""
         slots = self.session.slots(case.noise.tensors)
-        seed = case.seed if self.facts.random else None
         dirt = dirty_memory.dirt() if self._is_repeat(case) else None
         reply = self.session.call(
-            self.form.request(slots, seed, compare_state=True, dirt=dirt, exchanged=exchanged, **succession)
+            self.form.request(slots, compare_state=True, dirt=dirt, exchanged=exchanged, **succession)
         )
         self.form.compare(reply, case.noise)
         self.session.unpartnered = reply.unpartnered & self.form.places_of_state(case.noise)

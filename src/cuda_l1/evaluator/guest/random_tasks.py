@@ -278,6 +278,7 @@ def compare_statistics(
     that begin under a seed of their own, where the task follows from one.
     """
     for is_last in (False, True):
+        ENTROPY.turn("seeds")
         try:
             return _compare_once(checker, inputs, weights, stressed=stressed, seeded=seeded)
         except randomness.Unlike as unlike:
