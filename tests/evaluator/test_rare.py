@@ -188,6 +188,21 @@ def test_padding_is_put_where_the_reference_stands_it(tmp_path):
     assert found == {Rare(2, "places", -77)}, "an index is out of range"
 
 
+@pytest.mark.parametrize(
+    ("forward", "found"),
+    [
+        ("return args[0][args[1]] * (args[0] > 0).sum()", set()),
+        ("return torch.zeros(9).index_put((args[1],), torch.ones(20), accumulate=True) * (args[0] > 0).sum()", set()),
+        ("return args[0][:, None][None, args[1]] + (args[0] > 0).sum()", set()),
+        ("return args[0][args[1]] * (args[1] >= 0)[:, None]", {-1}),
+        ("return (args[1] > 0) + (args[0] > 0).sum()", {-1}),
+    ],
+)
+def test_a_negative_integer_is_none_that_only_counts_from_an_end(tmp_path, forward, found):
+    learnt = learned(tmp_path, forward, "torch.randn(9, 4), torch.randint(9, (20,))")
+    assert {rare.value for rare in learnt if rare.value < 0} == found
+
+
 def test_what_is_in_order_or_far_beyond_stays(tmp_path):
     forward = "return (args[0] == 100000).float() + (args[0] == 3)"
     assert learned(tmp_path, forward, "torch.arange(40)") == set()

@@ -2,7 +2,8 @@
 be ignored among them, integers of another size, categories that no row has, probabilities of exactly zero and one.
 
 Who leaves them out is right for nearly all that a task draws. Each is put into inputs only where the reference, asked
-for it alone, gives a finite answer.
+for it alone, gives a finite answer; negative integers not where it takes them for indices that count from an end, which
+is nothing that a caller means who never gives any.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import oracle
-from .drawing import Inputs
+from .drawing import Inputs, secret_seed
 from .input_forms import some_places
 from .reference import BadTask, Reference
 from .tensors import extent, leaves, with_leaves
@@ -79,7 +81,7 @@ def learn(reference: Reference) -> tuple[Rare, ...]:
         if rare.kind == "larger":
             if times := _times_larger(reference, inputs, rare.index):
                 found.append(replace(rare, value=times))
-        elif _stands(reference, made):
+        elif _stands(reference, made) and not _counts_from_an_end(reference, inputs, made, rare):
             found.append(rare)
     return tuple(found)
 
@@ -273,6 +275,51 @@ def _stands(reference: Reference, inputs: Inputs) -> bool:
     except BadTask:
         return False
     return all(oracle.all_finite(t) for t in answer.tensors if t.is_floating_point() or t.is_complex())
+
+
+class _FromTheEnd(TorchDispatchMode):
+    """`with _FromTheEnd() as seen: ...`; `seen.sizes` are those of dimensions that a negative index was asked of."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.sizes = set[int]()
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Else the first call imports torch's compiler."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.overloadpacket.__name__.strip("_") in ("index", "index_put", "unsafe_index", "unsafe_index_put"):
+            dim = 0
+            for index in args[1]:
+                if index is not None and is_integer(index) and bool((index < 0).any()):
+                    self.sizes.add(args[0].shape[dim])
+                dim += index.dim() if index is not None and index.dtype is torch.bool else 1
+        return func(*args, **(kwargs or {}))
+
+
+def _counts_from_an_end(reference: Reference, drawn: Inputs, made: Inputs, rare: Rare) -> bool:
+    """Whether a negative integer in a tensor of which no draw holds any is answered as the place is that it names from
+    the end of a dimension."""
+    value, tensor = int(rare.value), leaves(made)[rare.index]
+    if value >= 0 or not is_integer(tensor) or bool((leaves(drawn)[rare.index] < 0).any()):
+        return False
+    seed = secret_seed()
+    with _FromTheEnd() as seen:
+        answer = reference.call(made, reference.public, seed=seed)
+    for size in seen.sizes:
+        if not 0 <= value + size <= torch.iinfo(tensor.dtype).max:
+            continue
+        others = leaves(made)
+        others[rare.index] = torch.where(tensor == value, value + size, tensor)
+        try:
+            other = reference.call(with_leaves(made, others), reference.public, seed=seed)
+        except BadTask:
+            continue
+        if all(map(torch.equal, answer.tensors, other.tensors)):
+            return True
+    return False
 
 
 # ── changes ───────────────────────────────────────────────────────────────────────────────────────
