@@ -696,6 +696,16 @@ def test_a_loader_of_the_candidates_takes_packed_parameters(evaluator):
     assert "weights" in {t.kind for t in result.correctness.trials}
 
 
+def test_who_has_a_loader_and_draws_other_weights_is_told_where_to_call_it(evaluator):
+    own = PACKED.replace(
+        "torch.cat([linear.weight, linear.bias[:, None]], 1).detach()", "torch.randn(width, width + 1)"
+    )
+    task = task_of(LINEAR)
+    result = evaluator.evaluate(task, candidate_of(task, own.rstrip() + "\n" + LOADER), protocol=QUICK)
+    assert result.outcome is Outcome.WRONG_VALUES and own != PACKED
+    assert "end the constructor of `ModelNew` with load_reference" in result.detail
+
+
 COSINES = """
     class Model(nn.Module):
         def __init__(self, width):

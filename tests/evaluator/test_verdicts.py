@@ -94,6 +94,11 @@ CRASHED = {
     "exception": ("raise KeyError('x')", "KeyError: 'x'"),
     "later-exception": ("self.n = getattr(self, 'n', 0) + 1\nassert self.n < 3\n" + RIGHT, "AssertionError"),
     "segfault": ("import ctypes\nctypes.string_at(0)", "signal 11"),
+    "exception-in-a-trial": ("assert x.abs().max() < 8, 'huge'\n" + RIGHT, "huge \\(trial `outliers`\\)"),
+    "segfault-in-a-trial": (
+        "import ctypes\nif x.abs().max() > 8:\n    ctypes.string_at(0)\n" + RIGHT,
+        "signal 11 during a call \\(trial `outliers`\\)",
+    ),
     "abrupt-exit": ("import os\nos._exit(0)", "exit code 0"),
     "exit": ("raise SystemExit(1)", "SystemExit"),
     "odd-text": ("raise RuntimeError('\\ud800\\x1b[31m\\0 two\\nlines')", "RuntimeError: .*two lines"),

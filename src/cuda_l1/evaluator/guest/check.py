@@ -41,6 +41,8 @@ class Checker:
     _last: Case | None = None
     _ordinary: Sequence[float] = ()
     """Root mean square of each tensor of truth in the first trial."""
+    _kind: str = "base"
+    """Of the trial that is being run."""
     _alike: frozenset[int] = frozenset()
     """Tensors among the inputs that are the same in every draw."""
 
@@ -70,9 +72,9 @@ class Checker:
                     if mapped or not plan.other_weights:
                         self._trial(plan, other)
         except Wrong as wrong:
-            self.evidence.failure = wrong.as_json()
+            self.evidence.failure = self._placed(wrong.as_json(), "detail")
         except RunnerFailure as failure:
-            self.evidence.failure = failure.as_json()
+            self.evidence.failure = self._placed(failure.as_json(), "stage" if failure.outcome == "DIED" else "detail")
         self.evidence.precision_class = self._class_so_far()
         self._say_precision()
         return self.evidence
@@ -126,6 +128,12 @@ class Checker:
             if not case.passes_when_timed(errors, precision_class, relaxed=self.facts.relaxed_allowed):
                 raise Wrong("WRONG_VALUES", self._what_is_wrong(errors, case))
 
+    def _placed(self, failure: dict[str, str], key: str) -> dict[str, str]:
+        """With the trial that it came in, unless that has the task's own inputs and weights, or is named already."""
+        if self._kind != "base" and "(trial `" not in failure[key]:
+            failure[key] += f" (trial `{self._kind}`)"
+        return failure
+
     def _class_so_far(self) -> str | None:
         return least_exact([t["passed_class"] for t in self.evidence.trials])
 
@@ -133,6 +141,7 @@ class Checker:
 
     def _trial(self, plan: plans.Plan, other: state.State) -> None:
         ENTROPY.turn(plan.kind)
+        self._kind = plan.kind
         case = self._case(plan, other)
         if case is None:
             return
@@ -179,6 +188,7 @@ class Checker:
         if not self.reference.changed_state:
             return
         ENTROPY.turn(plans.ROW.kind)
+        self._kind = plans.ROW.kind
         earlier = [self.reference.draw() for _ in range(ENTROPY.randint(*plans.ROW_CALLS) - 1)]
         later = self.reference.after(earlier)
         inputs = self.reference.draw()
@@ -376,7 +386,12 @@ class Checker:
         return Wrong("WRONG_VALUES", text)
 
     def _guess(self, case: Case) -> str:
-        """What to do where other weights may have been laid in the wrong places."""
+        """What to do where other weights may have been laid in the wrong places, or a constructor draws its own."""
+        if case.plan.kind == "base" and self.session.fixed:
+            return (
+                "; both are as constructed here, under one seed: end the constructor of `ModelNew` with load_reference "
+                "of what the reference's layers draw"
+            )
         if case.weights is self.reference.public or len(self.session.guessed) < 2:
             return ""
         name, partner = self.session.guessed[:2]
