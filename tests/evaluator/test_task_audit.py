@@ -34,6 +34,9 @@ def task(forward: str, inputs: str = "[torch.randn(16, 32)]", init: str = "pass"
     """
 
 
+PIXELS = "[torch.randint(0, 256, (65536, 3), dtype=torch.uint8)]"
+
+
 @pytest.fixture
 def look(tmp_path):
     return lambda body: audit(reference_of(tmp_path, body))
@@ -99,8 +102,9 @@ def test_dropout_is_random_and_batch_norm_is_stateful(look):
         task("return x.argmax(-1)", "[torch.randn(20000, 64)]"),
         task("return torch.where(x > 1 + x.mean(), 1.0, -1.0) + x", "[torch.randn(1000, 256)]"),
         task("return (x / x.abs().amax() * 127).round().clamp(-127, 127).to(torch.int8)", "[torch.randn(64, 64)]"),
+        task("return (x.float() @ torch.tensor([0.299, 0.587, 0.114])).round().to(torch.uint8)", PIXELS),
     ],
-    ids=["round", "argmax", "threshold", "int8"],
+    ids=["round", "argmax", "threshold", "int8", "pixels"],
 )
 def test_rounding_and_selection_jump(look, body):
     facts = look(body)
@@ -122,6 +126,13 @@ def test_rounding_and_selection_jump(look, body):
 )
 def test_smooth_tasks_do_not_jump(look, forward):
     assert not look(task(forward)).jumpy
+
+
+@pytest.mark.parametrize(
+    "forward", ["return (x.float() @ torch.tensor([2.0, 3.0, 4.0])).long()", "return x.long().argmax(-1)"]
+)
+def test_integers_of_integers_do_not_jump_where_nothing_is_rounded(look, forward):
+    assert not look(task(forward, PIXELS)).jumpy
 
 
 def test_integer_outputs_are_of_class_exact(look):

@@ -15,6 +15,7 @@ from .case import Case
 from .classes import OWN, own_class
 from .reference import Answer, BadTask, Reference
 from .tensors import leaves, map_leaves
+from .traits import is_integer
 
 ILL_CONDITIONED = 1e-2 / 16
 
@@ -88,7 +89,7 @@ def _audit_mode(reference: Reference) -> Facts:
         _bytes(first.tensors),
     )
     first = Answer(first.structure, _thinned(first, only))  # the whole need not lie beside the trials
-    jumpy = not random and _learn_from_nudges(reference, inputs, first, only)
+    jumpy = not random and (_learn_from_nudges(reference, inputs, first, only) or _rounds_on_edges(reference, inputs))
     cases: list[Case] = []
     if not random:
         cases, task_class = _cases(reference, jumpy, only)
@@ -225,6 +226,8 @@ def _close(a: Answer, b: Answer) -> bool:
 
 _NUDGES = (1e-6, 1e-4, 1e-4, 1e-4)
 """Relative sizes of the perturbations that tell whether a task jumps, in turn."""
+_EDGE_DRAWS = 4
+"""Draws in which integers that the reference gets wrong are looked for."""
 ROUND, LARGEST, FEW = 1024, 16, 2048
 """Round numbers are multiples of 1 / `ROUND` of at most `LARGEST` in magnitude: among 2^17 normal numbers in float32
 there are some ten. Where more than one element in `FEW` is round, the task puts them there, and they may be its
@@ -247,6 +250,22 @@ def _learn_from_nudges(
         reference.lifted = [i for i, (t, a) in enumerate(zip(moved, own, strict=True)) if _finer(t, a)]
         pairs = zip(moved, truth, strict=True)
         if any(oracle.find_jumps(m, t, floor=20 * size).count for m, t in pairs):
+            return True
+    return False
+
+
+def _rounds_on_edges(reference: Reference, inputs: drawing.Inputs) -> bool:
+    """Whether the reference itself gets few integers wrong in any of some draws, where no input can be nudged: sums of
+    pixels times decimal fractions lie between two integers, where each order of adding up rounds otherwise."""
+    if any(t.is_floating_point() or t.is_complex() for t in leaves(inputs)):
+        return False
+    for _ in range(_EDGE_DRAWS):
+        drawn = reference.draw()
+        plain = reference.call(drawn, reference.public).tensors
+        if not any(map(is_integer, plain)):
+            return False
+        pairs = zip(plain, reference.truth(drawn, reference.public).tensors, strict=True)
+        if any(is_integer(a) and oracle.find_jumps(a, t).count for a, t in pairs):
             return True
     return False
 
