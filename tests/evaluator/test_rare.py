@@ -57,6 +57,7 @@ def changed(value, kind, integer=0):
         ("torch.isin(x, torch.tensor([4, 9]))", [4, 9]),
         ("F.cross_entropy(x, y, ignore_index=-1)", [-1]),
         ("nn.Embedding(9, 3, padding_idx=2)", [2]),
+        ("F.ctc_loss(x, y, n, m, blank=0)", []),
         ("self.num_classes = 8", [7]),
         ("self.count = 8\nself.padding = 1\nx = x + 5", []),
         ("x.dim() == 3 and x.shape[0] == 5 and dim == -1", []),

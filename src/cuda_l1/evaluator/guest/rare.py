@@ -35,7 +35,8 @@ LEAST_BEYOND = 128
 reference may make room for as many things as the largest integer says, which should not fill the memory."""
 ELEMENTS, ROWS = 256, 64
 """The most elements of a tensor, and the most rows, that become others."""
-_KEYWORDS = {"blank", "ignore_index", "padding_idx"}
+_KEYWORDS = {"ignore_index", "padding_idx"}
+"""Not `blank`: what a CTC loss is to find may hold none."""
 _TELLING = re.compile(r"blank|bos|eos|ignore|pad(?!ding$)|mask_(id|idx|token)|missing|sentinel|sep_|cls_|special|unk")
 _COUNTS = re.compile(r"num_(categories|classes|embeddings|experts|labels|segments|tokens)$|vocab(_size)?$|^classes$")
 _OF_FORM = re.compile(r"axis|device|dim|len\(|mode|shape|size|training")
