@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from evaluator_support import QUICK, candidate_of, task_of
+from evaluator_support import LINEAR, QUICK, candidate_of, task_of
 
 from cuda_l1.evaluator import Evaluator, client
 from cuda_l1.evaluator.guest.case import Case
@@ -14,18 +14,6 @@ from cuda_l1.evaluator.guest.check import Checker
 from cuda_l1.evaluator.guest.entropy import ENTROPY, Entropy
 
 OWN_SECRET = client._secret  # before any fixture puts another there
-LINEAR_RELU = """
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(32, 64)
-
-    def forward(self, x):
-        return self.linear(x).relu()
-
-def get_inputs():
-    return [torch.randn(16, 32)]
-"""
 
 
 def drawn(key: bytes, label: str = "") -> list[object]:
@@ -94,8 +82,10 @@ def test_a_client_draws_a_secret_for_each_request():
 
 @pytest.mark.e2e
 def test_a_verdict_under_the_same_keys_shows_the_same_errors(evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch):
-    task = task_of(LINEAR_RELU)
-    candidate = candidate_of(task, LINEAR_RELU.replace("Model(", "ModelNew(").replace(".relu()", ".clamp(min=0)"))
+    task = task_of(LINEAR)
+    candidate = candidate_of(
+        task, LINEAR.replace("Model(", "ModelNew(").replace("torch.relu(self.linear(x))", "self.linear(x).clamp(min=0)")
+    )
 
     def errors() -> list[tuple[str, float | None]]:
         found = evaluator.evaluate(task, candidate, protocol=QUICK)

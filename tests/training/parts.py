@@ -28,7 +28,7 @@ def split(*stages: ModuleType) -> None:
     where they write weights that were in no parts."""
     os.environ |= SETTINGS
     for stage in stages:
-        stage.whole_weights = _whole  # type: ignore[attr-defined]
+        stage.whole_weights = _whole
     begin = state.AcceleratorState.__init__
 
     def begun(self: state.AcceleratorState, *args: Any, fsdp_plugin: Any = None, **others: Any) -> None:
@@ -38,7 +38,7 @@ def split(*stages: ModuleType) -> None:
             self.distributed_type = DistributedType.FSDP
             state.PartialState._shared_state["distributed_type"] = DistributedType.FSDP
 
-    state.AcceleratorState.__init__ = begun  # type: ignore[method-assign]
+    state.AcceleratorState.__init__ = begun
 
 
 def _whole(model: Any) -> Any:

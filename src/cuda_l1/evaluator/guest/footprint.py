@@ -6,20 +6,20 @@ from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from .channel import Channel
+from .dispatch import DispatchMode
 from .load import load_module
 
 FINENESS = 1.01
 """The peak is looked at anew where it may have grown by so much: counting after each of 10,000 operations is slow."""
 
 
-class _Held(TorchDispatchMode):
+class _Held(DispatchMode):
     """Adds up the storages that are alive together; `peak_bytes` is the most that they came to, within 1 %."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.peak_bytes: int = 0
         self._bytes = 0
         self._storages: dict[int, tuple[Any, int]] = {}

@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import nesting, state
+from .dispatch import DispatchMode
 from .tensors import map_leaves
 
 _LOWER = {
@@ -85,17 +85,12 @@ _CHOICES = {"topk", "argmax", "argmin", "sort", "argsort", "max", "min", "kthval
 """Operations that tell which of several elements it is: of equal ones any."""
 
 
-class Choices(TorchDispatchMode):
+class Choices(DispatchMode):
     """`with Choices() as seen: ...`; `seen.found` says whether anything was chosen by its place."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.found = False
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """As for `_WideProducts`."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
@@ -104,14 +99,9 @@ class Choices(TorchDispatchMode):
         return made
 
 
-class _WideProducts(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not type what subclasses call
+class _WideProducts(DispatchMode):
     """Products of bfloat16 numbers, and convolutions, are computed in float32 and rounded once, as units for them do. A
     CPU without any takes a hundred times as long for each."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Else the first call imports torch's compiler: a second in each judge."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         narrow = args and isinstance(args[0], torch.Tensor) and args[0].dtype is torch.bfloat16

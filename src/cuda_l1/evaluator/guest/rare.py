@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import oracle
+from .dispatch import DispatchMode
 from .drawing import Inputs, secret_seed
 from .input_forms import some_places
 from .reference import BadTask, Reference
@@ -278,17 +278,12 @@ def _stands(reference: Reference, inputs: Inputs) -> bool:
     return all(oracle.all_finite(t) for t in answer.tensors if t.is_floating_point() or t.is_complex())
 
 
-class _FromTheEnd(TorchDispatchMode):
+class _FromTheEnd(DispatchMode):
     """`with _FromTheEnd() as seen: ...`; `seen.sizes` are those of dimensions that a negative index was asked of."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.sizes = set[int]()
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Else the first call imports torch's compiler."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func.overloadpacket.__name__.strip("_") in ("index", "index_put", "unsafe_index", "unsafe_index_put"):

@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from . import state
 from .audit import Facts
+from .dispatch import DispatchMode
 from .reference import Reference
 from .tensors import leaves, map_leaves
 
@@ -52,16 +52,11 @@ def work_of(reference: Reference, facts: Facts) -> dict[str, int] | None:
     }
 
 
-class _Counted(TorchDispatchMode):
+class _Counted(DispatchMode):
     """Adds up what is read of tensors that were there before the call, and operations."""
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Else the first call imports torch's compiler, as FlopCounterMode does: a second in each judge."""
-        return False
-
     def __init__(self, given: Sequence[torch.Tensor]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.flops = 0
         self._sizes = {_storage(tensor): tensor.untyped_storage().nbytes() for tensor in given}
         self._read: dict[int, int] = {}
