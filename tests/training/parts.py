@@ -10,7 +10,7 @@ from typing import Any
 from accelerate import state
 from accelerate.utils import DistributedType
 
-from cuda_l1.training.loading import is_in_parts, whole_weights
+from cuda_l1.training.in_parts import is_in_parts, whole_weights
 
 SETTINGS = {
     "ACCELERATE_USE_FSDP": "true",

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ pytest.importorskip("trl", reason="needs transformers and trl: pip install 'cuda
 
 import parts
 import ranks
+import torch
+import trl
 from judge_fakes import TASKS, FakeEvaluator
 from killing import Accounts, Clock, Moment
 from training_fakes import row, write_rows
@@ -139,28 +142,49 @@ def test_one_that_dies_ends_the_other_and_the_run_goes_on_to_the_same_weights(
 @pytest.mark.e2e
 @pytest.mark.parametrize("in_parts", ["", "1"], ids=["whole", "in-parts"])
 def test_all_stages_run_under_torchrun(tmp_path: Path, policy: Path, in_parts: str) -> None:
-    data = write_rows(tmp_path / "rows", [row(n, task=f"t{n // 2}", speedup=1 + n / 4) for n in range(4)])
+    launcher = ("torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(ranks.free_port()))
+    run_all_stages(tmp_path, policy, launcher, device="cpu", environment={"IN_PARTS": in_parts})
+
+
+@pytest.mark.e2e
+@pytest.mark.gpu
+def test_all_stages_run_in_parts_on_gpus(tmp_path: Path, policy: Path) -> None:
+    if torch.cuda.device_count() < 2:
+        pytest.skip("needs two GPUs")
+    settings = Path(trl.__file__).parent / "accelerate_configs" / "fsdp2.yaml"
+    launcher = ("accelerate.commands.launch", "--config_file", str(settings), "--num_processes", "2")
+    launcher += ("--main_process_port", str(ranks.free_port()))
+    run_all_stages(tmp_path, policy, launcher, device="cuda")
+
+
+def run_all_stages(
+    tmp_path: Path, policy: Path, launcher: Sequence[str], *, device: str, environment: Mapping[str, str] = {}
+) -> None:
+    """`train all` in two processes that `python -m LAUNCHER` starts; stage 1 is evaluated after each step."""
+    rows = [row(n, task=f"t{n // 2}", speedup=1 + n / 4) for n in range(4)]
+    data = write_rows(tmp_path / "rows", [*rows, row(4, task="v", split="validation")])
     values = {
         "run_dir": str(tmp_path / "run"),
         "model": {"path": str(policy)},
         "data": {"examples": [str(data)]},
-        "sft": {"steps": 2, "batch": 2, "max_length": 1024, "packing": False, "learning_rate": 1e-6},
+        "sft": {"steps": 3, "batch": 2, "max_length": 1024, "packing": False, "learning_rate": 1e-6,
+                "checkpoint_every": 1},
         "self_supervised": {"rounds": 1, "samples": 6, "tasks": 2, "batch": 2, "learning_rate": 1e-3},
         "contrastive": {**SECTION, "rounds": 2, "min_pass_rate": 0.0},
         "generation": {"max_new_tokens": 3},
         "evaluation": {"device": "cpu"},
-        "run": {"device": "cpu", "samples": 0},
-    }
+        "run": {"device": device, "samples": 0},
+    }  # fmt: skip
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(as_toml(recipe_from(values, "a test")))
     script = Path(__file__).with_name("torchrun_all.py")
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port"]
-    command += [str(ranks.free_port()), str(script), "train", "all", str(recipe), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "IN_PARTS": in_parts})
+    command = [sys.executable, "-m", *launcher, str(script), "train", "all", str(recipe), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr[-4000:]
     summaries = [json.loads(line) for line in done.stdout.splitlines() if '"kind": "summary"' in line]
     assert [each["checkpoint"] for each in summaries] == [str(tmp_path / "run" / "contrastive" / "final")]
     lines = [list(StageDirectory(tmp_path / "run" / name).rows("metrics")) for name in ("sft", "self", "contrastive")]
-    assert [line["step"] for line in lines[0] if "loss" in line] == [1, 2]
+    assert [line["step"] for line in lines[0] if "loss" in line] == [1, 2, 3]
+    assert [line["step"] for line in lines[0] if "validation_loss" in line] == [1, 2, 3]
     assert [line["round"] for line in lines[1]] == [0, 1]
     assert [line["step"] for line in lines[2]] == [1, 2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from cuda_l1.config import GenerationSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.proposers.policy.policy import Policy
-from cuda_l1.training.loading import load_policy, save_policy, whole_weights
+from cuda_l1.training.loading import load_policy, save_policy
 from cuda_l1.training.policy_model import make_policy
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.types import Prompt
@@ -91,29 +91,3 @@ def test_a_server_reads_what_a_policy_from_nothing_says(tmp_path: Path, recipe: 
     said = policy.tokenizer("```python\nx = 1\n```<|im_end|>")["input_ids"]
     found = serving.parse_assistant_message(policy.tokenizer, policy.model, said, asked["input_ids"])
     assert found == ("```python\nx = 1\n```", None, None), "neither the question nor the end is part of it"
-
-
-@pytest.fixture
-def alone_in_a_group(tmp_path: Path) -> Iterator[None]:
-    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/meet", rank=0, world_size=1)
-    yield
-    torch.distributed.destroy_process_group()
-
-
-@pytest.mark.parametrize("half", [False, True])
-def test_weights_that_lie_in_parts_are_written_whole(
-    tmp_path: Path, recipe: Make, alone_in_a_group: None, half: bool
-) -> None:
-    from torch.distributed.fsdp import fully_shard
-    from torch.distributed.tensor import DTensor, init_device_mesh
-
-    chosen = recipe(tmp_path / "run", run={"shard_mib": 1, "bf16_weights": half}, model=WIDER)
-    start = make_policy(chosen, ["x = 1\n"], tmp_path / "start")
-    model, tokenizer, *_ = load_policy(start, chosen, longest=64)
-    assert whole_weights(model) is None
-    fully_shard(model, mesh=init_device_mesh("cpu", (1,)))
-    assert all(isinstance(each, DTensor) for each in model.parameters())
-    save_policy(model, tokenizer, tmp_path / "saved", recipe=chosen, weights=whole_weights(model))
-    left, right = loaded(start, chosen), loaded(tmp_path / "saved", chosen)
-    assert left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
-    assert json.loads((tmp_path / "saved" / "config.json").read_text())["architectures"] == ["Qwen3ForCausalLM"]

@@ -23,8 +23,9 @@ from cuda_l1.training.contrastive_trainer import ContrastiveTrainer, Validations
 from cuda_l1.training.finite import Finite
 from cuda_l1.training.forms import read_shown, unseen
 from cuda_l1.training.grpo import arguments
+from cuda_l1.training.in_parts import whole_weights
 from cuda_l1.training.judging import Judge, Judging
-from cuda_l1.training.loading import Loaded, load_policy, save_policy, whole_weights
+from cuda_l1.training.loading import Loaded, load_policy, save_policy
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.processes import ALONE, Processes, lost_processes

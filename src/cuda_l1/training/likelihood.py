@@ -14,6 +14,7 @@ from trl.trainer.sft_trainer import SFTTrainer
 from cuda_l1.errors import UsageError
 from cuda_l1.training.checkpoints import saving_faults
 from cuda_l1.training.finite import Finite
+from cuda_l1.training.in_parts import call_head
 from cuda_l1.training.lessons import Tokenized
 from cuda_l1.training.loading import LENGTHS, Loaded, trackers
 from cuda_l1.training.order import by_length
@@ -35,6 +36,7 @@ class LikelihoodTrainer(SFTTrainer):
         """`others` are SFTTrainer's arguments."""
         self._processes = processes
         super().__init__(**others)
+        call_head(self.model)
         if not self.args.packing:
             self.model.register_forward_pre_hook(_without_mask, with_kwargs=True)
 

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import torch
 from datasets import disable_progress_bars
 from peft import LoraConfig, PeftModel
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
-from torch.distributed.tensor import DTensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
@@ -119,8 +117,8 @@ def save_policy(
     in which files and precision. Servers that heed `generation_config.json` sample as `[generation]` says.
 
     The model is not to be trained on afterwards. `weights` are its own, where it holds a part of them
-    (`whole_weights`); `beside` writes what else belongs into the folder that it is given. Raises InfrastructureError
-    for a full disk.
+    (`in_parts.whole_weights`); `beside` writes what else belongs into the folder that it is given. Raises
+    InfrastructureError for a full disk.
     """
     merged = model.merge_and_unload() if isinstance(model, PeftModel) else model
     if recipe.run.bf16_weights and weights is not None:
@@ -145,21 +143,6 @@ def save_policy(
             f"{folder}: the disk is full ({one_line(error)}); free some space and go on with --resume, what was "
             "written before is kept"
         ) from error
-
-
-def is_in_parts(model: Any) -> bool:
-    """Whether a model's weights lie in parts on several processes."""
-    return any(isinstance(each, DTensor) for each in model.parameters())
-
-
-def whole_weights(model: Any) -> dict[str, torch.Tensor] | None:
-    """The weights of a model that lie in parts on several processes (FSDP2), on the CPU of the main one, none in the
-    others; None where each process has them all. Called in all processes, before the main one saves."""
-    if not is_in_parts(model):
-        return None
-    options = StateDictOptions(full_state_dict=True, cpu_offload=True)
-    found: dict[str, Any] = get_model_state_dict(model, options=options)
-    return found
 
 
 def _shard_bytes(mib: int | None) -> int:

@@ -19,7 +19,7 @@ from trl import GRPOConfig, GRPOTrainer
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.policy import any_length, return_memory
 from cuda_l1.proposers.policy.writing import writing_in_parts
-from cuda_l1.training.loading import is_in_parts
+from cuda_l1.training.in_parts import call_head, is_in_parts
 from cuda_l1.training.processes import Processes
 from cuda_l1.training.server import Server
 from cuda_l1.training.step_time import StepTime
@@ -60,6 +60,8 @@ class ReplyingTrainer(GRPOTrainer):
         self._time, self._server = StepTime(), server
         self._texts: list[tuple[str, bool, int]] = []
         super().__init__(args=args, reward_funcs=[self.collected], **others)
+        for each in filter(None, (self.model, self.ref_model)):
+            call_head(each)
         self.remove_callback(PrinterCallback)
         if server is not None and processes.is_main:
             server.client, self.vllm_generation.vllm_client = self.vllm_generation.vllm_client, server

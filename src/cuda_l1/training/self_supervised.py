@@ -24,10 +24,11 @@ from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.tasks.contamination import normal_text
 from cuda_l1.training.checkpoints import going_on_from
+from cuda_l1.training.in_parts import whole_weights
 from cuda_l1.training.judging import Judge, Judging
 from cuda_l1.training.lessons import tokenized
 from cuda_l1.training.likelihood import train_on
-from cuda_l1.training.loading import load_policy, save_policy, whole_weights
+from cuda_l1.training.loading import load_policy, save_policy
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.processes import ALONE, Processes

@@ -16,9 +16,10 @@ from cuda_l1.training.checkpoints import going_on_from
 from cuda_l1.training.data import rows_of, split, unjudged_of
 from cuda_l1.training.examples import Example
 from cuda_l1.training.forms import too_few, write_shown
+from cuda_l1.training.in_parts import is_in_parts, whole_weights
 from cuda_l1.training.lessons import Made, lessons_of
 from cuda_l1.training.likelihood import train_on
-from cuda_l1.training.loading import Loaded, is_in_parts, load_policy, save_policy, whole_weights
+from cuda_l1.training.loading import Loaded, load_policy, save_policy
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
