@@ -11,9 +11,21 @@ from honest_kernels import ALL, BOTH, LIMITS, Generated, Written
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.evaluator.gpus import visible_gpus
+from shares import in_turn
 
 DEVICE = "cuda" if visible_gpus() else "cpu"
-HERE = [pytest.param(k, id=k.id, marks=[pytest.mark.slow] * k.slow) for k in ALL if DEVICE in k.devices]
+SHARES = 2
+"""On one core a kernel has one thread, and what several do to it would not be seen: one part of these kernels, another
+at each commit, has all cores to itself; on a GPU each."""
+SHARE = in_turn(SHARES)
+
+
+def marks(number: int, kernel: Written | Generated) -> list[pytest.MarkDecorator]:
+    alone = DEVICE != "cpu" or number % SHARES == SHARE
+    return [pytest.mark.slow] * kernel.slow + [pytest.mark.alone] * alone
+
+
+HERE = [pytest.param(k, id=k.id, marks=marks(n, k)) for n, k in enumerate(ALL) if DEVICE in k.devices]
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +35,6 @@ def evaluator(cache_dir: str) -> Iterator[Evaluator]:
 
 
 @pytest.mark.e2e
-@pytest.mark.alone  # on one core a kernel has one thread, and what several do to it would not be seen
 @pytest.mark.parametrize("kernel", HERE)
 def test_an_honest_kernel_is_accepted(evaluator: Evaluator, kernel: Written | Generated) -> None:
     task, candidate = kernel.material(evaluator.environment)

@@ -15,7 +15,7 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    return [torch.randn(640, 4096)]
+    return [torch.randn(160, 4096)]
 
 
 def get_init_inputs() -> list[int]:
