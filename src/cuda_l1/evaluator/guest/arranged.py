@@ -15,6 +15,7 @@ import torch
 from .drawing import Inputs
 from .entropy import ENTROPY
 from .input_forms import with_each
+from .patterns import pattern_of
 from .traits import is_integer, is_one_hot, is_symmetric
 
 LEAST = 8
@@ -27,9 +28,10 @@ def arranged(inputs: Inputs, fixed: Collection[int]) -> tuple[Inputs, bool]:
     in the order of `leaves`) stay."""
 
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
-        if tensor.dtype is torch.bool:
-            return _mask(tensor)
-        return _integers(tensor, before) if is_integer(tensor) else tensor
+        if is_integer(tensor):
+            return _integers(tensor, before)
+        pattern = pattern_of(tensor)
+        return tensor if pattern is None else pattern.put(tensor, _mask(pattern.open))
 
     return with_each(inputs, fixed, make)
 
@@ -38,10 +40,13 @@ def arranged(inputs: Inputs, fixed: Collection[int]) -> tuple[Inputs, bool]:
 
 
 def _mask(tensor: torch.Tensor) -> torch.Tensor:
-    """Half of the samples of a mask of two dimensions or more, one at the least."""
+    """Half of the samples of a mask of two dimensions or more, one at the least; what a series lets through lies in one
+    stretch."""
+    if tensor.dim() == 1 and len(tensor) >= LEAST:
+        return tensor.sort().values.roll(ENTROPY.randrange(len(tensor)))
     if tensor.dim() < 2 or min(tensor.shape[-2:]) < LEAST or is_one_hot(tensor):
         return tensor
-    made = tensor.clone()
+    made = tensor.clone(memory_format=torch.contiguous_format)
     samples = made.view(-1, *tensor.shape[-2:])
     ways: list[Callable[[torch.Tensor], torch.Tensor]] = [_winding, _corner]
     if tensor.shape[-1] == tensor.shape[-2]:

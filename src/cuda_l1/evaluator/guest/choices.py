@@ -81,6 +81,8 @@ def _change(tensor: torch.Tensor, kind: _Kind, *, numbers: bool, places: bool) -
         return (lambda t: _other_integers(t.long(), kind).to(t.dtype)) if places else None
     if tensor.dtype is torch.bool:
         return (lambda t: _reordered(t, few)) if places and is_one_hot(tensor) else None
+    if tensor.is_complex():
+        return (lambda t: _with_smaller(t, few)) if numbers and may_be_stressed(tensor) else None
     if not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
         return None
     if is_one_hot(tensor) and not _is_identity(tensor):

@@ -5,16 +5,21 @@ What a kernel may rely on (order, symmetry, shares of one) stays.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Sequence
+from typing import Concatenate, ParamSpec
 
 import torch
 
 from .drawing import Inputs
-from .tensors import extent, leaves, map_leaves, with_leaves
+from .patterns import flag_columns, pattern_of
+from .tensors import as_real, extent, leaves, map_leaves, with_leaves
 from .traits import (
     LEAST_SHARE,
     LEAST_SORTED,
     are_shares,
+    has_numbers_beside_infinities,
+    has_structure_of_zeros,
     holds_zeros,
     is_constant,
     is_mask,
@@ -25,6 +30,42 @@ from .traits import (
 
 Make = Callable[[Inputs], tuple[Inputs, bool]]
 """Makes other inputs of drawn ones, and says whether there was anything to change."""
+
+Args = ParamSpec("Args")
+
+
+def beside_infinities(
+    make: Callable[Concatenate[Inputs, Args], tuple[Inputs, bool]],
+) -> Callable[Concatenate[Inputs, Args], tuple[Inputs, bool]]:
+    """`make` of numbers that have infinities among them: these stay where they are, and the others are made as they
+    would be without."""
+
+    @functools.wraps(make)
+    def made_beside(inputs: Inputs, /, *args: Args.args, **kwargs: Args.kwargs) -> tuple[Inputs, bool]:
+        drawn, finite = leaves(inputs), [_without_infinities(t) for t in leaves(inputs)]
+        if all(now is was for now, was in zip(finite, drawn, strict=True)):
+            return make(inputs, *args, **kwargs)
+        made, found = make(with_leaves(inputs, finite), *args, **kwargs)
+        trios = zip(leaves(made), finite, drawn, strict=True)
+        return with_leaves(
+            inputs, [now if was is own else _as_far_as_finite(now, own) for now, was, own in trios]
+        ), found
+
+    return made_beside
+
+
+def _without_infinities(tensor: torch.Tensor) -> torch.Tensor:
+    """Numbers with the largest and the smallest of them for infinities, so that their order stays; others as they are,
+    infinities for numbers that are a mask too."""
+    if tensor.numel() != extent(tensor) or not has_numbers_beside_infinities(tensor):
+        return tensor
+    numbers = tensor[torch.isfinite(tensor)]
+    return tensor.nan_to_num(nan=torch.nan, posinf=float(numbers.amax()), neginf=float(numbers.amin()))
+
+
+def _as_far_as_finite(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(drawn).copy_(torch.where(torch.isinf(drawn), drawn, made))
+
 
 FAMILIES = 4
 """Of related rows."""
@@ -42,6 +83,7 @@ MIXED_SHARE = 8
 """One element of so many for each factor: a sum of them cancels no more than before."""
 
 
+@beside_infinities
 def stress(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
     """The inputs with every stressable tensor multiplied, strides kept, and whether there was one.
 
@@ -64,11 +106,13 @@ OTHERS = tuple((count, factor) for count in (SWAPPED, TOUCHED, 1) for factor in 
 that the reference stands."""
 
 
+@beside_infinities
 def touched(inputs: Inputs, other: Inputs) -> tuple[Inputs, bool]:
     """The inputs with a few elements of every stressable tensor as in `other`, and whether there was one."""
     return _exchanged(inputs, other, 1.0), any(may_be_stressed(t) for t in leaves(inputs))
 
 
+@beside_infinities
 def with_outliers(inputs: Inputs, other: Inputs, factor: float) -> tuple[Inputs, bool]:
     """The inputs with a few elements of every stressable tensor as in `other`, times `factor`, and a few elements of
     every mask in each other's places; and whether there was such a tensor. What is drawn from a distribution has no
@@ -78,6 +122,7 @@ def with_outliers(inputs: Inputs, other: Inputs, factor: float) -> tuple[Inputs,
     return map_leaves(exchanged, lambda t: _swapped(t) if is_mask(t) else t), found
 
 
+@beside_infinities
 def mixed(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
     """The inputs with one element in eight of every stressable tensor times the first of `factors`, one times the next,
     and whether there was one. Draws of one sign let the magnitude of a sum stand for a sum of magnitudes; draws without
@@ -93,6 +138,7 @@ LOOKED_AT = 256
 """Elements among which those are chosen, and of which the largest is a large one."""
 
 
+@beside_infinities
 def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
     """The inputs with one element of every stressable tensor at each of `factors` times the magnitude of a large one,
     and whether there was such a tensor. One each: whoever looks at a sample of the inputs sees one of six more often
@@ -109,7 +155,9 @@ def _with_isolated(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tens
     made = torch.as_strided(flat, tensor.shape, tensor.stride())
     chosen = list(zip(reversed(factors), places, strict=False))
     for factor, place in reversed(chosen):  # the positive one is there, also where both are one place
-        made[element_indices(place, tensor.shape)] = (sizes.amax() * factor).to(tensor.dtype)
+        size = sizes.amax() * factor
+        at = element_indices(place, tensor.shape)
+        made[at] = (size * tensor[at].sgn() if tensor.is_complex() else size).to(tensor.dtype)
     return as_agreed(made, tensor)
 
 
@@ -129,9 +177,13 @@ def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
     for number, factor in enumerate(factors):
         other = flat * factor + 0.0  # no negative zero
         flat = torch.where(lot == number, other * 1j if tensor.is_complex() else other, flat)
+    if tensor.is_complex():
+        for number, part in enumerate((1, 0), start=len(factors)):
+            as_real(flat)[..., part].masked_fill_(lot == number, 0)
     return as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
 
 
+@beside_infinities
 def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
     """The inputs with rows, along the last dimension, of a few families: each is one of `FAMILIES` rows plus `apart` of
     what it was, and rows of one length share them from tensor to tensor; and whether there was a tensor of rows that
@@ -147,7 +199,7 @@ def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
             heads[key] = tensor.reshape(rows, -1)[torch.randperm(rows, device=tensor.device)[:FAMILIES]]
         family = torch.randint(FAMILIES, tensor.shape[:-1], device=tensor.device)
         made = torch.empty_like(tensor).copy_(tensor * apart + heads[key][family])
-        return as_agreed(made.masked_fill_(tensor == 0, 0), tensor)
+        return as_agreed(_with_structure_of(tensor, made), tensor)
 
     made = map_leaves(inputs, of_families)
     return made, bool(heads)
@@ -160,6 +212,7 @@ LARGER = (8.0, 2.0)
 """By which clusters are multiplied, from the first to the last that the reference stands."""
 
 
+@beside_infinities
 def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
     """The inputs with up to `CLUSTER` elements of every row, along the last dimension, of one sign and times `factor`,
     in order of their size, and twice as many rows, along the one before it, times `factor`; and whether there was such
@@ -169,14 +222,16 @@ def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
 
     def is_long(tensor: torch.Tensor) -> bool:
         dense = tensor.dim() > 0 and max(tensor.shape[-2:]) >= LEAST_WIDTH and tensor.numel() == extent(tensor)
-        return dense and may_be_stressed(tensor) and not tensor.is_complex()
+        return dense and may_be_stressed(tensor)
 
     def of_clusters(tensor: torch.Tensor) -> torch.Tensor:
         made = tensor.clone(memory_format=torch.preserve_format)
         if tensor.shape[-1] >= LEAST_WIDTH:
             places = _near_one_another(tensor.shape[:-1], tensor.shape[-1], tensor.device, beside=0.5)
-            signs = torch.ones_like(places[..., :1])
-            if bool((tensor < 0).any()):
+            signs: torch.Tensor = torch.ones_like(places[..., :1])
+            if tensor.is_complex():
+                signs = tensor[..., :1].sgn()
+            elif bool((tensor < 0).any()):
                 signs = torch.where(torch.rand(signs.shape, device=signs.device) < 0.5, -signs, signs)
             sizes = tensor.gather(-1, places).abs().sort(dim=-1).values
             made.scatter_(-1, places, (sizes * signs * factor).to(tensor.dtype))
@@ -186,10 +241,16 @@ def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
             rows = torch.cat(runs, -1).unsqueeze(-1)
             rows = rows.expand(*rows.shape[:-1], tensor.shape[-1])
             made.scatter_(-2, rows, made.gather(-2, rows) * factor)
-        return as_agreed(made.masked_fill_(tensor == 0, 0), tensor)
+        return as_agreed(_with_structure_of(tensor, made), tensor)
 
     found = any(is_long(t) for t in leaves(inputs))
     return map_leaves(inputs, lambda t: of_clusters(t) if is_long(t) else t), found
+
+
+def _with_structure_of(tensor: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
+    """`made` with the zeros of `tensor`, in place, unless these lie anywhere."""
+    free = holds_zeros(tensor) and not has_structure_of_zeros(tensor)
+    return made if free else made.masked_fill_(tensor == 0, 0)
 
 
 def _near_one_another(shape: Sequence[int], count: int, device: torch.device, *, beside: float) -> torch.Tensor:
@@ -208,6 +269,7 @@ HELD_POWERS = (1.0, 0.5, 0.0)
 that the reference stands: with the first a mean stays about as large as it was."""
 
 
+@beside_infinities
 def concentrated(inputs: Inputs, power: float) -> tuple[Inputs, bool]:
     """The inputs with all but `HOLDERS` elements of every large tensor divided by how many there are for each of these,
     which are multiplied by a `power` of that; and whether there was such a tensor."""
@@ -226,6 +288,7 @@ def concentrated(inputs: Inputs, power: float) -> tuple[Inputs, bool]:
     return map_leaves(inputs, lambda t: held_by_few(t) if is_large(t) else t), found
 
 
+@beside_infinities
 def ordered(inputs: Inputs) -> tuple[Inputs, bool]:
     """The inputs with the numbers of one sample in `MIXED_SHARE`, the same ones in every tensor of as many, in order
     along every dimension, rising or falling; and whether there was a tensor of several samples. Independent numbers
@@ -235,7 +298,7 @@ def ordered(inputs: Inputs) -> tuple[Inputs, bool]:
 
     def holds_samples(tensor: torch.Tensor) -> bool:
         is_whole = tensor.dim() > 1 and tensor.numel() == extent(tensor) > 0
-        return is_whole and may_be_stressed(tensor) and not tensor.is_complex() and not holds_zeros(tensor)
+        return is_whole and may_be_stressed(tensor) and not has_structure_of_zeros(tensor)
 
     def in_order(tensor: torch.Tensor) -> torch.Tensor:
         count = len(tensor)
@@ -243,7 +306,7 @@ def ordered(inputs: Inputs) -> tuple[Inputs, bool]:
             chosen[count] = some_places((count,), count, tensor)
         dims, samples = list(range(1, tensor.dim())), tensor[chosen[count]]
         for dim in dims:
-            samples = samples.sort(dim=dim).values
+            samples = _in_order(samples, dim)
         falls = torch.rand([len(samples), *[1] * len(dims)], device=tensor.device) < 0.5
         made = tensor.clone(memory_format=torch.preserve_format)
         made[chosen[count]] = torch.where(falls, samples.flip(dims), samples)
@@ -253,27 +316,43 @@ def ordered(inputs: Inputs) -> tuple[Inputs, bool]:
     return map_leaves(inputs, lambda t: in_order(t) if holds_samples(t) else t), found
 
 
+def _in_order(samples: torch.Tensor, dim: int) -> torch.Tensor:
+    """Of complex numbers each part by itself."""
+    made = as_real(samples).sort(dim=dim).values
+    return torch.view_as_complex(made.contiguous()) if samples.is_complex() else made
+
+
 ROW_PARTS = ((True, True), (True, False), (False, True))
 """Of which rows are emptied: of numbers, of masks."""
 
 
 def emptied(inputs: Inputs, numbers: bool, masks: bool, *, all_ways: bool = False) -> tuple[Inputs, bool]:
     """The inputs with one row in eight, along the last dimension, of zeros in tensors of numbers and of what shuts
-    everything out in masks, and whether there was such a tensor; `all_ways`: as many in all along every dimension, and
-    whole samples. What pads a batch is like that, a blank image, a feature that is always the same; and what divides
-    by the size of a row, or by how much of it is let through, meets nothing."""
+    everything out in masks and among infinities, a mask of one row as a whole; and whether there was such a tensor;
+    `all_ways`: as many in all along every dimension, and whole samples. What pads a batch is like that, a blank image,
+    a feature that is always the same; and what divides by the size of a row, or by how much of it is let through, meets
+    nothing."""
 
     def is_emptied(tensor: torch.Tensor) -> bool:
-        if tensor.dim() < 2 or tensor.numel() != extent(tensor):
+        if tensor.numel() != extent(tensor) or tensor.numel() < 2:
             return False
-        return masks if is_mask(tensor) else numbers and may_be_stressed(tensor) and not is_positive_definite(tensor)
+        if _selects(tensor):
+            return masks
+        return numbers and tensor.dim() > 1 and may_be_stressed(tensor) and not is_positive_definite(tensor)
 
     found = any(is_emptied(t) for t in leaves(inputs))
     return map_leaves(inputs, lambda t: _without_lines(t, all_ways=all_ways) if is_emptied(t) else t), found
 
 
+def _selects(tensor: torch.Tensor) -> bool:
+    """Whether it is a mask, or numbers that are infinite where nothing is let through."""
+    is_pattern = tensor.is_floating_point() and not may_be_stressed(tensor) and pattern_of(tensor) is not None
+    return is_pattern or is_mask(tensor)
+
+
 def _without_lines(tensor: torch.Tensor, *, all_ways: bool) -> torch.Tensor:
-    nothing = tensor.min() if tensor.is_floating_point() and is_mask(tensor) else 0
+    pattern = pattern_of(tensor)
+    nothing = pattern.shut if pattern else tensor.min() if tensor.is_floating_point() and is_mask(tensor) else 0
     last = tensor.dim() - 1
     if is_symmetric(tensor) and not is_mask(tensor):
         shut = _lines(tensor, (last,), MIXED_SHARE)
@@ -312,32 +391,36 @@ def with_other_constants(inputs: Inputs, count: int, factor: float) -> tuple[Inp
     def other(tensor: torch.Tensor) -> torch.Tensor:
         if _is_truth(tensor):
             return ~tensor
-        return with_others(tensor, count, factor) if is_constant(tensor) else tensor
+        if is_constant(tensor):
+            return with_others(tensor, count, factor)
+        made = tensor
+        for at in flag_columns(tensor):
+            if is_constant(tensor[at]):
+                made = made.clone(memory_format=torch.preserve_format) if made is tensor else made
+                made[at] = with_others(tensor[at].contiguous(), count, factor)
+        return made
 
-    found = any(is_constant(t) or _is_truth(t) for t in leaves(inputs))
-    return map_leaves(inputs, other), found
+    made = map_leaves(inputs, other)
+    return made, any(now is not was for now, was in zip(leaves(made), leaves(inputs), strict=True))
 
 
 def _is_truth(tensor: torch.Tensor) -> bool:
     return tensor.dtype is torch.bool and tensor.numel() == 1
 
 
+@beside_infinities
 def near_one(inputs: Inputs) -> tuple[Inputs, bool]:
     """The inputs with every number's magnitude within some hundredths of one and its sign as it was, and whether there
     was any: a product of many of them neither vanishes nor overflows, as one of what is drawn soon does."""
 
     def made(tensor: torch.Tensor) -> torch.Tensor:
-        if not _has_magnitudes(tensor):
+        if not may_be_stressed(tensor):
             return tensor
         flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
-        near = flat.sign() * (1 + NEAR_ONE * torch.randn_like(flat))
+        near = flat.sgn() * (1 + NEAR_ONE * torch.randn_like(flat.real))
         return as_agreed(torch.as_strided(near, tensor.shape, tensor.stride()), tensor)
 
-    return map_leaves(inputs, made), any(map(_has_magnitudes, leaves(inputs)))
-
-
-def _has_magnitudes(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() and may_be_stressed(tensor)
+    return map_leaves(inputs, made), any(map(may_be_stressed, leaves(inputs)))
 
 
 def with_each(
@@ -373,7 +456,7 @@ def _swapped(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _exchanged(inputs: Inputs, other: Inputs, factor: float) -> Inputs:
-    others = iter(leaves(other))
+    others = map(_without_infinities, leaves(other))
     return list(map_leaves(inputs, lambda t: _with_some_of(t, next(others), factor)))
 
 

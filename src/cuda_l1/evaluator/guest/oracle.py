@@ -387,6 +387,8 @@ def max_error(
     if _is_exact(truth) or _is_exact(answer):
         differs = answer != truth.to(answer.dtype)
         return math.inf if bool((differs if leave_out is None else differs & ~leave_out).any()) else 0.0
+    if leave_out is not None and truth.is_complex():
+        leave_out = leave_out.unsqueeze(-1)  # errors are in pairs
     if errors is not None:
         return float((errors if leave_out is None else errors.masked_fill(leave_out, 0.0)).max())
     rms, worst = rms_of(truth), 0.0
@@ -543,6 +545,7 @@ def find_jumps(answer: torch.Tensor, truth: torch.Tensor, floor: float = 2e-5) -
             smallness = torch.nan_to_num(rms_of(truth) / wide(truth).abs(), posinf=math.inf)
             own = torch.where(errors > 0, errors * (1 + smallness), 0.0)
             mask &= own > 64 * _bulk(own)
+        mask = mask.any(-1) if truth.is_complex() else mask
     else:
         mask = answer != truth.to(answer.dtype)
     count = int(mask.sum())

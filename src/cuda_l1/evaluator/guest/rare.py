@@ -67,6 +67,8 @@ class Rare:
     or one; `ends`: some numbers are zero, or one."""
     value: float = 0
     """What is put there; of `shares` the dimension along which they sum to one."""
+    imaginary: float = 0
+    """Of what is put among complex numbers."""
 
 
 def learn(reference: Reference) -> tuple[Rare, ...]:
@@ -96,8 +98,8 @@ def with_rare(inputs: Inputs, rares: Collection[Rare]) -> tuple[Inputs, bool]:
     return with_leaves(inputs, made), found
 
 
-def named_numbers(text: str) -> list[float]:
-    """Floating numbers, zero left out, that a text asks equality with."""
+def named_numbers(text: str) -> list[complex]:
+    """Floating and complex numbers, zero left out, that a text asks equality with."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -112,9 +114,9 @@ def named_numbers(text: str) -> list[float]:
     return list(dict.fromkeys(value for node in asked for value in _floats(node) if value))
 
 
-def _floats(node: ast.expr) -> Iterator[float]:
+def _floats(node: ast.expr) -> Iterator[complex]:
     match node:
-        case ast.Constant(value=float(value)):
+        case ast.Constant(value=value) if isinstance(value, float | complex):
             yield value
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             yield from (-value for value in _floats(operand))
@@ -191,13 +193,15 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
             if tensor.dim() > 1 and len(tensor) > 1:
                 yield from (Rare(index, "row", value) for value in fitting[:1])  # before single places: it covers them
             yield from (Rare(index, "places", value) for value in fitting)
+        elif tensor.is_complex():
+            yield from (Rare(index, "places", value.real, value.imag) for value in numbers)
         elif tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and not is_symmetric(tensor):
             dims = [dim for dim in reversed(range(tensor.dim())) if _sums_to_one(tensor, dim)]
             if dims:
                 yield Rare(index, "shares", dims[0])
             elif probable and _between_ends(tensor):
                 yield Rare(index, "ends")
-            yield from (Rare(index, "places", value) for value in numbers if not dims)
+            yield from (Rare(index, "places", value.real) for value in numbers if not dims and not value.imag)
 
 
 def _fitting(tensor: torch.Tensor, values: Sequence[int]) -> list[int]:
@@ -326,7 +330,8 @@ def _changed(tensor: torch.Tensor, rare: Rare) -> torch.Tensor:
     made = tensor.clone(memory_format=torch.preserve_format)
     match rare.kind:
         case "places":
-            made.masked_fill_(some_places(made.shape, ELEMENTS, made), rare.value)
+            value = complex(rare.value, rare.imaginary) if made.is_complex() else rare.value
+            made.masked_fill_(some_places(made.shape, ELEMENTS, made), value)
         case "row":
             made[int(torch.randint(len(made), (1,)))].fill_(rare.value)
         case "larger":

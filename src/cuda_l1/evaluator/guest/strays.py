@@ -14,8 +14,8 @@ import torch
 
 from .drawing import Inputs
 from .entropy import ENTROPY
-from .input_forms import MIXED_SHARE, as_agreed, element_indices, with_each
-from .traits import holds_zeros, may_be_stressed
+from .input_forms import MIXED_SHARE, as_agreed, beside_infinities, element_indices, with_each
+from .traits import has_structure_of_zeros, may_be_stressed
 
 LEAST, MOST = 8, 1 << 18
 """Elements of a sample. Larger ones are parted along their first dimensions, so that sorting takes no time."""
@@ -26,6 +26,7 @@ Way = Callable[[torch.Tensor, bool], torch.Tensor]
 """Another sample out of a drawn one; with the truth value ways that relate tensors go the one way or the other."""
 
 
+@beside_infinities
 def with_strays(inputs: Inputs, fixed: Collection[int], *, ways: Sequence[Way], deck: list[Way]) -> tuple[Inputs, bool]:
     """The inputs with one sample in `MIXED_SHARE`, or half of a few, made otherwise in these `ways`, the same samples
     in the same way in every tensor of as many; and whether there was a tensor of samples. Those that are the same in
@@ -38,7 +39,7 @@ def with_strays(inputs: Inputs, fixed: Collection[int], *, ways: Sequence[Way], 
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
         nonlocal turn
         lead = _leading(tensor)
-        if not lead or tensor.is_complex() or not may_be_stressed(tensor) or holds_zeros(tensor):
+        if not lead or not may_be_stressed(tensor) or has_structure_of_zeros(tensor):
             return tensor
         count = lead.numel()
         if count not in dealt:
@@ -51,10 +52,17 @@ def with_strays(inputs: Inputs, fixed: Collection[int], *, ways: Sequence[Way], 
         turn = not turn
         made = tensor.clone(memory_format=torch.preserve_format)
         pairs = zip(samples, source, lots, strict=True)
-        made[at] = torch.stack([way(shared if way is warped else own, turn) for own, shared, way in pairs])
+        made[at] = torch.stack([_made(way, shared if way is warped else own, turn) for own, shared, way in pairs])
         return as_agreed(made, tensor)
 
     return with_each(inputs, fixed, make)
+
+
+def _made(way: Way, sample: torch.Tensor, turn: bool) -> torch.Tensor:
+    """Of complex numbers each part by itself."""
+    if not sample.is_complex():
+        return way(sample, turn)
+    return torch.complex(way(sample.real, turn), way(sample.imag, turn))
 
 
 def _deal(ways: Sequence[Way], deck: list[Way]) -> Way:

@@ -151,6 +151,11 @@ def with_leaves(value: Any, tensors: Iterable[torch.Tensor]) -> Any:
     return map_leaves(value, lambda tensor: next(others))
 
 
+def as_real(tensor: torch.Tensor) -> torch.Tensor:
+    """A view with the two parts of complex numbers along a new last dimension; other tensors as they are."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+
+
 _INERT = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, slice)
 
 

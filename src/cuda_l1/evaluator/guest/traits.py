@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 LEAST_SHARE = 2.0**-7
@@ -30,12 +32,63 @@ def sampled(tensor: torch.Tensor) -> torch.Tensor:
     return flat[:: max(1, flat.numel() // 65536)]
 
 
+def infinities(tensor: torch.Tensor) -> list[float]:
+    """Which of both it holds, of the elements that are looked at."""
+    flat = sampled(tensor)
+    if not flat.is_floating_point():
+        return []
+    return [value for value in (-math.inf, math.inf) if bool((flat == value).any())]
+
+
+def has_numbers_beside_infinities(tensor: torch.Tensor) -> bool:
+    """Whether it stands for numbers where it is finite, and is infinite elsewhere: a mask that is added has few."""
+    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or not infinities(tensor):
+        return False
+    flat = sampled(tensor)
+    return not has_few_values(flat[torch.isfinite(flat)].float())
+
+
 MANY_ZEROS = 0.01
 """From this share on zeros are there by no chance: a triangle, padding, what a ReLU leaves."""
 
 
 def holds_zeros(tensor: torch.Tensor) -> bool:
     return float((sampled(tensor) == 0).float().mean()) > MANY_ZEROS
+
+
+WINDOW, NARROW = 64, 8
+"""Elements along the last two dimensions, and along each of the others, among which a structure is looked for."""
+AS_BY_CHANCE = 0.25
+"""By which share zeros may have more or fewer neighbours that are none than those which lie by chance."""
+LEAST_CHANGES = 48
+"""So many such neighbours tell chance from structure."""
+
+
+def has_structure_of_zeros(tensor: torch.Tensor) -> bool:
+    """Whether many zeros lie as they do by no chance: in triangles, blocks, rows, bands, or as many in each row. What a
+    rectification or a dropout leaves lies anywhere, and no kernel may rely on how much of it there is."""
+    if not holds_zeros(tensor):
+        return False
+    if _are_as_many(tensor != 0, -1):
+        return True
+    window = tensor
+    for dim, size in enumerate(tensor.shape):
+        width = min(size, WINDOW if dim >= tensor.dim() - 2 else NARROW)
+        window = window.narrow(dim, (size - width) // 2, width)
+    zeros, most = window == 0, 0.0
+    changing = 2 * float(zeros.float().mean()) * float((~zeros).float().mean())
+    for dim, size in enumerate(zeros.shape):
+        changes, due = int(zeros.diff(dim=dim).sum()), changing * zeros.numel() * (size - 1) / size
+        most = max(most, due)
+        if abs(changes - due) > max(AS_BY_CHANCE * due, 3 * due**0.5) or _are_as_many(zeros, dim):
+            return True
+    return most < LEAST_CHANGES
+
+
+def _are_as_many(truths: torch.Tensor, dim: int) -> bool:
+    """Whether as many are true in each of several rows along `dim`."""
+    counts = truths.sum(dim).flatten()
+    return len(counts) > 1 and bool((counts == counts[0]).all())
 
 
 def has_few_values(flat: torch.Tensor) -> bool:

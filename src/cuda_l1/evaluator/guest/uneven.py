@@ -1,5 +1,5 @@
-"""Inputs that are uneven where independent draws are even: one choice almost everywhere, masks that let all through,
-samples of one sign.
+"""Inputs that are uneven where independent draws are even: one choice almost everywhere, masks and flags that let all
+through or next to nothing, rows without a zero, samples of one sign.
 
 A thousand tokens dealt to sixteen experts by chance leave none with twice its share, a random mask never lets a whole
 row through, and no sample of independent numbers has one sign. Who makes room, counters or a branch for no more than
@@ -15,9 +15,11 @@ import torch
 
 from .drawing import Inputs
 from .entropy import ENTROPY
-from .input_forms import as_agreed, with_each
-from .tensors import leaves
-from .traits import is_integer, is_one_hot, is_symmetric, may_be_stressed
+from .input_forms import as_agreed, beside_infinities, with_each
+from .patterns import Pattern, flag_columns, pattern_of
+from .reference import Reference
+from .tensors import as_real, leaves
+from .traits import is_integer, is_mask, is_one_hot, is_symmetric, may_be_stressed
 
 PARTS = ((True, True), (False, True), (True, False))
 """What becomes uneven, from the first to the last that the reference stands: numbers, what selects."""
@@ -33,23 +35,69 @@ HELD_FROM = 4.0
 """Magnitudes from which a gate among the inputs is open or shut."""
 
 
-def uneven(inputs: Inputs, fixed: Collection[int], *, numbers: bool, places: bool) -> tuple[Inputs, bool]:
-    """The inputs with half of the rows of integers holding one value in nine of ten places or in all, half of the rows
-    of masks letting everything through (`places`), with a quarter of the samples without negative numbers and a quarter
-    without positive ones (`numbers`); and whether there was such a tensor. Those that are the same in every draw
-    (`fixed`, in the order of `leaves`) stay: a kernel may rely on what they are made of."""
+def uneven(
+    inputs: Inputs, fixed: Collection[int], counted: Collection[int] = (), *, numbers: bool, places: bool
+) -> tuple[Inputs, bool]:
+    """The inputs with half of the rows of integers, and of floating numbers of few values, holding one value in nine of
+    ten places or in all, half of the rows of patterns (`patterns`) letting everything through, or nearly everything or
+    nothing from an end on or in nine of ten places (`places`), with a quarter of the samples without negative numbers
+    and a quarter without positive ones, of complex numbers a quarter real (`numbers`); and whether there was such a
+    tensor. Those that are the same in every draw (`fixed`, in the order of `leaves`) stay: a kernel may rely on what
+    they are made of. So do single patterns that let as many through in every draw (`counted`)."""
     sizes = {size for tensor in leaves(inputs) for size in tensor.shape}
+    kept = {id(tensor) for index, tensor in enumerate(leaves(inputs)) if index in counted}
 
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
+        made = tensor
+        if numbers:
+            ((made,), _) = _with_signs([tensor])
         if places and is_integer(tensor):
             return _crowded(tensor, sizes)
-        if places and tensor.dtype is torch.bool:
-            return _opened(tensor)
-        if numbers and may_be_stressed(tensor) and not tensor.is_complex():
-            return _of_one_sign(tensor)
-        return tensor
+        if places and (pattern := pattern_of(tensor)) is not None:  # whatever the sign of what it lets through
+            return _with_uneven_rows(pattern, made) if id(tensor) not in kept else made
+        if places and is_mask(tensor):
+            return _crowded(made, sizes)
+        return _with_uneven_flags(made, tensor) if places and id(tensor) not in kept else made
 
     return with_each(inputs, fixed, make)
+
+
+DRAWS = 5
+"""Among which a mask lets as many through each time by no chance."""
+
+
+def counted(reference: Reference) -> frozenset[int]:
+    """Which tensors, in the order of `leaves`, have single masks that let as many through in every draw."""
+    first = [_counts(tensor) for tensor in leaves(reference.draw())]
+    alike = {index for index, counts in enumerate(first) if counts}
+    for _ in range(DRAWS - 1):
+        if not alike:
+            break
+        drawn = leaves(reference.draw())
+        alike = {index for index in alike if _counts(drawn[index]) == first[index]}
+    return frozenset(alike)
+
+
+def _counts(tensor: torch.Tensor) -> list[int]:
+    """How many a mask of one row, and each column of flags, lets through; empty for all others."""
+    if tensor.dim() < 1 or is_integer(tensor):
+        return []
+    if tensor.shape[-1] == tensor.numel():
+        pattern = pattern_of(tensor)
+        return [int(pattern.open.sum())] if pattern is not None else []
+    return [int((tensor[at] != 0).sum()) for at in flag_columns(tensor)]
+
+
+def _with_uneven_flags(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    """A column of flags among numbers that sets all of them, or nearly all or none."""
+    columns = flag_columns(drawn)
+    if not columns:
+        return made
+    made = made.clone(memory_format=torch.preserve_format)
+    for at in columns:
+        flags = drawn[at] != 0
+        made[at] = _uneven_rows(flags.reshape(1, -1)).view(flags.shape).to(made.dtype)
+    return made
 
 
 def _half(count: int, like: torch.Tensor) -> torch.Tensor:
@@ -104,19 +152,37 @@ def _are_distinct(tensor: torch.Tensor, dim: int) -> bool:
     return bool((steps != 0).all())
 
 
-def _opened(tensor: torch.Tensor) -> torch.Tensor:
-    """A mask whose rows all let as many through has them chosen, and stays."""
-    if tensor.dim() < 2 or tensor.shape[-1] < LEAST or is_one_hot(tensor) or is_symmetric(tensor):
+def _with_uneven_rows(pattern: Pattern, tensor: torch.Tensor) -> torch.Tensor:
+    """One whose rows all let as many through has them chosen, and stays. A row lies along the last dimension, of few
+    columns along the first."""
+    is_open = pattern.open
+    if is_open.dim() < 1 or is_one_hot(is_open) or is_symmetric(is_open):
         return tensor
-    rows = tensor.reshape(-1, tensor.shape[-1])
-    counts = (rows != 0).sum(-1)
-    if bool((counts == counts[0]).all()):
+    turned = is_open if is_open.shape[-1] >= LEAST or is_open.dim() < 2 else is_open.movedim(0, -1)
+    if turned.shape[-1] < LEAST:
         return tensor
-    opened = _half(len(rows), rows).unsqueeze(-1)
-    made = torch.where(opened, torch.ones_like(rows), rows).view(tensor.shape)
-    return torch.empty_like(tensor).copy_(made)
+    rows = turned.reshape(-1, turned.shape[-1])
+    counts = rows.sum(-1)
+    if len(rows) > 1 and bool((counts == counts[0]).all()):
+        return tensor
+    made = _uneven_rows(rows).view(turned.shape)
+    return pattern.put(tensor, made if turned is is_open else made.movedim(-1, 0))
 
 
+def _uneven_rows(rows: torch.Tensor) -> torch.Tensor:
+    """Of truth values: half of them true everywhere, or all but everywhere true or false, though not false alone."""
+    count, length = rows.shape
+    lot = torch.rand(count, 1, device=rows.device)
+    chosen = _half(count, rows)
+    lot[int(chosen.nonzero()[0])] = 0.0
+    scattered = torch.rand(rows.shape, device=rows.device) < HELD
+    held = (lot < WHOLE) | torch.where(lot < IN_A_ROW, _long_ends(count, length, rows.device), scattered)
+    is_true = (lot < WHOLE) | (torch.rand(count, 1, device=rows.device) < 0.5)
+    made = torch.where(chosen.unsqueeze(-1) & held, is_true, rows)
+    return torch.where(made.any(-1, keepdim=True), made, rows)
+
+
+@beside_infinities
 def held(inputs: Inputs) -> tuple[Inputs, bool]:
     """The inputs with a sample of either sign, none of it below `HELD_FROM` in magnitude, from a place in its first
     half on, up to one in its second, or in all, as gates are that stay open or shut; and whether there was a tensor of
@@ -128,14 +194,14 @@ def held(inputs: Inputs) -> tuple[Inputs, bool]:
     lots = [ENTROPY.random(), ENTROPY.random()]
 
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
-        if tensor.is_complex() or not may_be_stressed(tensor) or not _has_both_signs(tensor):
+        if not may_be_stressed(tensor) or not _has_both_signs(tensor):
             return tensor
         made = tensor.clone(memory_format=torch.preserve_format)
         count = len(tensor)
         one = int(lots[0] * count)
         for sign, place in ((1.0, one), (-1.0, (one + 1 + int(lots[1] * (count - 1))) % count)):
             numbers = tensor[place].flatten().clone()
-            part = numbers[int(begin * len(numbers)) : math.ceil(end * len(numbers))]
+            part = as_real(numbers)[int(begin * len(numbers)) : math.ceil(end * len(numbers))]
             part.copy_(sign * (HELD_FROM + part.abs()))
             made[place] = numbers.view(made[place].shape)
         return as_agreed(made, tensor)
@@ -145,16 +211,26 @@ def held(inputs: Inputs) -> tuple[Inputs, bool]:
 
 def _has_both_signs(tensor: torch.Tensor) -> bool:
     """Whether it holds several samples, and in them numbers of both signs."""
-    return tensor.dim() > 1 and len(tensor) > 1 and bool((tensor < 0).any() & (tensor > 0).any())
+    parts = as_real(tensor)
+    return tensor.dim() > 1 and len(tensor) > 1 and bool((parts < 0).any() & (parts > 0).any())
+
+
+@beside_infinities
+def _with_signs(inputs: Inputs) -> tuple[Inputs, bool]:
+    return with_each(inputs, (), lambda tensor, _: _of_one_sign(tensor) if may_be_stressed(tensor) else tensor)
 
 
 def _of_one_sign(tensor: torch.Tensor) -> torch.Tensor:
-    """Samples lie along the first dimension."""
+    """Samples lie along the first dimension. Of complex numbers both parts are of one sign, or the second is zero."""
     if not _has_both_signs(tensor):
         return tensor
     lot = torch.randint(4, (len(tensor),), device=tensor.device)
-    lot[torch.randperm(len(tensor), device=tensor.device)[:2]] = torch.arange(2, device=tensor.device)
-    lot = lot.view(-1, *[1] * (tensor.dim() - 1))
-    size = tensor.abs()
-    made = torch.where(lot == 0, size, torch.where(lot == 1, -size, tensor))
-    return as_agreed(torch.empty_like(tensor).copy_(made), tensor)
+    ways = min(3 if tensor.is_complex() else 2, len(tensor))
+    lot[torch.randperm(len(tensor), device=tensor.device)[:ways]] = torch.arange(ways, device=tensor.device)
+    made = tensor.clone(memory_format=torch.preserve_format)
+    parts = as_real(made)
+    lot = lot.view(-1, *[1] * (parts.dim() - 1))
+    parts.copy_(torch.where(lot == 0, parts.abs(), torch.where(lot == 1, -parts.abs(), parts)))
+    if tensor.is_complex():
+        parts[..., 1].masked_fill_(lot[..., 0] == 2, 0)
+    return as_agreed(made, tensor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import torch
 
@@ -93,10 +93,11 @@ def with_touched(
     weights: Mapping[str, torch.Tensor], part: Part, *, any_sign: bool, exchanged: bool = True
 ) -> state.State:
     """`weights` with a few elements in each other's places in every tensor of `part`; where that changes nothing, or
-    not `exchanged`, a few are others, and the mean stays. Not `any_sign`: what is positive remains so."""
+    not `exchanged` and no mask, a few are others, and the mean stays. Not `any_sign`: what is positive remains so."""
     values = dict(weights)
     for names in part:
-        touched = _with_exchanged(weights[names[0]]) if exchanged else weights[names[0]]
+        is_exchanged = exchanged or _is_mask_of_numbers(weights[names[0]])
+        touched = _with_exchanged(weights[names[0]]) if is_exchanged else weights[names[0]]
         if torch.equal(touched, weights[names[0]]) and _holds_numbers(touched):
             touched = _with_moved(touched, any_sign and not _is_statistic(names[0]))
         values.update(dict.fromkeys(names, touched))
@@ -106,10 +107,15 @@ def with_touched(
 def _with_moved(value: torch.Tensor, any_sign: bool) -> torch.Tensor:
     if value.numel() == 1:
         return with_others(value, 1, 1.0 + MOVED_BY if any_sign else 1.5)
-    step = MOVED_BY * (float(value.abs().float().pow(2).mean().sqrt()) or VISIBLE)
-    places_of = range(1, value.numel() - 1) if value.numel() > 2 * MOVED else range(value.numel())  # samples know ends
+    finite = torch.isfinite(value.reshape(-1))
+    step = MOVED_BY * (float(value.reshape(-1)[finite].abs().float().pow(2).mean().sqrt()) or VISIBLE)
+    places_of: Sequence[int] = range(value.numel())
+    if value.numel() > 2 * MOVED:
+        places_of = places_of[1:-1]  # samples know ends
+    if not bool(finite.all()):
+        places_of = [place for place in places_of if finite[place]]
     for _ in range(max(TRIES, min(MOST_TRIES, LOOKED_AT // value.numel()))):
-        places = ENTROPY.sample(places_of, min(MOVED, value.numel() // 2 * 2))
+        places = ENTROPY.sample(places_of, min(MOVED, len(places_of) // 2 * 2))
         flat, up, down = value.reshape(-1).clone(), places[::2], places[1::2]
         moved = step if any_sign else flat[down] / 2
         flat[up] += moved
@@ -212,20 +218,34 @@ def of_both_signs(
 
 def _other_numbers(value: torch.Tensor) -> torch.Tensor:
     """Other numbers of the same signs, and in the same order where they are in one, as edges of intervals are; integers
-    in other places, and truth values with the rows that they are in."""
+    in other places, and truth values, whatever they are written in, with the rows that they are in."""
     if is_integer(value):
         return value.roll(1, -1)
-    if value.dtype is torch.bool:
-        return value.roll(1, 0)
+    if value.dtype is torch.bool or _is_mask_of_numbers(value):
+        return value.roll(1, max(range(value.dim()), key=lambda dim: value.shape[dim]))
     steps = value.real.diff(dim=-1)
     in_order = bool((steps >= 0).all()) or bool((steps <= 0).all())
     return value * (1.25 if in_order else 1.0 + 0.25 * torch.rand_like(value.real))
 
 
+LEAST_MASK = 8
+"""Elements of two values that are a mask, and not two numbers, where neither is zero or infinite."""
+
+
+def _is_mask_of_numbers(value: torch.Tensor) -> bool:
+    """Whether it chooses by a few floating numbers: what is pruned, signs, what is added to scores."""
+    if value.numel() < 2 or not value.is_floating_point() or value.dtype.itemsize < 2:
+        return False
+    values = torch.unique(sampled(value))
+    if len(values) != 2:
+        return is_mask(value)
+    return value.numel() >= LEAST_MASK or bool(((values == 0) | torch.isinf(values)).any())
+
+
 def may_be_data(name: str, value: torch.Tensor) -> bool:
-    """Whether a buffer is no mask of numbers, no statistic, no row of integers in order (positions, offsets) and no
-    counter, so that another checkpoint may have other values: a codebook, scales, a step, quantised weights, an order
-    of channels, what is pruned."""
+    """Whether a buffer is no statistic, not one number throughout, no row of integers in order (positions, offsets) and
+    no counter, so that another checkpoint may have other values: a codebook, scales, a step, quantised weights, an
+    order of channels, what is pruned."""
     if value.numel() == 0 or _is_statistic(name):
         return False
     if is_integer(value):
@@ -235,7 +255,7 @@ def may_be_data(name: str, value: torch.Tensor) -> bool:
         return True
     if value.dtype is torch.bool:
         return bool(value.any()) and not bool(value.all())
-    return value.numel() == 1 or (not is_mask(value) and len(torch.unique(sampled(value))) > 2)
+    return value.numel() == 1 or len(torch.unique(sampled(value))) > 1
 
 
 def is_varied(name: str, value: torch.Tensor) -> bool:
