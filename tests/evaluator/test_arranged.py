@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -82,10 +84,28 @@ def test_what_means_something_else_or_is_the_same_in_every_draw_stays():
         torch.randint(0, 1000, (8, 32)),  # tokens: nothing of them comes twice in a row
         torch.randint(0, 1000, (8, 32)),
         torch.eye(16).bool(),
-        torch.rand(64) < 0.5,
         torch.randn(16, 16),
         torch.tensor([1, 2, 3]),
     ]
     assert all(now is was for now, was in zip(made_of(*kept), kept, strict=True))
     mask = torch.rand(16, 16) < 0.5
     assert made_of(mask, fixed=frozenset({0}))[0] is mask
+
+
+@pytest.mark.parametrize("written", [lambda m: m, lambda m: m.float(), lambda m: torch.rand(m.shape) * m])
+def test_a_series_lets_through_in_one_stretch(written):
+    mask = torch.rand(512) < 0.5
+    (made,) = made_of(written(mask))
+    is_open = made != 0
+    assert int(is_open.sum()) == int(mask.sum()) and int((is_open != is_open.roll(1)).sum()) == 2
+
+
+def test_distances_with_infinities_for_what_is_no_edge_become_one_line():
+    lines = 0
+    for _ in range(20):
+        graph = torch.rand(48, 48).masked_fill(torch.rand(48, 48) < 0.8, math.inf)
+        (made,) = made_of(graph)
+        edges = torch.isfinite(made) & ~torch.eye(48, dtype=torch.bool)
+        lines += bool((edges.sum(0) <= 1).all() and (edges.sum(1) <= 1).all() and edges.sum() == 47)
+        assert bool((made[torch.isfinite(made)] <= 1).all())
+    assert lines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import subprocess
 import sys
 
@@ -94,7 +96,9 @@ def test_some_inputs_get_the_other_sign_and_some_are_zero(make):
     (blended,), found = input_forms.mixed([value], (-1.0, 0.0))
     other = -1j * value if value.is_complex() else -value
     kept, negated, zero = blended == value, blended == other, blended == 0
-    assert found and bool((kept | negated | zero).all()) and blended.stride() == value.stride()
+    parted = (blended == value.real) | (blended == 1j * value.imag) if value.is_complex() else zero
+    assert found and bool((kept | negated | zero | parted).all()) and blended.stride() == value.stride()
+    assert not value.is_complex() or bool((blended.real == 0).any() & (blended.imag == 0).any())
     assert 0.05 < float((negated & ~zero).float().mean()) < 0.4 and bool((zero & (value != 0)).any())
     assert value.is_complex() or not bool(torch.signbit(blended[zero & (value != 0)]).any())
 
@@ -219,7 +223,7 @@ def test_ordered_samples_hold_their_own_numbers_in_order():
 
 def test_large_elements_of_a_row_lie_near_one_another():
     both, positive, narrow = torch.randn(60, 256), torch.rand(60, 3, 64).transpose(0, 1), torch.randn(9, 63)
-    left = [torch.randn(5, 128, dtype=torch.complex64), torch.randint(0, 9, (9, 128)), torch.rand(1, 99).expand(9, 99)]
+    left = [torch.randint(0, 9, (9, 128)), torch.rand(1, 99).expand(9, 99)]
     made, found = input_forms.clustered([both, positive, narrow, *left], 8.0)
     assert found and all(after is before for after, before in zip(made[2:], [narrow, *left], strict=True))
     for before, after in ((both, made[0]), (positive, made[1])):
@@ -267,7 +271,7 @@ def test_an_isolated_element_or_two_are_out_of_range():
     "draw",
     [
         lambda: torch.rand(64, 64).tril(),
-        lambda: torch.randn(500, 100) * (torch.rand(500, 100) < 0.1),
+        lambda: torch.randn(500, 100) * (torch.rand(500, 100).argsort(1) < 10),
         lambda: torch.randn(64, 128)[:, :40],
         lambda: torch.randn(64, 1).expand(64, 30),
     ],
@@ -398,3 +402,84 @@ def test_lines_along_every_dimension_and_whole_samples_are_emptied():
     mask = (torch.rand(32, 64, 1) < 0.7).float()
     (shut,), _ = input_forms.emptied([mask], numbers=True, masks=True, all_ways=True)
     assert bool((shut == 0).all(1).any())
+
+
+BESIDE = {
+    "negated": functools.partial(input_forms.stress, factor=-2.0),
+    "mixed": functools.partial(input_forms.mixed, factors=(-1.0, 0.0)),
+    "isolated": functools.partial(input_forms.isolated, factors=(-1e3, 1e3)),
+    "related": functools.partial(input_forms.related, apart=0.1),
+    "clustered": functools.partial(input_forms.clustered, factor=8.0),
+    "concentrated": functools.partial(input_forms.concentrated, power=1.0),
+    "ordered": input_forms.ordered,
+    "near-one": input_forms.near_one,
+    "outliers": lambda inputs: input_forms.with_outliers(inputs, [torch.randn(96, 64)], 64.0),
+}
+
+
+@pytest.mark.parametrize("make", BESIDE.values(), ids=BESIDE)
+@pytest.mark.parametrize("infinity", [math.inf, -math.inf])
+def test_numbers_beside_infinities_are_made_as_others_and_these_stay(make, infinity):
+    scores = torch.randn(64, 96).t().masked_fill(torch.rand(96, 64) < 0.3, infinity)
+    ((made,), found) = make([scores])
+    infinite = torch.isinf(scores)
+    assert found and torch.equal(made[infinite], scores[infinite]) and bool(torch.isfinite(made[~infinite]).all())
+    assert not torch.equal(made, scores) and made.stride() == scores.stride()
+
+
+def test_edges_stay_in_order_beside_infinities():
+    edges = torch.cat([torch.tensor([-math.inf]), torch.randn(30).sort().values, torch.tensor([math.inf])])
+    ((made,), found) = input_forms.stress([edges], -3.0)
+    assert found and bool((made[1:] >= made[:-1]).all()) and bool(torch.isinf(made[[0, -1]]).all())
+
+
+def test_rows_of_numbers_beside_infinities_are_shut_as_those_of_masks_are():
+    for infinity in (math.inf, -math.inf):
+        scores = torch.randn(64, 32).masked_fill(torch.rand(64, 32) < 0.3, infinity)
+        ((made,), found) = input_forms.emptied([scores], numbers=False, masks=True)
+        shut = (made == infinity).all(1)
+        assert found and 1 <= int(shut.sum()) < 32 and torch.equal(made[~shut], scores[~shut])
+        assert not input_forms.emptied([scores], numbers=True, masks=False)[1]
+
+
+def test_a_mask_of_one_row_is_shut_as_a_whole():
+    for mask in ((torch.rand(24) < 0.8).float(), torch.rand(24) < 0.8, torch.rand(24).round() * -math.inf):
+        mask = mask.nan_to_num(nan=0.0, neginf=-math.inf) if mask.is_floating_point() else mask
+        mask[:2] = torch.tensor([float(mask.max()), float(mask.min())])
+        ((made,), found) = input_forms.emptied([mask], numbers=True, masks=True)
+        assert found and bool((made == mask.min()).all())
+    assert not input_forms.emptied([torch.randn(24)], numbers=True, masks=True)[1]
+
+
+def test_flags_that_no_draw_raises_or_lowers_are_exchanged_and_a_structure_of_zeros_stays():
+    table = torch.randn(512, 6)
+    for value in (0.0, 1.0):
+        table[:, 4] = value
+        ((made,), found) = input_forms.with_other_constants([table], 8, 0.5)
+        changed = made != table
+        assert found and 1 <= int(changed.sum()) <= 8 and bool((made[changed] == 1 - value).all())
+        assert bool(changed[:, 4].any()) and not bool(changed[:, :4].any())
+    for kept in (torch.randn(32, 32).tril(-1), torch.cat([torch.randn(64, 5), torch.zeros(64, 3)], 1)):
+        assert input_forms.with_other_constants([kept], 8, 0.5)[0][0] is kept
+
+
+def test_what_a_rectification_leaves_is_put_in_order_and_structures_are_not():
+    sparse, triangles = torch.relu(torch.randn(16, 128)), torch.randn(16, 32, 32).tril()
+    ((made, same), found) = input_forms.ordered([sparse, triangles])
+    assert found and same is triangles and bool(((made.diff() >= 0).all(1) | (made.diff() <= 0).all(1)).any())
+    related, _ = input_forms.related([sparse, triangles[0]], 0.01)
+    assert bool((related[0][sparse == 0] != 0).any()) and bool((related[1][triangles[0] == 0] == 0).all())
+
+
+def test_complex_numbers_are_large_in_clusters_near_one_in_order_and_far_out_in_any_direction():
+    drawn = torch.randn(16, 256, dtype=torch.complex64)
+    ((made,), _) = input_forms.clustered([drawn], 8.0)
+    assert float(made.abs().max()) > 2 * float(drawn.abs().max())
+    ((made,), _) = input_forms.near_one([drawn])
+    assert float((made.abs() - 1).abs().max()) < 0.1 and float((made.angle() - drawn.angle()).abs().max()) < 1e-4
+    ((made,), _) = input_forms.ordered([drawn])
+    assert any(bool((part.diff() >= 0).all() or (part.diff() <= 0).all()) for part in made.real)
+    far = [input_forms.isolated([drawn], (1e3,))[0][0] for _ in range(8)]
+    assert all(float(each.abs().max()) > 1e3 for each in far) and any(
+        float(each.imag.abs().max()) > 500 for each in far
+    )

@@ -64,6 +64,16 @@ def test_integers_and_booleans_are_equal_or_wrong():
     assert oracle.max_error(torch.tensor([True]), torch.tensor([False])) == INF
 
 
+def test_complex_elements_jump_as_a_whole():
+    truth = torch.randn(64, 32, dtype=torch.complex128)
+    answer = truth.clone()
+    answer[3, 5] += 2j
+    jumps = oracle.find_jumps(answer, truth)
+    assert jumps.count == 1 and jumps.mask.shape == truth.shape and bool(jumps.mask[3, 5])
+    assert oracle.max_error(answer, truth, jumps.mask) == 0.0 < oracle.max_error(answer, truth)
+    assert oracle.max_error(answer, truth, jumps.mask, oracle.element_errors(answer, truth)) == 0.0
+
+
 def test_complex_numbers_err_in_either_part():
     truth = torch.tensor([3 + 4j, 1 - 1j], dtype=torch.complex128)
     wrong = truth.clone()

@@ -70,8 +70,8 @@ def test_integers_that_a_text_asks_for(text, found):
 
 
 def test_numbers_that_a_text_asks_equality_with():
-    text = "x == -1.5 or 2.5 != y or x.eq(3.5)\nx < 9.5\nx == 0.0 or self.dim == 7.5"
-    assert sorted(rare.named_numbers(text)) == [-1.5, 2.5, 3.5] and rare.named_numbers("not python") == []
+    text = "x == -1.5 or 2.5 != y or x.eq(3.5)\nx < 9.5\nx == 0.0 or self.dim == 7.5\nx != 2j"
+    assert set(rare.named_numbers(text)) == {-1.5, 2.5, 3.5, 2j} and rare.named_numbers("not python") == []
 
 
 def test_integers_become_up_to_so_many_times_as_large():
@@ -124,6 +124,15 @@ def test_a_number_that_is_asked_for_is_put_in_some_places(tmp_path):
     forward = "return torch.where(args[0] == -1.5, 0.0, args[0])"
     assert learned(tmp_path, forward, "torch.randn(8, 16)") == {Rare(0, "places", -1.5)}
     assert learned(tmp_path, forward, "torch.randn(8, 16).softmax(-1)") == {Rare(0, "shares", 1)}
+
+
+def test_a_number_is_put_among_complex_ones_and_a_complex_one_among_these_alone(tmp_path):
+    forward = "return torch.where(args[0] == -1.5, 0.0, args[0]) * (args[0] != 2j)"
+    found = {Rare(0, "places", -1.5), Rare(0, "places", 0.0, 2.0)}
+    assert learned(tmp_path, forward, "torch.randn(8, 16, dtype=torch.complex64)") == found
+    assert learned(tmp_path, forward, "torch.randn(8, 16)") == {Rare(0, "places", -1.5)}
+    ((made,), _) = rare.with_rare([torch.randn(8, 16, dtype=torch.complex64)], found)
+    assert bool((made == 2j).any()) and bool((made == -1.5).any())
 
 
 def test_integers_of_the_modules_are_looked_up():

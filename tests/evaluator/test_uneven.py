@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
 import torch
 
-from cuda_l1.evaluator.guest.uneven import HELD_FROM, held, uneven
+from cuda_l1.evaluator.guest.reference import Reference
+from cuda_l1.evaluator.guest.uneven import HELD_FROM, counted, held, uneven
 
 
-def made_of(*drawn: torch.Tensor, fixed: frozenset[int] = frozenset(), numbers: bool = True, places: bool = True):
-    made, found = uneven(list(drawn), fixed, numbers=numbers, places=places)
+def made_of(*drawn, fixed=frozenset(), counted=frozenset(), numbers=True, places=True):
+    made, found = uneven(list(drawn), fixed, lambda: counted, numbers=numbers, places=places)
     assert found == any(now is not was for now, was in zip(made, drawn, strict=True))
     return made
 
@@ -33,13 +37,97 @@ def test_integers_that_mean_more_than_a_choice_stay():
     assert all(now is was for now, was in zip(made_of(*kept), kept, strict=True))
 
 
-def test_a_mask_lets_all_of_some_rows_through_unless_every_row_has_as_many_chosen():
-    mask = torch.rand(16, 128) < 0.3
-    chosen = torch.zeros(16, 128).scatter_(1, torch.rand(16, 128).topk(8).indices, 1.0).bool()
-    made, same = made_of(mask, chosen)
-    opened = made.all(1)
-    assert bool(opened.any()) and same is chosen
-    assert torch.equal(made[~opened], mask[~opened])
+def as_truth(mask: torch.Tensor) -> torch.Tensor:
+    return mask
+
+
+def as_numbers(mask: torch.Tensor) -> torch.Tensor:
+    return mask.float()
+
+
+def as_complex(mask: torch.Tensor) -> torch.Tensor:
+    return mask.to(torch.complex64)
+
+
+def as_bias(mask: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(mask.shape).masked_fill(~mask, -math.inf)
+
+
+def as_scores(mask: torch.Tensor) -> torch.Tensor:
+    return (torch.randn(mask.shape) + 9).masked_fill(~mask, -math.inf)
+
+
+def as_activations(mask: torch.Tensor) -> torch.Tensor:
+    return torch.rand(mask.shape) * mask
+
+
+WRITTEN = [as_truth, as_numbers, as_complex, as_bias, as_scores, as_activations]
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_mask_lets_all_or_little_of_some_rows_through_unless_every_row_has_as_many_chosen(written):
+    mask = torch.rand(64, 128) < 0.3
+    drawn = written(mask)
+    chosen = written(torch.zeros(16, 128).scatter_(1, torch.rand(16, 128).topk(8).indices, 1.0).bool())
+    made, same = made_of(drawn, chosen)
+    assert same is chosen and made.dtype == drawn.dtype and made.stride() == drawn.stride()
+    shut = (drawn if drawn.dtype is torch.bool else drawn.real)[~mask].flatten()[0]
+    is_open = (made if made.dtype is torch.bool else made.real) != shut
+    shares = is_open.float().mean(1)
+    assert bool((shares == 1).any()) and bool(((shares > 0.8) & (shares < 1)).any()) and bool((shares < 0.15).any())
+    assert bool((shares > 0).all()) and int((is_open == mask).all(1).sum()) >= 16
+
+
+def test_a_mask_of_one_row_lets_all_through_unless_it_lets_as_many_through_in_every_draw():
+    for mask in (torch.rand(64) < 0.7, (torch.rand(64) < 0.7).float()):
+        assert bool((made_of(mask)[0] == 1).all()) and made_of(mask, counted=frozenset({0}))[0] is mask
+
+
+COUNTED = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, *args):
+        return args[0]
+def get_inputs():
+    table = torch.randn(256, 4)
+    table[:, 1] = torch.randperm(256) < 9
+    other = torch.randn(256, 4)
+    other[:, 1] = torch.rand(256) < 0.1
+    return [torch.randperm(64) < 7, (torch.rand(64) < 0.5).float(), table, other, torch.rand(4, 64) < 0.5]
+"""
+
+
+def test_which_masks_let_as_many_through_is_learnt_from_draws(tmp_path):
+    (tmp_path / "task.py").write_text(COUNTED)
+    assert counted(Reference(str(tmp_path / "task.py"), "cpu")) == {0, 2}
+
+
+def test_a_column_of_flags_among_numbers_is_set_throughout_and_the_others_stay():
+    table = torch.rand(512, 8)
+    table[:, 3] = (torch.rand(512) < 0.01).float()
+    (made,) = made_of(table)
+    assert bool((made[:, 3] == 1).all()) and torch.equal(made[:, :3], table[:, :3])
+    channels = torch.rand(8, 3, 64)
+    channels[:, 2] = (torch.rand(8, 64) < 0.5).float()
+    (made,) = made_of(channels)
+    assert bool((made[:, 2] == 1).all()) and torch.equal(made[:, :2], channels[:, :2])
+
+
+def test_levels_are_held_as_integers_are():
+    levels = torch.tensor([0.0, 0.5, 1.0, 2.5])[torch.randint(0, 4, (32, 64))]
+    (made,) = made_of(levels)
+    held = ((made == 0) | (made == 2.5)).float().mean(1)
+    assert bool((held == 1).any()) and set(made.unique().tolist()) <= {0.0, 0.5, 1.0, 2.5}
+
+
+def test_complex_samples_lie_in_one_quadrant_or_are_real():
+    drawn = torch.randn(8, 64, dtype=torch.complex64)
+    (made,) = made_of(drawn)
+    real, imaginary = made.real, made.imag
+    assert bool(((real >= 0) & (imaginary >= 0)).all(1).any()) and bool(((real <= 0) & (imaginary <= 0)).all(1).any())
+    assert bool((imaginary == 0).all(1).any()) and torch.equal(real.abs(), drawn.real.abs())
+    ((made,), found) = held([drawn])
+    assert found and int((made.real >= HELD_FROM).sum()) >= 32
 
 
 def test_samples_have_one_sign_and_the_sizes_that_they_had():
@@ -78,3 +166,6 @@ def test_two_samples_are_large_and_of_either_sign_the_same_in_all_and_strides_st
         whole.append(int(opened.max()) == 64)
     assert any(whole) and not all(whole)
     assert not held([steps, torch.randn(8, 1).expand(8, 64)])[1]
+    triangle = torch.randn(64, 64).tril()
+    ((made,), found) = held([triangle])
+    assert found and bool((made.triu(1) == 0).all())

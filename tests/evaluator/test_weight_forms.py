@@ -83,13 +83,14 @@ def test_buffers_of_a_checkpoint_are_others_in_the_trial_of_signs():
     model = Tables()
     other = weight_forms.other_state(model)
     data = {name for name in state.saved_buffers(model) if weight_forms.may_be_data(name, other[name])}
-    assert data == {"edges", "table", "packed", "order", "step", "spectrum"}
+    assert data == {"edges", "table", "packed", "order", "step", "spectrum", "causal"}
     made = weight_forms.of_both_signs(model, other, weight_forms.CONSTANT_BUFFERS[0], data)
     assert {name for name in made if not torch.equal(made[name], other[name])} == data
     assert bool((made["edges"].diff() > 0).all()) and torch.equal(made["table"].sign(), other["table"].sign())
     ratio = made["table"] / other["table"]
     assert 1.0 <= float(ratio.min()) < float(ratio.max()) <= 1.25
     assert sorted(made["packed"].flatten().tolist()) == list(range(24))
+    assert torch.equal(made["causal"].sort(dim=0).values, other["causal"].sort(dim=0).values)
     assert not weight_forms.of_both_signs(model, other, None, data)
 
 
@@ -307,3 +308,36 @@ def test_single_parameters_integers_and_truth_values_of_a_checkpoint_are_others(
         assert made[name].dtype is other[name].dtype and not torch.equal(made[name], other[name]), name
     assert made["kept"].sum() == other["kept"].sum() and made["started"] is other["started"]
     assert "slope" not in weight_forms.changed(other, weight_forms.of_both_signs(model, other, None) or other)
+
+
+MASKS = {
+    "pruned": lambda: (torch.rand(32, 32) < 0.5).float(),
+    "signs": lambda: torch.randn(64).sign(),
+    "codes": lambda: torch.randint(-1, 2, (32, 32)).float(),
+    "scores": lambda: torch.zeros(32, 32).masked_fill(torch.rand(32, 32) < 0.5, -torch.inf),
+    "truth": lambda: torch.rand(32, 32) < 0.5,
+    "few": lambda: torch.tensor([0.0, 1.0, 0.0]),
+    "one-row": lambda: (torch.rand(1, 1, 48) < 0.5).float(),
+}
+
+
+@pytest.mark.parametrize("make", MASKS.values(), ids=MASKS)
+def test_masks_of_a_checkpoint_have_their_elements_elsewhere(make):
+    mask = make()
+    model = nn.Module()
+    model.register_buffer("mask", mask)
+    assert weight_forms.may_be_data("mask", mask) and weight_forms.chooses(mask)
+    others = [weight_forms.of_both_signs(model, {"mask": mask}, weight_forms.CONSTANT_BUFFERS[0], {"mask"})["mask"]]
+    for exchanged in (True, False):
+        made = weight_forms.with_touched({"mask": mask}, (("mask",),), any_sign=True, exchanged=exchanged)
+        others.append(made["mask"])
+    for other in others:
+        assert not torch.equal(other, mask)
+        assert torch.equal(other.flatten().sort().values, mask.flatten().sort().values)
+
+
+def test_numbers_beside_infinities_are_touched_and_these_stay():
+    table = torch.randn(64).masked_fill(torch.rand(64) < 0.5, -torch.inf)
+    made = weight_forms.with_touched({"table": table}, (("table",),), any_sign=True, exchanged=False)["table"]
+    assert torch.equal(torch.isinf(made), torch.isinf(table)) and not torch.equal(made, table)
+    assert not bool(made.isnan().any()) and not weight_forms.chooses(table)

@@ -47,16 +47,15 @@ def beside_infinities(
             return make(inputs, *args, **kwargs)
         made, found = make(with_leaves(inputs, finite), *args, **kwargs)
         trios = zip(leaves(made), finite, drawn, strict=True)
-        return with_leaves(
-            inputs, [now if was is own else _as_far_as_finite(now, own) for now, was, own in trios]
-        ), found
+        beside = [own if now is was else now if was is own else _as_far_as_finite(now, own) for now, was, own in trios]
+        return with_leaves(inputs, beside), found
 
     return made_beside
 
 
 def _without_infinities(tensor: torch.Tensor) -> torch.Tensor:
-    """Numbers with the largest and the smallest of them for infinities, so that their order stays; others as they are,
-    infinities for numbers that are a mask too."""
+    """Numbers with the largest and the smallest of them for infinities, so that their order stays; others, and masks
+    that are added, as they are."""
     if tensor.numel() != extent(tensor) or not has_numbers_beside_infinities(tensor):
         return tensor
     numbers = tensor[torch.isfinite(tensor)]
@@ -138,19 +137,23 @@ LOOKED_AT = 256
 """Elements among which those are chosen, and of which the largest is a large one."""
 
 
-@beside_infinities
 def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
     """The inputs with one element of every stressable tensor at each of `factors` times the magnitude of a large one,
     and whether there was such a tensor. One each: whoever looks at a sample of the inputs sees one of six more often
-    than one of two. Zeros stay."""
-    found = any(may_be_stressed(t) for t in leaves(inputs))
-    return map_leaves(inputs, lambda t: _with_isolated(t, factors) if may_be_stressed(t) else t), found
+    than one of two. Zeros and infinities stay."""
+
+    def holds_numbers(tensor: torch.Tensor) -> bool:
+        return may_be_stressed(_without_infinities(tensor))
+
+    found = any(map(holds_numbers, leaves(inputs)))
+    return map_leaves(inputs, lambda t: _with_isolated(t, factors) if holds_numbers(t) else t), found
 
 
 def _with_isolated(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
     looked_at = torch.randint(tensor.numel(), (LOOKED_AT,), device=tensor.device)
     sizes = tensor[element_indices(looked_at, tensor.shape)].abs()
-    places = looked_at[sizes > 0]
+    is_number = (sizes > 0) & torch.isfinite(sizes)
+    places, sizes = looked_at[is_number], sizes[is_number]
     flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset()).clone()
     made = torch.as_strided(flat, tensor.shape, tensor.stride())
     chosen = list(zip(reversed(factors), places, strict=False))
@@ -199,7 +202,7 @@ def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
             heads[key] = tensor.reshape(rows, -1)[torch.randperm(rows, device=tensor.device)[:FAMILIES]]
         family = torch.randint(FAMILIES, tensor.shape[:-1], device=tensor.device)
         made = torch.empty_like(tensor).copy_(tensor * apart + heads[key][family])
-        return as_agreed(_with_structure_of(tensor, made), tensor)
+        return as_agreed(with_structure_of(tensor, made), tensor)
 
     made = map_leaves(inputs, of_families)
     return made, bool(heads)
@@ -241,13 +244,13 @@ def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
             rows = torch.cat(runs, -1).unsqueeze(-1)
             rows = rows.expand(*rows.shape[:-1], tensor.shape[-1])
             made.scatter_(-2, rows, made.gather(-2, rows) * factor)
-        return as_agreed(_with_structure_of(tensor, made), tensor)
+        return as_agreed(with_structure_of(tensor, made), tensor)
 
     found = any(is_long(t) for t in leaves(inputs))
     return map_leaves(inputs, lambda t: of_clusters(t) if is_long(t) else t), found
 
 
-def _with_structure_of(tensor: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
+def with_structure_of(tensor: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
     """`made` with the zeros of `tensor`, in place, unless these lie anywhere."""
     free = holds_zeros(tensor) and not has_structure_of_zeros(tensor)
     return made if free else made.masked_fill_(tensor == 0, 0)

@@ -218,13 +218,13 @@ class Reference:
     @functools.cached_property
     def data(self) -> frozenset[str]:
         """Buffers of a checkpoint, and parameters that hold no floating numbers, that are no formula of the
-        constructor's arguments, as a table of sines is: all with weights of the task's own, else those that are others
-        under another seed."""
+        constructor's arguments, as a table of sines is: with weights of the task's own all but masks that the
+        constructor makes as they are under any seed, else those that are others under another one."""
         parameters = {n for n, p in self.model.named_parameters() if not (p.is_floating_point() or p.is_complex())}
         saved = state.saved_buffers(self.model) | parameters
         names = [n for n in saved if n in self.public and weight_forms.may_be_data(n, self.public[n])]
-        if not names or self.weights:
-            return frozenset(names)
+        if self.weights:
+            return frozenset(n for n in names if not (weight_forms.chooses(self.public[n]) and self._is_made(n)))
         return frozenset(n for n in names if n in self._reseeded and not self._is_alike(n))
 
     def needed(self, unmapped: Sequence[str]) -> list[str]:
@@ -255,6 +255,11 @@ class Reference:
                 lambda: construct(self._class, self.init, self.device, drawing.secret_seed()),
             )
         )
+
+    def _is_made(self, name: str) -> bool:
+        """Whether the constructor makes it as it is under any seed."""
+        given = state.same(self.public[name], self.constructed[name])
+        return given and name in self._reseeded and self._is_alike(name)
 
     def _is_alike(self, name: str) -> bool:
         return state.same(self._reseeded[name], self.constructed[name])

@@ -57,7 +57,8 @@ def holds_zeros(tensor: torch.Tensor) -> bool:
 
 
 WINDOW, NARROW = 64, 8
-"""Elements along the last two dimensions, and along each of the others, among which a structure is looked for."""
+"""Elements along the last two dimensions (of a series the square of it), and along each of the others, among which a
+structure is looked for."""
 AS_BY_CHANCE = 0.25
 """By which share zeros may have more or fewer neighbours that are none than those which lie by chance."""
 LEAST_CHANGES = 48
@@ -73,7 +74,7 @@ def has_structure_of_zeros(tensor: torch.Tensor) -> bool:
         return True
     window = tensor
     for dim, size in enumerate(tensor.shape):
-        width = min(size, WINDOW if dim >= tensor.dim() - 2 else NARROW)
+        width = min(size, WINDOW**2 if tensor.dim() == 1 else WINDOW if dim >= tensor.dim() - 2 else NARROW)
         window = window.narrow(dim, (size - width) // 2, width)
     zeros, most = window == 0, 0.0
     changing = 2 * float(zeros.float().mean()) * float((~zeros).float().mean())

@@ -26,7 +26,8 @@ def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Mak
             other = made(choices.with_other_choices, fixed=fixed, few=few)
             return [made(other, numbers=numbers, places=places) for numbers, places in choices.PARTS]
         case "uneven":
-            even = made(uneven.uneven, fixed=fixed, counted=uneven.counted(reference))
+            counted = functools.cache(made(uneven.counted, reference))
+            even = made(uneven.uneven, fixed=fixed, counted=counted)
             return [made(even, numbers=numbers, places=places) for numbers, places in uneven.PARTS]
         case "arranged":
             return [made(arranged.arranged, fixed=fixed)]

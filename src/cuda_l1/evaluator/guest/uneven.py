@@ -9,13 +9,13 @@ that is right for all that a task draws. Values are those that are there, in pla
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import torch
 
 from .drawing import Inputs
 from .entropy import ENTROPY
-from .input_forms import as_agreed, beside_infinities, with_each
+from .input_forms import as_agreed, beside_infinities, with_each, with_structure_of
 from .patterns import Pattern, flag_columns, pattern_of
 from .reference import Reference
 from .tensors import as_real, leaves
@@ -36,16 +36,23 @@ HELD_FROM = 4.0
 
 
 def uneven(
-    inputs: Inputs, fixed: Collection[int], counted: Collection[int] = (), *, numbers: bool, places: bool
+    inputs: Inputs,
+    fixed: Collection[int],
+    counted: Callable[[], Collection[int]] = tuple,
+    *,
+    numbers: bool,
+    places: bool,
 ) -> tuple[Inputs, bool]:
     """The inputs with half of the rows of integers, and of floating numbers of few values, holding one value in nine of
     ten places or in all, half of the rows of patterns (`patterns`) letting everything through, or nearly everything or
     nothing from an end on or in nine of ten places (`places`), with a quarter of the samples without negative numbers
     and a quarter without positive ones, of complex numbers a quarter real (`numbers`); and whether there was such a
     tensor. Those that are the same in every draw (`fixed`, in the order of `leaves`) stay: a kernel may rely on what
-    they are made of. So do single patterns that let as many through in every draw (`counted`)."""
+    they are made of. So do single masks that let as many through in every draw, which `counted` tells where there is a
+    single one."""
     sizes = {size for tensor in leaves(inputs) for size in tensor.shape}
-    kept = {id(tensor) for index, tensor in enumerate(leaves(inputs)) if index in counted}
+    single = {index: tensor for index, tensor in enumerate(leaves(inputs)) if places and _counts(tensor)}
+    kept = [single[index] for index in (counted() if single else ()) if index in single]
 
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
         made = tensor
@@ -53,11 +60,11 @@ def uneven(
             ((made,), _) = _with_signs([tensor])
         if places and is_integer(tensor):
             return _crowded(tensor, sizes)
-        if places and (pattern := pattern_of(tensor)) is not None:  # whatever the sign of what it lets through
-            return _with_uneven_rows(pattern, made) if id(tensor) not in kept else made
-        if places and is_mask(tensor):
-            return _crowded(made, sizes)
-        return _with_uneven_flags(made, tensor) if places and id(tensor) not in kept else made
+        if not places or any(tensor is each for each in kept):
+            return made
+        if (pattern := pattern_of(tensor)) is not None:
+            return _with_uneven_rows(pattern, made)
+        return _crowded(made, sizes) if is_mask(tensor) else _with_uneven_flags(made, tensor)
 
     return with_each(inputs, fixed, make)
 
@@ -119,7 +126,7 @@ def _crowded(tensor: torch.Tensor, sizes: Collection[int]) -> torch.Tensor:
     rows = turned.reshape(-1, turned.shape[-1])
     steps = rows.diff(dim=-1)
     kept = (steps >= 0).all(-1) | (steps <= 0).all(-1)
-    if int(rows[0].sum()) in sizes:
+    if is_integer(tensor) and int(rows[0].sum()) in sizes:
         kept[:] = True
     chosen = _half(len(rows), rows) & ~kept
     if not bool(chosen.any()):
@@ -187,7 +194,7 @@ def held(inputs: Inputs) -> tuple[Inputs, bool]:
     """The inputs with a sample of either sign, none of it below `HELD_FROM` in magnitude, from a place in its first
     half on, up to one in its second, or in all, as gates are that stay open or shut; and whether there was a tensor of
     numbers of both signs. What comes long before is remembered. The same two in all tensors: whoever looks at some
-    samples, or at a part of each, to see whether inputs are ordinary hardly sees them."""
+    samples, or at a part of each, to see whether inputs are ordinary hardly sees them. A structure of zeros stays."""
     begin, end = ENTROPY.choice(
         (*[(ENTROPY.uniform(0.125, 0.5), 1.0)] * 2, (0.0, ENTROPY.uniform(0.5, 0.875)), (0.0, 1.0))
     )
@@ -204,7 +211,7 @@ def held(inputs: Inputs) -> tuple[Inputs, bool]:
             part = as_real(numbers)[int(begin * len(numbers)) : math.ceil(end * len(numbers))]
             part.copy_(sign * (HELD_FROM + part.abs()))
             made[place] = numbers.view(made[place].shape)
-        return as_agreed(made, tensor)
+        return as_agreed(with_structure_of(tensor, made), tensor)
 
     return with_each(inputs, (), make)
 

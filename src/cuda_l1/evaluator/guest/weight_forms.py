@@ -96,7 +96,7 @@ def with_touched(
     not `exchanged` and no mask, a few are others, and the mean stays. Not `any_sign`: what is positive remains so."""
     values = dict(weights)
     for names in part:
-        is_exchanged = exchanged or _is_mask_of_numbers(weights[names[0]])
+        is_exchanged = exchanged or chooses(weights[names[0]])
         touched = _with_exchanged(weights[names[0]]) if is_exchanged else weights[names[0]]
         if torch.equal(touched, weights[names[0]]) and _holds_numbers(touched):
             touched = _with_moved(touched, any_sign and not _is_statistic(names[0]))
@@ -221,7 +221,7 @@ def _other_numbers(value: torch.Tensor) -> torch.Tensor:
     in other places, and truth values, whatever they are written in, with the rows that they are in."""
     if is_integer(value):
         return value.roll(1, -1)
-    if value.dtype is torch.bool or _is_mask_of_numbers(value):
+    if chooses(value):
         return value.roll(1, max(range(value.dim()), key=lambda dim: value.shape[dim]))
     steps = value.real.diff(dim=-1)
     in_order = bool((steps >= 0).all()) or bool((steps <= 0).all())
@@ -232,8 +232,11 @@ LEAST_MASK = 8
 """Elements of two values that are a mask, and not two numbers, where neither is zero or infinite."""
 
 
-def _is_mask_of_numbers(value: torch.Tensor) -> bool:
-    """Whether it chooses by a few floating numbers: what is pruned, signs, what is added to scores."""
+def chooses(value: torch.Tensor) -> bool:
+    """Whether it is a mask: truth values, or a few floating numbers, as what is pruned, signs, what is added to scores
+    are."""
+    if value.dtype is torch.bool:
+        return True
     if value.numel() < 2 or not value.is_floating_point() or value.dtype.itemsize < 2:
         return False
     values = torch.unique(sampled(value))
