@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 from evaluator_support import LINEAR, reference_of
+from safetensors.torch import save_file
 
 from cuda_l1.evaluator.guest import oracle, state
 from cuda_l1.evaluator.guest.audit import audit
 from cuda_l1.evaluator.guest.random_tasks import EvalMode
-from cuda_l1.evaluator.guest.reference import BadTask, is_short_of_memory, structure_of
+from cuda_l1.evaluator.guest.reference import BadTask, Reference, is_short_of_memory, structure_of
 from cuda_l1.evaluator.guest.runner import describe_error
 from cuda_l1.evaluator.guest.session import RunnerFailure
 
@@ -285,6 +286,30 @@ def test_buffers_that_follow_from_the_arguments_alone_are_no_data_and_need_no_pa
     reference.learn_changes(reference.draw())
     assert reference.data == {"codebook", "packed"}
     assert reference.formulas == {"angles", "slopes"}  # who writes them down needs no tensor
+
+
+def test_masks_that_a_checkpoint_has_as_any_constructor_does_are_no_data(tmp_path):
+    body = """
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("causal", torch.ones(9, 9).tril())
+                self.register_buffer("hidden", torch.ones(9, 9).tril() == 0)
+                self.register_buffer("pruned", (torch.rand(9, 9) < 0.5).float())
+                self.register_buffer("kept", torch.ones(9, 9).tril())
+                self.register_buffer("table", torch.linspace(1, 0, 9))
+
+            def forward(self, x):
+                return x * self.causal
+
+        def get_inputs():
+            return [torch.randn(9, 9)]
+        """
+    path = tmp_path / "weights.safetensors"
+    own = reference_of(tmp_path, body)
+    assert own.data == {"pruned"}
+    save_file({**own.public, "kept": own.public["kept"].flip(0).contiguous()}, path)
+    assert Reference(own.path, "cpu", str(path)).data == {"pruned", "kept", "table"}
 
 
 def test_a_running_mean_that_a_batch_of_zeros_leaves_alone_is_changed_state_all_the_same(tmp_path):

@@ -38,6 +38,35 @@ NORMALISED = """
 """
 """State that a call changes, and an answer of integers."""
 
+PATTERNED = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(24, 24)
+            self.register_buffer("mask", (torch.rand(24, 24) < 0.5).float())
+            self.register_buffer("bias", torch.zeros(16, 16).masked_fill(torch.rand(16, 16) < 0.3, -torch.inf))
+
+        def forward(self, x, keep, scores, rectified, spectra, table, series):
+            y = F.linear(x * keep, self.linear.weight * self.mask, self.linear.bias)
+            shares = torch.softmax(scores.clamp(min=-1e4) + self.bias.clamp(min=-1e4), -1)
+            flagged = torch.where(table[:, 3:] > 0.5, -table[:, :3], table[:, :3])
+            return y, shares, rectified.sum(-1), spectra.abs(), flagged, series.cumsum(0)
+
+    def get_inputs():
+        table = torch.randn(64, 4)
+        table[:, 3] = (torch.rand(64) < 0.1).float()
+        return [
+            torch.randn(8, 24),
+            (torch.rand(8, 24) < 0.5).float(),
+            torch.randn(16, 16).masked_fill(torch.rand(16, 16) < 0.3, -torch.inf),
+            torch.relu(torch.randn(8, 64)),
+            torch.randn(8, 64, dtype=torch.complex64),
+            table,
+            (torch.rand(64) < 0.5).float(),
+        ]
+"""
+"""Masks and flags in all that they may be written in."""
+
 BUILTIN = (
     "causal_attention",
     "embedding_bag",
@@ -133,7 +162,7 @@ class Echo:
 
 
 def source_of(name: str) -> str:
-    bodies = {"linear": LINEAR, "normalised": NORMALISED}
+    bodies = {"linear": LINEAR, "normalised": NORMALISED, "patterned": PATTERNED}
     return text(bodies[name]) if name in bodies else Path(builtin.__path__[0], f"{name}.py").read_text("utf-8")
 
 
@@ -146,7 +175,7 @@ def test_tensors_of_two_places_do_not_meet(device):
             meet()
 
 
-@pytest.mark.parametrize("name", ["linear", "normalised", *BUILTIN])
+@pytest.mark.parametrize("name", ["linear", "normalised", "patterned", *BUILTIN])
 def test_all_trials_of_a_task_are_made_and_judged_where_it_is(judged, name):
     checker = judged(source_of(name))
     found = checker.run(mapped=True, aligned=True)

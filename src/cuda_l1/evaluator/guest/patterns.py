@@ -26,6 +26,8 @@ from .traits import (
 
 SOME = 4096
 """Elements among which those that hold more than two values are told."""
+CORNER = 8
+"""Elements along each dimension by which columns of numbers are told from flags, as far as they are."""
 COLUMNS = 64
 """The most columns of a table of which some are looked for that hold flags."""
 
@@ -92,13 +94,27 @@ def flag_columns(tensor: torch.Tensor) -> list[tuple[slice | int, ...]]:
     and ones and nothing else, as no column of numbers does. Nothing but zeros, where others are zero too, are a
     structure of zeros."""
     for dim in (tensor.dim() - 1, *[1] * (tensor.dim() > 2)):
-        if tensor.dim() < 2 or not 1 < tensor.shape[dim] <= COLUMNS or not may_be_stressed(tensor):
+        if tensor.dim() < 2 or not 1 < tensor.shape[dim] <= COLUMNS:
             continue
-        columns = tensor.movedim(dim, 0).flatten(1)
-        zeros = columns == 0
-        blank, flags = zeros.all(1), (zeros | (columns == 1)).all(1)
+        columns = tensor.movedim(dim, 0)
+        if not bool(_hold_flags(_corner(columns)).any()) or not may_be_stressed(tensor):
+            continue
+        zeros, flags = (columns == 0).flatten(1), _hold_flags(columns)
+        blank = zeros.all(1)
         if bool(zeros[~blank].float().mean() > MANY_ZEROS) or int(blank.sum()) > 1:
             flags &= ~blank
         if bool(flags.any()) and not bool(flags.all()):
             return [(*[slice(None)] * dim, at) for at in flags.nonzero().flatten().tolist()]
     return []
+
+
+def _hold_flags(columns: torch.Tensor) -> torch.Tensor:
+    """Of each along the first dimension."""
+    return ((columns == 0) | (columns == 1)).flatten(1).all(1)
+
+
+def _corner(columns: torch.Tensor) -> torch.Tensor:
+    """A few elements of each: of large tensors a look at all takes as long as many a call."""
+    for dim in range(1, columns.dim()):
+        columns = columns.narrow(dim, 0, min(CORNER, columns.shape[dim]))
+    return columns
