@@ -397,6 +397,39 @@ def test_equal_shares_of_logits_near_zero_may_be_told_apart_in_any_order(tmp_pat
         assert class_of(case, answer, relaxed=False) == class_
 
 
+PHASES = """
+    class Model(nn.Module):
+        def forward(self, signals):
+            return ANSWER
+
+    def get_inputs():
+        return [torch.randn(8, 32, dtype=torch.complex64)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "counts"),
+    [
+        ("torch.fft.fft(signals).angle()", False),
+        ("signals.angle()", False),
+        ("signals.sqrt()", False),
+        ("torch.fft.fft(signals).abs()", True),
+        ("signals * (1 + (signals.imag == 0).all(-1, keepdim=True))", True),
+        ("torch.where(signals.imag == 0, signals * 2, signals)", True),
+    ],
+)
+def test_signals_that_are_real_are_put_where_no_cut_runs_through_them(tmp_path, answer, counts):
+    reference = reference_of(tmp_path, PHASES.replace("ANSWER", answer))
+    signals = reference.draw()[0]
+    signals.imag[:4] = 0
+    inputs = [signals]
+    formed, drawn = (
+        Case(reference, plan, inputs, reference.public, drawing.secret_seed(), jumpy=False)
+        for plan in (plans.Plan("uneven", in_forms=True), plans.Plan("base"))
+    )
+    assert formed.sound is counts and drawn.sound
+
+
 CHOOSING = """
     class Model(nn.Module):
         def forward(self, q, k, v):

@@ -11,8 +11,8 @@ from cuda_l1.evaluator.guest.reference import Reference
 from cuda_l1.evaluator.guest.uneven import HELD_FROM, counted, held, uneven
 
 
-def made_of(*drawn, fixed=frozenset(), counted=frozenset(), numbers=True, places=True):
-    made, found = uneven(list(drawn), fixed, lambda: counted, numbers=numbers, places=places)
+def made_of(*drawn, fixed=frozenset(), counted=frozenset(), numbers=True, places=True, shut=True):
+    made, found = uneven(list(drawn), fixed, lambda: counted, numbers=numbers, places=places, shut=shut)
     assert found == any(now is not was for now, was in zip(made, drawn, strict=True))
     return made
 
@@ -71,11 +71,13 @@ def test_a_mask_lets_all_or_little_of_some_rows_through_unless_every_row_has_as_
     chosen = written(torch.zeros(16, 128).scatter_(1, torch.rand(16, 128).topk(8).indices, 1.0).bool())
     made, same = made_of(drawn, chosen)
     assert same is chosen and made.dtype == drawn.dtype and made.stride() == drawn.stride()
-    shut = (drawn if drawn.dtype is torch.bool else drawn.real)[~mask].flatten()[0]
-    is_open = (made if made.dtype is torch.bool else made.real) != shut
+    nothing = (drawn if drawn.dtype is torch.bool else drawn.real)[~mask].flatten()[0]
+    is_open = (made if made.dtype is torch.bool else made.real) != nothing
     shares = is_open.float().mean(1)
     assert bool((shares == 1).any()) and bool(((shares > 0.8) & (shares < 1)).any()) and bool((shares < 0.15).any())
     assert bool((shares > 0).all()) and int((is_open == mask).all(1).sum()) >= 16
+    (opened,) = made_of(drawn, shut=False)
+    assert bool(((opened if opened.dtype is torch.bool else opened.real) != nothing)[mask].all())
 
 
 def test_a_mask_of_one_row_lets_all_through_unless_it_lets_as_many_through_in_every_draw():

@@ -217,6 +217,8 @@ class Case:
         if not self.plan.may_tie:
             return True
         steps, others = secret_seed(), secret_seed()
+        if any(t.is_complex() for t in leaves(self.inputs)) and self._lies_on_a_cut(steps):
+            return False
         # what is first when all are a little larger is last when they are as much smaller
         ways = ((1.0, steps), (-1.0, steps)) if self.reference.chooses else ((1.0, steps), (1.0, others))
         if chosen and any(self._moved_by(*way) & chosen for way in ways):
@@ -228,9 +230,19 @@ class Case:
 
     def _moved_by(self, towards: float, steps: int) -> set[int]:
         """Places of the answer that are others when equal inputs are told apart; `steps`: the seed of how far."""
+        return self._others(self._told_apart(towards, steps), self.weights)
+
+    def _told_apart(self, towards: float, steps: int) -> Inputs:
         seed_everything(steps)
-        inputs = map_leaves(oracle.cast(self.inputs, torch.float64), lambda t: told_apart(t, towards))
-        return self._others(inputs, self.weights)
+        told: Inputs = map_leaves(oracle.cast(self.inputs, torch.float64), lambda t: told_apart(t, towards))
+        return told
+
+    def _lies_on_a_cut(self, steps: int) -> bool:
+        """Whether an element of the answer is another one to one side of the inputs alone, as the angle of a negative
+        number is: on which side rounding leaves it is nobody's promise. What the reference asks of such numbers
+        themselves is another one to either side."""
+        sides = [self._answers_moved(self._told_apart(towards, steps), self.weights) for towards in (1.0, -1.0)]
+        return any(not torch.equal(above, below) for above, below in zip(*sides, strict=False))
 
     def _equal_weights_choose(self) -> bool:
         """Whether a part of the answer is another one when equal weights are told apart, and not when all are moved
@@ -246,13 +258,16 @@ class Case:
     def _others(self, inputs: Inputs, weights: Mapping[str, torch.Tensor]) -> set[int]:
         """Places of the answer in which truth for these is another one: at all where the task chooses, since of more
         than two equal ones an answer may have any, else in more than `MORE_JUMPS` elements."""
+        allowed = 0 if self.reference.chooses else MORE_JUMPS
+        return {index for index, moved in enumerate(self._answers_moved(inputs, weights)) if int(moved.sum()) > allowed}
+
+    def _answers_moved(self, inputs: Inputs, weights: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
+        """Which elements of truth are others for these; none where the reference refuses them."""
         try:
             other = self._kept(self.reference.truth(inputs, weights, self.seed)).tensors
         except BadTask:
-            return set()
-        pairs = zip(self.truth.tensors, other, strict=True)
-        allowed = 0 if self.reference.chooses else MORE_JUMPS
-        return {index for index, pair in enumerate(pairs) if elements.moved_far(*pair) > allowed}
+            return []
+        return [elements.moved_far(*pair) for pair in zip(self.truth.tensors, other, strict=True)]
 
     def bounds(self, name: str) -> list[float]:
         """Per tensor, the largest error that class `name` allows an element."""

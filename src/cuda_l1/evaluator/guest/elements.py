@@ -64,13 +64,11 @@ def is_infinite_alike(answer: torch.Tensor, truth: torch.Tensor) -> bool:
     return torch.equal(torch.where(infinite, truth, 0.0), torch.where(torch.isfinite(answer), 0.0, answer).to(truth))
 
 
-def moved_far(one: torch.Tensor, other: torch.Tensor) -> int:
-    """How many elements of one answer are others in the other, as far as float32 tells."""
+def moved_far(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Which elements of one answer are others in the other, as far as float32 tells."""
     if one.is_floating_point() or one.is_complex():
-        far = (one != other) & ~((one - other).abs() <= FAR * oracle.rms_of(one))
-    else:
-        far = one != other
-    return int(far.sum())
+        return (one != other) & ~((one - other).abs() <= FAR * oracle.rms_of(one))
+    return one != other
 
 
 def ends(low: torch.Tensor, high: torch.Tensor, new: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

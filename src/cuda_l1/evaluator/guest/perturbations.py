@@ -38,8 +38,10 @@ def rounded_to_bf16_by_chance(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def told_apart(tensor: torch.Tensor, towards: float, *, alike: bool = False) -> torch.Tensor:
-    """float64 elements moved upwards (1) or downwards (-1) by far less than float32 tells apart; `alike`: all by the
-    same, so that equal ones stay equal."""
+    """float64 elements, and both parts of complex ones, moved upwards (1) or downwards (-1) by far less than float32
+    tells apart; `alike`: all by the same, so that equal ones stay equal."""
+    if tensor.dtype is torch.complex128:
+        return torch.view_as_complex(told_apart(torch.view_as_real(tensor), towards, alike=alike))
     if tensor.dtype is not torch.float64 or tensor.numel() == 0:
         return tensor
     steps = 0.5 if alike else torch.rand_like(tensor)

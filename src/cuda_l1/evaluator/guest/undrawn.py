@@ -28,7 +28,7 @@ def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Mak
         case "uneven":
             counted = functools.cache(made(uneven.counted, reference))
             even = made(uneven.uneven, fixed=fixed, counted=counted)
-            return [made(even, numbers=numbers, places=places) for numbers, places in uneven.PARTS]
+            return [made(even, numbers=n, places=places, shut=shut) for n, places, shut in uneven.PARTS]
         case "arranged":
             return [made(arranged.arranged, fixed=fixed)]
         case "clusters":

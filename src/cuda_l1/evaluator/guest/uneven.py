@@ -21,8 +21,9 @@ from .reference import Reference
 from .tensors import as_real, leaves
 from .traits import is_integer, is_mask, is_one_hot, is_symmetric, may_be_stressed
 
-PARTS = ((True, True), (False, True), (True, False))
-"""What becomes uneven, from the first to the last that the reference stands: numbers, what selects."""
+PARTS = ((True, True, True), (True, True, False), (False, True, False), (True, False, False))
+"""What becomes uneven, from the first to the last that the reference stands: numbers, what selects, and whether masks
+let next to nothing through, too."""
 LEAST = 8
 """Elements of a row in which anything can be called uneven."""
 HELD = 0.9
@@ -42,14 +43,15 @@ def uneven(
     *,
     numbers: bool,
     places: bool,
+    shut: bool,
 ) -> tuple[Inputs, bool]:
     """The inputs with half of the rows of integers, and of floating numbers of few values, holding one value in nine of
-    ten places or in all, half of the rows of patterns (`patterns`) letting everything through, or nearly everything or
-    nothing from an end on or in nine of ten places (`places`), with a quarter of the samples without negative numbers
-    and a quarter without positive ones, of complex numbers a quarter real (`numbers`); and whether there was such a
-    tensor. Those that are the same in every draw (`fixed`, in the order of `leaves`) stay: a kernel may rely on what
-    they are made of. So do single masks that let as many through in every draw, which `counted` tells where there is a
-    single one."""
+    ten places or in all; half of the rows of patterns (`patterns`) letting everything through, or nearly everything,
+    and with `shut` nothing, from an end on or in nine of ten places (both with `places`); a quarter of the samples
+    without negative numbers and a quarter without positive ones, of complex numbers a quarter real (`numbers`); and
+    whether there was such a tensor. Those that are the same in every draw (`fixed`, in the order of `leaves`) stay: a
+    kernel may rely on what they are made of. So do single masks that let as many through in every draw, which `counted`
+    tells where there is a single one."""
     sizes = {size for tensor in leaves(inputs) for size in tensor.shape}
     single = {index: tensor for index, tensor in enumerate(leaves(inputs)) if places and _counts(tensor)}
     kept = [single[index] for index in (counted() if single else ()) if index in single]
@@ -63,8 +65,8 @@ def uneven(
         if not places or any(tensor is each for each in kept):
             return made
         if (pattern := pattern_of(tensor)) is not None:
-            return _with_uneven_rows(pattern, made)
-        return _crowded(made, sizes) if is_mask(tensor) else _with_uneven_flags(made, tensor)
+            return _with_uneven_rows(pattern, made, shut)
+        return _crowded(made, sizes) if is_mask(tensor) else _with_uneven_flags(made, tensor, shut)
 
     return with_each(inputs, fixed, make)
 
@@ -95,7 +97,7 @@ def _counts(tensor: torch.Tensor) -> list[int]:
     return [int((tensor[at] != 0).sum()) for at in flag_columns(tensor)]
 
 
-def _with_uneven_flags(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+def _with_uneven_flags(made: torch.Tensor, drawn: torch.Tensor, shut: bool) -> torch.Tensor:
     """A column of flags among numbers that sets all of them, or nearly all or none."""
     columns = flag_columns(drawn)
     if not columns:
@@ -103,7 +105,7 @@ def _with_uneven_flags(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
     made = made.clone(memory_format=torch.preserve_format)
     for at in columns:
         flags = drawn[at] != 0
-        made[at] = _uneven_rows(flags.reshape(1, -1)).view(flags.shape).to(made.dtype)
+        made[at] = _uneven_rows(flags.reshape(1, -1), shut).view(flags.shape).to(made.dtype)
     return made
 
 
@@ -159,7 +161,7 @@ def _are_distinct(tensor: torch.Tensor, dim: int) -> bool:
     return bool((steps != 0).all())
 
 
-def _with_uneven_rows(pattern: Pattern, tensor: torch.Tensor) -> torch.Tensor:
+def _with_uneven_rows(pattern: Pattern, tensor: torch.Tensor, shut: bool) -> torch.Tensor:
     """One whose rows all let as many through has them chosen, and stays. A row lies along the last dimension, of few
     columns along the first."""
     is_open = pattern.open
@@ -172,19 +174,19 @@ def _with_uneven_rows(pattern: Pattern, tensor: torch.Tensor) -> torch.Tensor:
     counts = rows.sum(-1)
     if len(rows) > 1 and bool((counts == counts[0]).all()):
         return tensor
-    made = _uneven_rows(rows).view(turned.shape)
+    made = _uneven_rows(rows, shut).view(turned.shape)
     return pattern.put(tensor, made if turned is is_open else made.movedim(-1, 0))
 
 
-def _uneven_rows(rows: torch.Tensor) -> torch.Tensor:
-    """Of truth values: half of them true everywhere, or all but everywhere true or false, though not false alone."""
+def _uneven_rows(rows: torch.Tensor, shut: bool) -> torch.Tensor:
+    """Of truth values: half of them true everywhere, or nearly so, or with `shut` false, though not false alone."""
     count, length = rows.shape
     lot = torch.rand(count, 1, device=rows.device)
     chosen = _half(count, rows)
     lot[int(chosen.nonzero()[0])] = 0.0
     scattered = torch.rand(rows.shape, device=rows.device) < HELD
     held = (lot < WHOLE) | torch.where(lot < IN_A_ROW, _long_ends(count, length, rows.device), scattered)
-    is_true = (lot < WHOLE) | (torch.rand(count, 1, device=rows.device) < 0.5)
+    is_true = (lot < WHOLE) | (torch.rand(count, 1, device=rows.device) < (0.5 if shut else 1.0))
     made = torch.where(chosen.unsqueeze(-1) & held, is_true, rows)
     return torch.where(made.any(-1, keepdim=True), made, rows)
 
