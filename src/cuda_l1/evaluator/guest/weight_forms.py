@@ -10,7 +10,7 @@ from . import state
 from .entropy import ENTROPY
 from .input_forms import MIXED_SHARE, SWAPPED, as_agreed, with_others
 from .plans import Part
-from .traits import is_constant, is_integer, is_mask, sampled
+from .traits import FEW_VALUES, is_constant, is_integer, is_mask, sampled
 
 WEIGHT_FACTORS = ((16.0, 1), (16.0, 2), (4.0, 2))
 """Of parameters with at least so many dimensions, from the first to the last that the reference stands: training makes
@@ -238,6 +238,8 @@ def chooses(value: torch.Tensor) -> bool:
     if value.dtype is torch.bool:
         return True
     if value.numel() < 2 or not value.is_floating_point() or value.dtype.itemsize < 2:
+        return False
+    if len(torch.unique(sampled(value)[: 4 * FEW_VALUES])) > FEW_VALUES + 1:
         return False
     values = torch.unique(sampled(value))
     if len(values) != 2:
