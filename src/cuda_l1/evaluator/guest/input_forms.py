@@ -202,7 +202,7 @@ def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
             heads[key] = tensor.reshape(rows, -1)[torch.randperm(rows, device=tensor.device)[:FAMILIES]]
         family = torch.randint(FAMILIES, tensor.shape[:-1], device=tensor.device)
         made = torch.empty_like(tensor).copy_(tensor * apart + heads[key][family])
-        return as_agreed(with_structure_of(tensor, made), tensor)
+        return as_agreed(_with_structure_of(tensor, made), tensor)
 
     made = map_leaves(inputs, of_families)
     return made, bool(heads)
@@ -244,13 +244,13 @@ def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
             rows = torch.cat(runs, -1).unsqueeze(-1)
             rows = rows.expand(*rows.shape[:-1], tensor.shape[-1])
             made.scatter_(-2, rows, made.gather(-2, rows) * factor)
-        return as_agreed(with_structure_of(tensor, made), tensor)
+        return as_agreed(_with_structure_of(tensor, made), tensor)
 
     found = any(is_long(t) for t in leaves(inputs))
     return map_leaves(inputs, lambda t: of_clusters(t) if is_long(t) else t), found
 
 
-def with_structure_of(tensor: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
+def _with_structure_of(tensor: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
     """`made` with the zeros of `tensor`, in place, unless these lie anywhere."""
     free = holds_zeros(tensor) and not has_structure_of_zeros(tensor)
     return made if free else made.masked_fill_(tensor == 0, 0)

@@ -15,11 +15,11 @@ import torch
 
 from .drawing import Inputs
 from .entropy import ENTROPY
-from .input_forms import as_agreed, beside_infinities, with_each, with_structure_of
+from .input_forms import as_agreed, beside_infinities, with_each
 from .patterns import Pattern, flag_columns, pattern_of
 from .reference import Reference
 from .tensors import as_real, leaves
-from .traits import is_integer, is_mask, is_one_hot, is_symmetric, may_be_stressed
+from .traits import has_structure_of_zeros, is_integer, is_mask, is_one_hot, is_symmetric, may_be_stressed
 
 PARTS = ((True, True, True), (True, True, False), (False, True, False), (True, False, False))
 """What becomes uneven, from the first to the last that the reference stands: numbers, what selects, and whether masks
@@ -213,7 +213,8 @@ def held(inputs: Inputs) -> tuple[Inputs, bool]:
             part = as_real(numbers)[int(begin * len(numbers)) : math.ceil(end * len(numbers))]
             part.copy_(sign * (HELD_FROM + part.abs()))
             made[place] = numbers.view(made[place].shape)
-        return as_agreed(with_structure_of(tensor, made), tensor)
+        made = made.masked_fill_(tensor == 0, 0) if has_structure_of_zeros(tensor) else made
+        return as_agreed(made, tensor)
 
     return with_each(inputs, (), make)
 
@@ -238,8 +239,8 @@ def _of_one_sign(tensor: torch.Tensor) -> torch.Tensor:
     lot[torch.randperm(len(tensor), device=tensor.device)[:ways]] = torch.arange(ways, device=tensor.device)
     made = tensor.clone(memory_format=torch.preserve_format)
     parts = as_real(made)
-    lot = lot.view(-1, *[1] * (parts.dim() - 1))
-    parts.copy_(torch.where(lot == 0, parts.abs(), torch.where(lot == 1, -parts.abs(), parts)))
+    size, lot = parts.abs(), lot.view(-1, *[1] * (parts.dim() - 1))
+    parts.copy_(torch.where(lot == 0, size, torch.where(lot == 1, -size, parts)))
     if tensor.is_complex():
         parts[..., 1].masked_fill_(lot[..., 0] == 2, 0)
     return as_agreed(made, tensor)
