@@ -104,6 +104,13 @@ def test_tables_keep_their_signs_and_their_order(table):
     assert other(table, numbers=False) is None
 
 
+def test_a_table_of_complex_numbers_keeps_their_angles():
+    table = torch.randn(32, 16, dtype=torch.complex64)
+    made = other(table)
+    assert torch.allclose(made.angle(), table.angle()) and bool((made.abs() <= table.abs() + 1e-6).all())
+    assert other(table, numbers=False) is None and int((other(table, few=True) != table).sum()) <= choices.FEW_ELEMENTS
+
+
 def test_edges_are_those_of_a_graph_with_the_same_degrees_and_no_edge_twice():
     for graph in (edges(), edges().T.contiguous()):
         made = other(graph, numbers=False)
