@@ -336,6 +336,17 @@ def test_masks_of_a_checkpoint_have_their_elements_elsewhere(make):
         assert torch.equal(other.flatten().sort().values, mask.flatten().sort().values)
 
 
+@pytest.mark.parametrize("written", [torch.Tensor.bool, torch.Tensor.float])
+def test_masks_of_two_in_four_stay_so(written):
+    fours = torch.rand(32, 8, 4).argsort(-1) < 2
+    mask = written(fours.flatten(1))
+    for exchanged in (True, False):
+        made = weight_forms.with_touched({"m": mask}, (("m",),), any_sign=True, exchanged=exchanged)["m"]
+        assert not torch.equal(made, mask) and bool((made.view(32, 8, 4).sum(-1) == 2).all())
+    alike = mask[:1].repeat(4, 1)
+    assert torch.equal(weight_forms.with_touched({"m": alike}, (("m",),), any_sign=True)["m"], alike)
+
+
 def test_numbers_beside_infinities_are_touched_and_these_stay():
     table = torch.randn(64).masked_fill(torch.rand(64) < 0.5, -torch.inf)
     made = weight_forms.with_touched({"table": table}, (("table",),), any_sign=True, exchanged=False)["table"]

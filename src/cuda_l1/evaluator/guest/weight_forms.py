@@ -96,9 +96,13 @@ def with_touched(
     not `exchanged` and no mask, a few are others, and the mean stays. Not `any_sign`: what is positive remains so."""
     values = dict(weights)
     for names in part:
-        is_exchanged = exchanged or chooses(weights[names[0]])
-        touched = _with_exchanged(weights[names[0]]) if is_exchanged else weights[names[0]]
-        if torch.equal(touched, weights[names[0]]) and _holds_numbers(touched):
+        value = weights[names[0]]
+        if chooses(value):
+            touched = _with_rows_exchanged(value) if _has_equal_rows(value) else _with_exchanged(value)
+            values.update(dict.fromkeys(names, touched))
+            continue
+        touched = _with_exchanged(value) if exchanged else value
+        if torch.equal(touched, value) and _holds_numbers(touched):
             touched = _with_moved(touched, any_sign and not _is_statistic(names[0]))
         values.update(dict.fromkeys(names, touched))
     return values
@@ -147,6 +151,23 @@ def _with_exchanged(value: torch.Tensor) -> torch.Tensor:
         if most == 3:
             break
     return as_agreed(best.view(value.shape), value)
+
+
+def _has_equal_rows(mask: torch.Tensor) -> bool:
+    """Whether as many are chosen in each of several rows, as two in four are, on which a kernel may rely."""
+    counts = (mask != mask.min()).sum(-1).flatten()
+    return len(counts) > 1 and bool((counts == counts[0]).all())
+
+
+def _with_rows_exchanged(mask: torch.Tensor) -> torch.Tensor:
+    """With two different rows in each other's places; as it was where none was found."""
+    made = mask.reshape(-1, mask.shape[-1]).clone()
+    for _ in range(TRIES):
+        pair = ENTROPY.sample(range(len(made)), 2)
+        if not torch.equal(made[pair[0]], made[pair[1]]):
+            made[pair] = made[pair[::-1]]
+            break
+    return made.view(mask.shape)
 
 
 def _norm(flat: torch.Tensor) -> torch.Tensor:
