@@ -336,6 +336,13 @@ def test_masks_of_a_checkpoint_have_their_elements_elsewhere(make):
         assert torch.equal(other.flatten().sort().values, mask.flatten().sort().values)
 
 
+@pytest.mark.parametrize("value", [torch.ones(128), torch.zeros(128)])
+def test_one_number_throughout_is_no_mask(value):
+    assert not weight_forms.chooses(value)
+    made = weight_forms.with_touched({"scale": value}, (("scale",),), any_sign=True)["scale"]
+    assert 1 <= int((made != value).sum()) <= 8
+
+
 @pytest.mark.parametrize("written", [torch.Tensor.bool, torch.Tensor.float])
 def test_masks_of_two_in_four_stay_so(written):
     fours = torch.rand(32, 8, 4).argsort(-1) < 2

@@ -264,7 +264,7 @@ def chooses(value: torch.Tensor) -> bool:
         return False
     values = torch.unique(sampled(value))
     if len(values) != 2:
-        return is_mask(value)
+        return len(values) > 1 and is_mask(value)
     return value.numel() >= LEAST_MASK or bool(((values == 0) | torch.isinf(values)).any())
 
 
