@@ -1,52 +1,63 @@
 """Calls back to back on a CPU: for what a candidate does between timed calls there is no time then.
 
-Outputs are let go of at once, as they are between timed calls: were all of them held, memory that a call takes would be
-another's each time, and cost what it costs nobody else. One of each row, which the judge chooses, is compared.
+Each call has inputs that nobody saw before the row, so that no answer can be remembered. Outputs are let go of at once,
+as they are between timed calls: were all of them held, memory that a call takes would be another's each time, and cost
+what it costs nobody else. A few places of them are written to before: what lies in that memory is no answer either.
+One output of the stretch that counts is compared; its runner draws which when a call has returned.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
 from . import buffers
-from .driving import Kept, Supply, seed_of
-from .entropy import ENTROPY
-from .session import Session, total_bytes
+from .driving import KEPT_BYTES, QUICKEST, Kept, Supply, seed_of
+from .session import RunnerFailure, Session, total_bytes
 from .tensors import nbytes_needed, pack, rewrite, view
 
 SETS, LEAST_SETS, BYTES = 8, 3, 1 << 30
-"""A *stretch* is one call with each of several inputs: so many at the most, and none at all where fewer than the second
-number fit into these bytes together."""
-STRETCHES, ROWS, LEAST_ROWS = 8, 5, 2
-"""A *row* is so many stretches at the most, one right after the other. A stock of what was made before is used up in
-its first half, so only the second half counts. So many rows are made at the most, and at the least."""
-TOTAL_S = 1.0
-"""Seconds that all calls of one side may take together, about."""
+"""A *stretch* is so many calls at the most, and none at all where the inputs of fewer than the second number fit into
+these bytes together. Those of several stretches fit into half of that."""
+STRETCHES, FEW_STRETCHES, ROWS, LEAST_ROWS = 8, 2, 5, 2
+"""A *row* is so many stretches at the most, one right after the other, and so many at the least where inputs fit. A
+stock of what was made before is used up in its first half, so only the second half counts. So many rows are made at the
+most, and at the least."""
+TOTAL_S, DRAWN_S = 1.0, 2.0
+"""Seconds that all calls of one side may take together, and drawing their inputs, about."""
+
+EARLIER_S = 0.1
+"""The same of one row where something hangs on earlier calls: the reference makes all of them for one answer."""
 
 
 def back_to_back_us(session: Session, supply: Supply, *, call_us: float, patience_s: float) -> float | None:
     """What a call takes of many in a row, with inputs that lay there before: by the judge's clock, microseconds, of the
     quickest stretch, since other work on the machine only adds. `call_us`: about what one takes. None where the inputs
     are too large for that."""
-    count = min(SETS, BYTES // max(1, total_bytes(supply.first)), max(LEAST_SETS, int(1e6 * TOTAL_S / call_us)))
+    fit = BYTES // max(1, total_bytes(supply.first))
+    count = min(SETS, fit, max(LEAST_SETS, int(1e6 * TOTAL_S / call_us)))
     if count < LEAST_SETS:
         return None
-    stretches = max(1, min(STRETCHES, int(1e6 * TOTAL_S / LEAST_ROWS / (count * call_us))))
-    rows = max(LEAST_ROWS, min(ROWS, int(1e6 * TOTAL_S / (count * (stretches * call_us + supply.us)))))
-    made = _Rows(session, supply, count, patience_s)
+    total_s = LEAST_ROWS * EARLIER_S if session.request["changed_state"] else TOTAL_S
+    affordable = min(total_s / call_us, DRAWN_S / max(supply.us, 1e-3)) * 1e6 / (count * LEAST_ROWS)
+    stretches = max(1, min(STRETCHES, fit // 2 // count, max(FEW_STRETCHES, int(affordable))))
+    spent_s = 1e-6 * stretches * count * max(call_us / TOTAL_S, supply.us / DRAWN_S)
+    rows = max(LEAST_ROWS, min(ROWS, int(1 / max(spent_s, 1e-9))))
+    made = _Rows(session, supply, (stretches, count), patience_s)
     session.ask("back_to_back", 60.0, "calls in a row", [made.buffer.fileno()], rows=rows, **made.described)
-    quickest = min(made.run(stretches) for _ in range(rows))
+    quickest = min(made.run() for _ in range(rows))
     session.receive(patience_s, "calls in a row")
     return quickest / count
 
 
 class _Rows:
-    """Calls of a session with `count` inputs, again and again."""
+    """Rows of a session, each of so many stretches of so many calls (`shape`)."""
 
-    def __init__(self, session: Session, supply: Supply, count: int, patience_s: float) -> None:
+    def __init__(self, session: Session, supply: Supply, shape: tuple[int, int], patience_s: float) -> None:
         self._session, self._supply, self._patience_s = session, supply, patience_s
-        self._sets = [supply.draw(session) for _ in range(count)]
+        self._stretches, self._count = shape
+        self._sets = [supply.first] * (self._stretches * self._count)
         self.buffer = buffers.create(nbytes_needed(self._sets), None)
         self._places = pack(self._sets, self.buffer)
 
@@ -54,27 +65,34 @@ class _Rows:
     def described(self) -> dict[str, Any]:
         """What the runner has to know."""
         own = {"value": self._places, "bytes": self.buffer.nbytes, "patience_s": self._patience_s}
-        return {**own, **self._session.request}
+        return {**own, "scribbled": self._session.scribbles, **self._session.request}
 
-    def run(self, stretches: int) -> float:
-        """One row with new inputs: the quickest stretch of its second half, microseconds. An output of the last one is
-        kept where nothing hangs on the call before."""
-        session = self._session
-        self._sets = [self._supply.draw(session) for _ in self._sets]
-        rewrite(self._sets, self._places, self.buffer)
+    def run(self) -> float:
+        """One row with new inputs: the quickest stretch of its second half, microseconds. An output of that stretch is
+        kept; of one row only where something hangs on earlier calls, all of which have to be kept for that."""
+        session, self._sets = self._session, []  # those of the last row are let go of first
+        self._sets = [self._supply.draw(session) for _ in range(self._stretches * self._count)]
+        seeds = [seed_of(session) for _ in self._sets]
         session.poison()
         session.send({"op": "ready"})
         session.receive(self._patience_s, "putting state back")
-        took = []
-        for _ in range(stretches):
-            seeds, chosen = [seed_of(session) for _ in self._sets], ENTROPY.randrange(len(self._sets))
+        rewrite(self._sets, self._places, self.buffer)  # last of all: a thread could begin with what lies there
+        quickest, best, is_best = math.inf, 0, False
+        for first in range(0, len(self._sets), self._count):
             begin = time.perf_counter_ns()
-            session.send({"op": "go", "seeds": seeds, "chosen": chosen})
-            session.receive(len(seeds) * self._patience_s, "calls in a row")
-            took.append((time.perf_counter_ns() - begin) / 1e3)
-        session.send({"op": "deliver"})
-        session.receive(self._patience_s, "calls in a row")
-        if not session.request["stateful"]:
-            outputs = [view(slot, session.outputs).clone() for slot in session.request["slots"]]
-            session.back_to_back = [Kept(self._sets[chosen], outputs, {}, seeds[chosen])]
-        return min(took[stretches // 2 :])
+            session.send({"op": "go", "first": first, "seeds": seeds[first : first + self._count], "keep": is_best})
+            session.receive(self._count * self._patience_s, "calls in a row")
+            took = (time.perf_counter_ns() - begin) / 1e3
+            is_best = first // self._count >= self._stretches // 2 and took < quickest
+            quickest, best = (took, first) if is_best else (quickest, best)
+        session.send({"op": "deliver", "keep": is_best})
+        place = session.receive(self._patience_s, "calls in a row").get("place")
+        if not isinstance(place, int) or not best <= place < best + self._count:
+            raise RunnerFailure("CRASHED", "the runner delivered a call of a row that it was not asked for", "timing")
+        outputs = [view(slot, session.outputs).clone() for slot in session.request["slots"]]
+        earlier = self._sets[:place] if session.request["changed_state"] else None
+        kept = Kept(self._sets[place], outputs, session.laid_state, seeds[place], earlier)
+        few = min(QUICKEST, KEPT_BYTES // max(1, total_bytes(outputs) + total_bytes(kept.inputs)))
+        rows = sorted([*session.back_to_back, (quickest, kept)], key=lambda each: each[0])
+        session.back_to_back = rows[: 1 if earlier is not None else max(1, few)]
+        return quickest

@@ -103,6 +103,8 @@ class Kept:
     """Of the module before the call, where that is another one in each; the rest are the session's weights."""
     seed: int | None = None
     """What its random numbers follow from, in a task that has some."""
+    earlier: Sequence[drawing.Inputs] | None = None
+    """What calls of the same row were given before, where something hangs on them: only its outputs are known then."""
 
 
 def keep_some(

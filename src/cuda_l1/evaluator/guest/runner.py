@@ -51,6 +51,8 @@ _fill = torch.Tensor.fill_
 _no_grad = torch.no_grad
 _inference_mode = torch.inference_mode
 _exit = os._exit
+_urandom = os.urandom
+_as_strided = torch.as_strided
 _format_exception = traceback.format_exception
 
 _HELD_CALLS, _HELD_BYTES = 8, 64 << 20
@@ -61,6 +63,9 @@ _LOOKS, _LOOKS_NS = 3, 500_000_000
 """Looks at weights before others come, at most: so many, or what begins within so many nanoseconds."""
 
 _PAGE, _PAGES = 4096, 1 << 16
+
+_SCRIBBLED = 16
+"""Places of an output that are written to where there is no time for all of it."""
 
 
 def _keeps(output: torch.Tensor) -> bool:
@@ -76,6 +81,22 @@ def _keeps(output: torch.Tensor) -> bool:
 
 def _scribble(output: torch.Tensor) -> None:
     _fill(output, math.nan if output.is_floating_point() else 1)
+
+
+def _lot(count: int) -> int:
+    """One of the numbers below `count`, which nobody can foresee."""
+    return int.from_bytes(_urandom(4), "little") % count
+
+
+def _scribble_some(output: Any) -> None:
+    """Write to a few places of an output that nobody can foresee."""
+    if plain_tensor_problem(output) or not output.numel() or extent(output) != output.numel():
+        return  # what lies in gaps is no part of it
+    count = output.numel()
+    step = max(1, count // _SCRIBBLED)
+    places = _as_strided(_detach(output), (count // step,), (step,), output.storage_offset() + _lot(step))
+    with _inference_mode():  # the output may have been made in it
+        _scribble(places)
 
 
 def _switches() -> int:
@@ -432,8 +453,8 @@ class Runner:
                     _scribble(output)
 
     def back_to_back(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """On a CPU: rows of calls, stretch after stretch with the same inputs, timed by the judge alone; one call of
-        each row is delivered."""
+        """On a CPU: rows of calls, stretch after stretch, timed by the judge alone; one call of each row is delivered,
+        of the stretch that the judge keeps."""
         patience_s, shown = message["patience_s"], self._args
         sets = unpack(message["value"], buffers.attach(fds[0], message["bytes"], None))
         self._channel.send({})
@@ -442,30 +463,41 @@ class Runner:
             before = self._restored(message) if message["stateful"] else {}
             self._channel.send({})
             go, _ = self._channel.receive(timeout=patience_s)
+            made = best = (None, 0)
             while go["op"] == "go":
-                kept = self._stretch(sets, go, clone=message["clone"])
-                self._args = sets[go["chosen"]]
+                made = self._stretch(sets, go, message)
                 self._channel.send({})
                 go, _ = self._channel.receive(timeout=patience_s)
-            self._deliver(kept, message)
-            kept = None
+                best = made if go["keep"] else best
+            place = best[1]
+            self._args = sets[place]
+            self._deliver(best[0], message)
+            made = best = (None, 0)
             self._reinstate(before, message)
-            self._channel.send({})
+            self._channel.send({"place": place})
         self._args = shown
         return {}
 
-    def _stretch(self, sets: list[Any], go: dict[str, Any], *, clone: bool) -> Any:
-        """A call with each of the inputs; what the chosen one gives."""
-        kept = None
-        for index, (self._args, seed) in enumerate(zip(sets, go["seeds"], strict=True)):
+    def _stretch(self, sets: list[Any], go: dict[str, Any], message: dict[str, Any]) -> tuple[Any, int]:
+        """A call with each of some inputs; what one of them gives, and its place. Which one is drawn when a call has
+        returned: before, a candidate could read it here."""
+        kept, place = None, 0
+        for number, seed in enumerate(go["seeds"]):
+            self._args = sets[go["first"] + number]
             self.seed(seed)
             result = self._forward()
-            if clone:
+            if message["clone"]:
                 result = map_leaves(result, _clone)
-            if index == go["chosen"]:
-                kept = result
+            if _lot(number + 1) == 0:
+                if message["changed_state"]:  # which a later call may change where it is returned
+                    kept, place = map_leaves(result, _clone), go["first"] + number
+                else:
+                    kept, result, place = result, kept, go["first"] + number
+            if message["scribbled"]:
+                for output in leaves(result):
+                    _scribble_some(output)
             result = None
-        return kept
+        return kept, place
 
     def slope(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Several calls behind one gate, timed by the judge alone."""

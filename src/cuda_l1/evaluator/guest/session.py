@@ -103,8 +103,8 @@ class Session:
         """Whether inputs of some driven calls on a GPU may be exchanged behind the shut gate."""
         self.exchanged: list[Any] = []
         """The last such call."""
-        self.back_to_back: list[Any] = []
-        """One of the calls in a row."""
+        self.back_to_back: list[tuple[float, Any]] = []
+        """One call of each row, those of the quickest first, with what its stretch took."""
         self.strange: dict[Any, Any] = {}
         """The same of driven calls that are no samples, by the form of their inputs (`plans.Plan`), as many as fit."""
         self.compared: set[Any] = set()

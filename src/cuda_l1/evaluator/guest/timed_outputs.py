@@ -14,7 +14,7 @@ from .check import reported
 from .driving import Kept
 from .entropy import ENTROPY
 from .form import without_unpartnered
-from .plans import OUT_OF_RANGE, RANGE_PLANS, Plan
+from .plans import OUT_OF_RANGE, RANGE_PLANS, ROW, Plan
 from .random_tasks import wrong_at_random
 from .reference import Reference
 from .session import Session
@@ -36,7 +36,8 @@ def kept_calls(session: Session) -> list[Kept]:
 
 def verify_timed(reference: Reference, facts: Facts, session: Session, precision_class: str) -> dict[str, Any]:
     """Compare what the session kept with truth, under the class that the trials gave; nothing is kept afterwards."""
-    kept, in_a_row, exchanged = kept_calls(session), session.back_to_back, session.exchanged
+    kept, exchanged = kept_calls(session), session.exchanged
+    in_a_row = [call for _, call in session.back_to_back if _is_known(reference, facts, session)]
     session.kept, session.quickest, session.kept_seen, session.back_to_back, session.exchanged = [], {}, 0, [], []
     strange, session.strange = session.strange, {}
     changed, session.changed_input = session.changed_input, None
@@ -45,9 +46,17 @@ def verify_timed(reference: Reference, facts: Facts, session: Session, precision
         return {"compared": 0, "wrong": text, "error": None}
     if wrong := _wrong_form(reference, session.timed_form):
         return {"compared": 0, "wrong": wrong, "error": None}
-    found = _compared(reference, facts, session, exchanged, [*in_a_row, *kept], strange, precision_class)
+    kept = [*in_a_row[:1], *kept, *in_a_row[1:]]
+    found = _compared(reference, facts, session, exchanged, kept, strange, precision_class)
     reused = "reused" in session.timed_form and not session.reused
     return {**found, "reused": reused, "relaid": "relaid" in session.timed_form}
+
+
+def _is_known(reference: Reference, facts: Facts, session: Session) -> bool:
+    """Whether the last answer of a row follows from its inputs: not from state that only the candidate knows, nor from
+    choices or random numbers of all calls before."""
+    has_state = session.mapped and not (session.unpartnered or session.fixed)
+    return not reference.changed_state or (has_state and not facts.random and not facts.jumpy)
 
 
 def _wrong_form(reference: Reference, form: Collection[str]) -> str | None:
@@ -96,13 +105,16 @@ def _compare(
         if compared >= at_least and time.monotonic() - begin > VERIFY_S:
             break
         weights = {**session.weights, **call.state}
-        case = Case.where_stood(reference, plan, call.inputs, weights, facts.jumpy)
-        if case is None or (plan is not _ORDINARY and not case.sound):  # the reference stood others of this form
+        of, put = reference, plan
+        if call.earlier is not None:
+            of, put = reference.after(call.earlier), ROW
+        case = Case.where_stood(of, put, call.inputs, weights, facts.jumpy)
+        if case is None or (put is not _ORDINARY and not case.sound):  # the reference stood others of this form
             continue
         compared += 1
         session.compared.add(plan)
-        answer = dataclasses.replace(case.noise, tensors=call.tensors)
-        got = without_unpartnered(answer, case.noise, session.unpartnered)
+        answer = dataclasses.replace(case.noise, tensors=call.tensors[: len(case.noise.tensors)])
+        got = without_unpartnered(answer, case.noise, session.unpartnered if call.earlier is None else set())
         errors, bounds = case.errors(got), case.bounds(precision_class)
         worst, bound = max(worst, *errors.worst), max(bound, reported(bounds))
         if not case.passes_when_timed(errors, precision_class, relaxed=facts.relaxed_allowed):

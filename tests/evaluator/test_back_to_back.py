@@ -1,0 +1,102 @@
+"""Calls in a row, as the judge asks for them: a session that answers by itself stands in for the runner."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+import torch
+
+from cuda_l1.evaluator.guest import back_to_back, buffers
+from cuda_l1.evaluator.guest.back_to_back import back_to_back_us
+from cuda_l1.evaluator.guest.session import RunnerFailure
+from cuda_l1.evaluator.guest.tensors import nbytes_needed, pack, unpack, view
+
+QUICK = 5
+"""The stretch that is answered at once."""
+
+
+class Supply:
+    def __init__(self, us: float = 1.0) -> None:
+        self.drawn: list[list[torch.Tensor]] = []
+        self.us, self.first = us, [torch.zeros(4)]
+
+    def draw(self, session: Any) -> list[torch.Tensor]:
+        self.drawn.append([torch.full((4,), float(len(self.drawn)))])
+        return self.drawn[-1]
+
+
+class Session:
+    """Doubles its inputs, and delivers the second call of the stretch that is kept."""
+
+    def __init__(self, *, changed_state: bool = False, lies: bool = False) -> None:
+        self.seeded, self.scribbles, self.laid_state, self.lies = False, True, {"level": torch.ones(())}, lies
+        self.outputs = buffers.create(nbytes_needed([torch.zeros(4)]), None)
+        slots = pack([torch.zeros(4)], self.outputs)["$list"]
+        self.request = {"slots": slots, "stateful": changed_state, "changed_state": ["level"] * changed_state}
+        self.back_to_back: list[Any] = []
+        self.firsts: list[list[int]] = []
+        self.seen: list[float] = []
+        self._last, self._kept, self._reply = 0, -1, {}
+
+    def ask(self, op: str, timeout: float, stage: str, fds: Any, **fields: Any) -> None:
+        self._sets = unpack(fields["value"], buffers.attach(fds[0], fields["bytes"], None))
+
+    def poison(self) -> None:
+        self.outputs.bytes_at(0, self.outputs.nbytes).fill_(255)
+
+    def send(self, message: dict[str, Any]) -> None:
+        self._reply = {}
+        if message.get("keep"):
+            self._kept = self._last
+        if message["op"] == "ready":
+            self.firsts.append([])
+        elif message["op"] == "go":
+            self._last = message["first"]
+            self.firsts[-1].append(self._last)
+            count = len(message["seeds"])
+            self.seen += [float(self._sets[self._last + number][0][0]) for number in range(count)]
+            if len(self.firsts[-1]) != QUICK + 1:
+                time.sleep(0.002)
+        else:
+            place = self._kept + 1
+            view(self.request["slots"][0], self.outputs).copy_(2 * self._sets[place][0])
+            self._reply = {"place": 0 if self.lies else place}
+
+    def receive(self, timeout: float, stage: str) -> dict[str, Any]:
+        return self._reply
+
+
+def test_no_inputs_come_twice_and_the_quickest_stretch_that_counts_is_compared():
+    session, supply = Session(), Supply()
+    us = back_to_back_us(session, supply, call_us=100.0, patience_s=1.0)
+    assert us is not None and us < 2000 / back_to_back.SETS
+    assert len(session.seen) == len(set(session.seen)) and len(session.firsts) >= back_to_back.LEAST_ROWS
+    assert all(len(firsts) == back_to_back.STRETCHES for firsts in session.firsts)
+    times = [took for took, _ in session.back_to_back]
+    assert times == sorted(times) and times[0] == pytest.approx(us * back_to_back.SETS)
+    for _, kept in session.back_to_back:
+        assert torch.equal(kept.tensors[0], 2 * kept.inputs[0]) and kept.earlier is None
+        assert session.seen.index(float(kept.inputs[0][0])) % 64 == QUICK * back_to_back.SETS + 1
+
+
+def test_what_hangs_on_earlier_calls_is_kept_with_their_inputs():
+    session = Session(changed_state=True)
+    back_to_back_us(session, Supply(), call_us=100.0, patience_s=1.0)
+    ((_, kept),) = session.back_to_back
+    earlier = [float(inputs[0][0]) for inputs in kept.earlier]
+    place = session.seen.index(float(kept.inputs[0][0]))
+    assert earlier == session.seen[place - place % 64 : place] and "level" in kept.state
+
+
+@pytest.mark.parametrize(("call_us", "draw_us", "stretches"), [(50_000.0, 1.0, 2), (1.0, 1e5, 2), (1.0, 30_000.0, 4)])
+def test_rows_are_short_where_calls_or_draws_are_slow(call_us, draw_us, stretches):
+    session = Session()
+    back_to_back_us(session, Supply(draw_us), call_us=call_us, patience_s=1.0)
+    assert {len(firsts) for firsts in session.firsts} == {stretches} and len(session.firsts) == back_to_back.LEAST_ROWS
+
+
+def test_a_call_of_another_stretch_is_not_taken():
+    with pytest.raises(RunnerFailure, match="not asked for"):
+        back_to_back_us(Session(lies=True), Supply(), call_us=100.0, patience_s=1.0)
