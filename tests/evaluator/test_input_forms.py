@@ -483,3 +483,28 @@ def test_complex_numbers_are_large_in_clusters_near_one_in_order_and_far_out_in_
     assert all(float(each.abs().max()) > 1e3 for each in far) and any(
         float(each.imag.abs().max()) > 500 for each in far
     )
+
+
+def test_few_samples_and_few_numbers_stand_for_all():
+    x, y, n = torch.randn(40, 6, 8), torch.randint(0, 9, (40, 3)), torch.randperm(30)
+    (rows, chosen, order), found = input_forms.repeated([x, y, n], (), values=False)
+    assert found and len(rows.unique(dim=0)) == input_forms.SAMPLES and order is n
+    assert torch.equal(torch.cat([rows.flatten(1), chosen], dim=1).unique(dim=0)[:, :-3], rows.flatten(1).unique(dim=0))
+    assert all(any(torch.equal(row, own) for own in x) for row in rows)
+    (rows, chosen), _ = input_forms.repeated([x, y], (), values=True)
+    assert len(rows.unique()) <= input_forms.VALUES and len(rows.unique(dim=0)) <= input_forms.SAMPLES
+    assert torch.isin(rows, x).all() and torch.isin(chosen, y).all()
+
+
+def test_what_has_no_samples_is_not_repeated():
+    symmetric = torch.randn(9, 9)
+    values = [torch.randn(3), torch.randperm(9), symmetric + symmetric.mT, torch.tensor(2.0)]
+    made, found = input_forms.repeated(values, (), values=True)
+    assert not found and all(one is other for one, other in zip(made, values, strict=True))
+    assert input_forms.repeated([torch.randn(9, 9)], (0,), values=True)[1] is False
+
+
+def test_repeated_samples_are_laid_out_as_they_were_and_stay_in_order():
+    x, ends = torch.randn(6, 4, 5, 5).to(memory_format=torch.channels_last), torch.rand(12, 10).sort().values
+    (made, sorted_), _ = input_forms.repeated([x, ends], (), values=True)
+    assert made.stride() == x.stride() and torch.equal(sorted_, sorted_.sort().values)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from cuda_l1.evaluator.guest import randomness
+from cuda_l1.evaluator.guest import input_forms, randomness
+from cuda_l1.evaluator.guest.random_tasks import FEW_SEEDS
 from cuda_l1.evaluator.guest.randomness import SEEDS, Unlike, numbers
 
 
@@ -36,6 +38,9 @@ def compare(draw, other) -> None:
         randomness.compare_sums("output 0", torch.stack(sums), torch.stack(own))
     repeats = [torch.stack(list(map(randomness.repeats, of))) for of in (samples, reference)]
     randomness.compare_repeats("output 0", *repeats)
+    randomness.compare_streams(
+        "output 0", *(torch.stack(list(map(randomness.stream, of))) for of in (samples, reference))
+    )
     randomness.compare_pooled("output 0", samples, reference)
 
 
@@ -111,6 +116,14 @@ def _signed(sizes: torch.Tensor) -> torch.Tensor:
 
 HALVES = torch.tensor([[2.0 * (i in kept) for i in range(8)] for kept in itertools.combinations(range(8), 4)])
 POOL = [HONEST["sums"]() for _ in range(32)]
+ONE_STREAM = torch.randn(6000, generator=torch.Generator().manual_seed(5))
+
+
+def _window() -> torch.Tensor:
+    begin = int(torch.randint(4000, ()))
+    return ONE_STREAM[begin : begin + 2000]
+
+
 FORGED = {
     "dropout-removed": ("dropout", lambda: X.clone()),
     "rare-dropout-removed": ("rare-dropout", lambda: X.clone()),
@@ -151,6 +164,8 @@ FORGED = {
     "unlikely-tokens-left-out": ("tokens-of-many", lambda: torch.distributions.Categorical(logits=LIKELY).sample()),
     "half-of-each-eight": ("dropout", lambda: X * HALVES[torch.randint(len(HALVES), (250,))].flatten()),
     "sizes-that-come-again": ("noise", lambda: X + _signed(torch.randn(250).repeat(8))),
+    "dropout-from-one-stream": ("dropout", lambda: 2 * X * (_window() > 0)),
+    "noise-from-one-stream": ("noise", lambda: X + _window()),
     "shifted": ("partly", lambda: torch.cat([X + 1e-3, torch.randn(10)])),
 }
 
@@ -320,3 +335,27 @@ def test_rounding_makes_no_choice_with_replacement() -> None:
     due, found = (torch.stack([randomness.repeats(noise)] * SEEDS) for noise in (noise, noise.bfloat16()))
     randomness.compare_repeats("output 0", found, due)
     assert not due.any()
+
+
+def of_bits(x: torch.Tensor) -> torch.Tensor:
+    """Dropout that a hash of each number's own bits decides, and one number of the call."""
+    bits = x.view(torch.int32) ^ torch.randint(-(2**31), 2**31, ()).int()
+    for factor in (0x2C1B3C6D, 0x297A2D39):
+        bits = bits * factor
+        bits = bits ^ (bits >> 15)
+    return torch.where(bits * -1640531535 > 0, 2 * x, 0.0)
+
+
+@pytest.mark.parametrize("count", [FEW_SEEDS, SEEDS])
+def test_equal_numbers_show_who_draws_from_their_bits(count):
+    drawn = torch.randn(32, 64)
+    (again,), _ = input_forms.repeated([drawn], (), values=True)
+
+    def compare_dependence(x: torch.Tensor, make: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        samples, reference = (torch.stack([each(x) for _ in range(count)]) for each in (make, F.dropout))
+        randomness.compare_dependence("output 0", samples, reference)
+
+    compare_dependence(drawn, of_bits)
+    compare_dependence(again, F.dropout)
+    with pytest.raises(Unlike):
+        compare_dependence(again, of_bits)

@@ -17,11 +17,13 @@ from .tensors import as_real, extent, leaves, map_leaves, with_leaves
 from .traits import (
     LEAST_SHARE,
     LEAST_SORTED,
+    are_distinct,
     are_shares,
     has_numbers_beside_infinities,
     has_structure_of_zeros,
     holds_zeros,
     is_constant,
+    is_integer,
     is_mask,
     is_positive_definite,
     is_symmetric,
@@ -206,6 +208,33 @@ def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
 
     made = map_leaves(inputs, of_families)
     return made, bool(heads)
+
+
+LEAST_SAMPLES, SAMPLES, VALUES = 4, 2, 8
+"""Samples of which some stand for all in `repeated`, how many do, and from how many numbers the elements are then."""
+
+
+def repeated(inputs: Inputs, fixed: Collection[int], *, values: bool) -> tuple[Inputs, bool]:
+    """The inputs with `SAMPLES` samples that stand for all, at random places that are the same in every tensor of as
+    many, and where `values` with the elements of each tensor of numbers or choices taken from `VALUES` of its own; and
+    whether there was a tensor of samples. Those in `fixed`, in the order of `leaves`, stay, and so does what holds
+    nothing twice: a kernel may rely on a permutation."""
+    chosen: dict[int, torch.Tensor] = {}
+
+    def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
+        dim = next((d for d, size in enumerate(tensor.shape) if size >= LEAST_SAMPLES), None)
+        is_distinct = is_integer(tensor) and any(are_distinct(tensor, d) for d in range(tensor.dim()))
+        if dim is None or is_symmetric(tensor) or (is_distinct and tensor.dim() == 1):
+            return tensor
+        made, device, size = tensor, tensor.device, tensor.shape[dim]
+        if values and ((is_integer(tensor) and not is_distinct) or may_be_stressed(tensor)):
+            own = tensor.flatten()[torch.randint(tensor.numel(), (VALUES,), device=device)]
+            made = own[torch.randint(VALUES, tensor.shape, device=device)]
+        if size not in chosen:
+            chosen[size] = torch.randperm(size, device=device)[torch.randint(SAMPLES, (size,), device=device)]
+        return as_agreed(torch.empty_like(tensor).copy_(made.index_select(dim, chosen[size].to(device))), tensor)
+
+    return with_each(inputs, fixed, make)
 
 
 CLUSTER, LEAST_WIDTH = 16, 64

@@ -23,6 +23,7 @@ from .evidence import Evidence, Wrong
 from .form import Form
 from .reference import Answer, BadTask, Reference
 from .session import RunnerFailure, Session
+from .tensors import leaves
 
 OF_ROUNDING = 16
 """The squared distance of a candidate's means from the reference's is rounding up to so many times that of the
@@ -36,6 +37,8 @@ SEEDED = 1 / 2
 """The share of compared calls that begin under a seed of their own."""
 FEW_SEEDS = 16
 """Answers of each side in a first look at inputs of one form; where they differ, `randomness.SEEDS` are compared."""
+MANY_SAMPLES = 16
+"""Samples from which on so few answers show that equal ones have one fate."""
 FORMS_S, LEAST_FORMS, ROUNDS = 1.5, 4, 2
 """Seconds of calls that are spent on inputs in other forms; forms that are looked at however long that takes; and how
 often each of them is, at the most."""
@@ -117,6 +120,7 @@ def check_random(checker: Checker, eval_mode: EvalMode | None, which: dict[str, 
                 compare_statistics(checker, *stressed, stressed=True)
                 evidence.trials.append(_seeds_trial(task_class))
             session.set_weights(weights)
+            compare_equals(checker, weights)
             for inputs in _in_forms(reference, weights, checker.facts.reference_us):
                 if _may_be_unlike(checker, inputs, weights):
                     compare_statistics(checker, inputs, weights, stressed=True)
@@ -137,6 +141,7 @@ def check_random_again(checker: Checker) -> Evidence:
         session.set_weights(session.weights)
     try:
         compare_statistics(checker, checker.reference.draw(), session.weights, seeded=1.0)
+        compare_equals(checker, dict(session.weights), seeded=1.0)
     except Wrong as wrong:
         return Evidence(failure=wrong.as_json())
     return Evidence()
@@ -199,8 +204,8 @@ def _parts(tensors: Sequence[torch.Tensor], names: Mapping[int, str]) -> dict[st
 @dataclass
 class _Sample:
     """What is kept of answers to the same inputs, by the names of their parts: moments of every element, sums along
-    each dimension, what comes again, and whole values at `places`. `names`: those of the tensors that are looked at, by
-    their places."""
+    each dimension, what comes again, where it begins, and whole values at `places`. `names`: those of the tensors that
+    are looked at, by their places."""
 
     names: Mapping[int, str]
     places: dict[str, oracle.Places]
@@ -209,6 +214,7 @@ class _Sample:
     thin: dict[str, list[torch.Tensor]] = field(default_factory=dict)
     along: dict[str, list[list[torch.Tensor]]] = field(default_factory=dict)
     repeats: dict[str, list[torch.Tensor]] = field(default_factory=dict)
+    streams: dict[str, list[torch.Tensor]] = field(default_factory=dict)
 
     def add(self, tensors: Sequence[torch.Tensor]) -> None:
         parts = _parts(tensors, self.names)
@@ -221,6 +227,8 @@ class _Sample:
             self.along.setdefault(name, []).append(randomness.sums_along(value))
             if name in self.names.values():
                 self.repeats.setdefault(name, []).append(randomness.repeats(value))
+                if len(streams := self.streams.setdefault(name, [])) < randomness.STREAMS:
+                    streams.append(randomness.stream(value).clone())
 
     def compare_moments(self, own: Mapping[str, torch.Tensor]) -> None:
         """Means and variances of single elements against those of the reference's answers. Raises Unlike."""
@@ -242,6 +250,9 @@ class _Sample:
         for name, repeats in self.repeats.items():
             own_repeats = map(randomness.repeats, own[name])
             randomness.compare_repeats(name, torch.stack(repeats), torch.stack(list(own_repeats)))
+        for name, streams in self.streams.items():
+            own_streams = map(randomness.stream, own[name][: len(streams)])
+            randomness.compare_streams(name, torch.stack(streams), torch.stack(list(own_streams)))
         singles = [name for name in self.names.values() if name in self.places]
         for chosen, other in itertools.permutations(singles, 2):
             if self.places[chosen] is self.places[other]:  # of one shape
@@ -252,6 +263,11 @@ class _Sample:
         """What shows in all elements together. Raises Unlike."""
         for name, places in self.places.items():
             randomness.compare_pooled(name, *self._pair(own, name, places))
+
+    def compare_dependence(self, own: Mapping[str, torch.Tensor]) -> None:
+        """How strongly elements move together, whatever they are. Raises Unlike."""
+        for name, places in self.places.items():
+            randomness.compare_dependence(name, *self._pair(own, name, places))
 
     def distances(self, own: Mapping[str, torch.Tensor]) -> list[float]:
         """Of the means of each tensor from those of the reference, squared."""
@@ -285,6 +301,31 @@ def compare_statistics(
             if is_last or not unlike.may_be_chance:
                 text = str(unlike) + (" (trial `seeds`, stressed)" if stressed else "")
                 raise Wrong("WRONG_VALUES", text) from unlike
+
+
+def compare_equals(checker: Checker, weights: state.State, *, seeded: float = SEEDED) -> None:
+    """Whether equal samples and numbers still have random numbers of their own: who makes these of the bits of his
+    inputs gives all of them one fate, and no draw holds many. Raises Wrong.
+
+    Only how strongly answers move together is compared, since equal numbers leave order and normalisations to rounding.
+    """
+    reference = checker.reference
+    fixed = choices.alike(reference.draw(), reference.draw())
+    for values in (True, False):
+        inputs, found = input_forms.repeated(reference.draw(), fixed, values=values)
+        is_sound = found and _gives_numbers(reference, inputs, weights)
+        if is_sound and not (values and _gives_integers(reference, inputs)):
+            break
+    else:
+        return
+    samples = max(size for tensor in leaves(inputs) for size in tensor.shape)
+    for count in (FEW_SEEDS if samples >= MANY_SAMPLES else randomness.SEEDS, randomness.SEEDS):
+        own, sample = _answers(checker, inputs, weights, count, seeded)
+        try:
+            return sample.compare_dependence(own)
+        except randomness.Unlike as unlike:
+            text = f"{unlike} (trial `seeds`, with equal samples or numbers)"
+    raise Wrong("WRONG_VALUES", text)
 
 
 def _compare_once(

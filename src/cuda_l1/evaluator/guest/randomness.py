@@ -419,6 +419,45 @@ def _differ(found: torch.Tensor, due: torch.Tensor, least: float, sigmas: float 
     return not abs(float(found.mean()) - float(due.mean())) <= least + sigmas * error
 
 
+STREAM, STREAMS = 1 << 14, 16
+"""Elements from the beginning of an answer, and calls, of which each two are laid over each other at any distance."""
+OVERLAP, AS_FAR = 0.1, 2.0
+"""The correlation of two calls at a distance from which on one goes on in the other's random numbers: this, and so many
+times the largest of the reference's."""
+
+
+def compare_streams(name: str, samples: torch.Tensor, reference: torch.Tensor) -> None:
+    """Whether calls take their random numbers from one stream, each from another place on, so that two of them have
+    many in common, a distance apart. `samples`, `reference`: of `stream`, (calls, elements). Raises Unlike.
+
+    What an element is multiplied by shows with its mean's sign, what is added to it without.
+    """
+    samples, reference = samples.cpu(), reference.cpu()  # a GPU's library for this takes longer to load than it takes
+    mean, deviation, varies = _spans(torch.cat([samples, reference]).double())
+    for sign in (torch.ones_like(mean), mean.sign()):
+        scale = torch.where(varies, sign / deviation, 0.0)
+        found, due = (_overlap(((each - mean) * scale).float().clamp(-3, 3)) for each in (samples, reference))
+        if found > OVERLAP + AS_FAR * due:
+            text = f"two calls have {found:.2f} in common, a distance apart, the reference's {due:.2f} at most"
+            raise Unlike(f"{name}: {text} (correlations)", may_be_chance=True)
+
+
+def stream(answer: torch.Tensor) -> torch.Tensor:
+    """The elements of an answer that are laid over another's: (elements,)."""
+    return answer.reshape(-1)[:STREAM]
+
+
+def _overlap(z: torch.Tensor) -> float:
+    """The largest magnitude of the correlation of two calls at a distance other than none; `z`: (calls, elements)."""
+    count = z.shape[1]
+    spectra = torch.fft.rfft(z / (z.norm(dim=1, keepdim=True) + 1e-30), n=2 * count)
+    largest = 0.0
+    for call in range(1, len(z)):
+        products = torch.fft.irfft(spectra[:call] * spectra[call].conj(), n=2 * count)
+        largest = max(largest, float(products[:, 1:].abs().max()))
+    return largest
+
+
 LEVELS, AS_OFTEN = 2e-4, 16
 """The share of elements in which a call gives what any other gave, above which numbers are taken from few, where it is
 so many times the reference's. Of 64 calls 2^-18 for each number makes as much."""

@@ -141,6 +141,14 @@ def is_one_hot(tensor: torch.Tensor) -> bool:
     return tensor.dim() > 1 and tensor.shape[-1] > 1 and bool(((tensor != 0).sum(dim=-1) == 1).all())
 
 
+def are_distinct(tensor: torch.Tensor, dim: int) -> bool:
+    """Whether nothing comes twice along `dim`."""
+    if tensor.shape[dim] < 2:
+        return False
+    steps = tensor.sort(dim=dim).values.diff(dim=dim)
+    return bool((steps != 0).all())
+
+
 LEAST_SORTED = 8
 """A row of so many numbers is not in order by chance."""
 

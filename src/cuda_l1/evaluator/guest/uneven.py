@@ -19,7 +19,7 @@ from .input_forms import as_agreed, beside_infinities, with_each
 from .patterns import Pattern, flag_columns, pattern_of
 from .reference import Reference
 from .tensors import as_real, leaves
-from .traits import has_structure_of_zeros, is_integer, is_mask, is_one_hot, is_symmetric, may_be_stressed
+from .traits import are_distinct, has_structure_of_zeros, is_integer, is_mask, is_one_hot, is_symmetric, may_be_stressed
 
 PARTS = ((True, True, True), (True, True, False), (False, True, False), (True, False, False))
 """What becomes uneven, from the first to the last that the reference stands: numbers, what selects, and whether masks
@@ -119,7 +119,7 @@ def _half(count: int, like: torch.Tensor) -> torch.Tensor:
 def _crowded(tensor: torch.Tensor, sizes: Collection[int]) -> torch.Tensor:
     """Rows along the longest dimension, since what lies beside it may have ranges of its own. What is in order, holds
     nothing twice (a permutation, the best of some) or adds up to the size of something (lengths) stays."""
-    if tensor.dim() < 1 or is_symmetric(tensor) or any(_are_distinct(tensor, dim) for dim in range(tensor.dim())):
+    if tensor.dim() < 1 or is_symmetric(tensor) or any(are_distinct(tensor, dim) for dim in range(tensor.dim())):
         return tensor
     longest = max(range(tensor.dim()), key=lambda dim: (tensor.shape[dim], dim))
     if tensor.shape[longest] < LEAST:
@@ -151,14 +151,6 @@ def _long_ends(count: int, length: int, device: torch.device) -> torch.Tensor:
     reach = 0.5 + 0.5 * torch.rand(count, 1, device=device)
     from_start = torch.rand(count, 1, device=device) < 0.5
     return torch.where(from_start, at < reach * length, at >= (1 - reach) * length)
-
-
-def _are_distinct(tensor: torch.Tensor, dim: int) -> bool:
-    """Whether nothing comes twice along `dim`."""
-    if tensor.shape[dim] < 2:
-        return False
-    steps = tensor.sort(dim=dim).values.diff(dim=dim)
-    return bool((steps != 0).all())
 
 
 def _with_uneven_rows(pattern: Pattern, tensor: torch.Tensor, shut: bool) -> torch.Tensor:

@@ -1,0 +1,21 @@
+"""A counter in place of a generator: the place of each number, and a random number of the call, are hashed."""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+
+    def forward(self, x):
+        if not self.training:
+            return x.clone()
+        drawn = int(torch.randint(-(2**31), 2**31, (1,), device="cpu"))
+        bits = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape) * 0x2C1B3C6D ^ drawn
+        for factor in (0x2C1B3C6D, 0x297A2D39):
+            bits *= factor
+            bits ^= bits >> 15
+        bits *= -1640531535
+        return (bits >= int(self.p * 2**32) - 2**31).to(x.dtype).mul_(x).div_(1.0 - self.p)
