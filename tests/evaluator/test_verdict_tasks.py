@@ -397,9 +397,10 @@ MIXTURE = """
 def test_arguments_that_are_the_same_in_every_draw_are_read_all_the_same(judged):
     read = 'torch.einsum("ebd,e->bd", x * mask, weights)'
     assert judged(MIXTURE, read, "(weights @ x.flatten(1)).view(32, 8) * mask").accepted
-    for unread in ("x.mean(0) * mask", "weights @ x.flatten(1) * torch.tensor([1.0, 0, 0, 1, 0, 0, 0, 1]).repeat(32)"):
+    own_mask = "torch.tensor([1.0, 0, 0, 1, 0, 0, 0, 1])"
+    for unread, trial in (("x.mean(0) * mask", "choices"), (f"weights @ x.flatten(1) * {own_mask}.repeat(32)", "rows")):
         known = judged(MIXTURE, read, f"({unread}).view(32, 8)")
-        assert known.outcome is Outcome.WRONG_VALUES and "trial `choices`" in known.detail, unread
+        assert known.outcome is Outcome.WRONG_VALUES and f"trial `{trial}`" in known.detail, unread
 
 
 ELMAN = """
