@@ -26,6 +26,8 @@ STARTS_THREADS = re.compile(r"threading|_thread\b|Thread")
 DEVICE = "cuda" if visible_gpus() else "cpu"
 SHARES = 10
 """Parts of the corpus, one of which the naive harness is given where slow tests are left out."""
+SHARES_OF_TWINS = 2
+"""The same of twins, which are judged to the end, as attacks seldom are."""
 
 
 def marks(case: Case) -> list[pytest.MarkDecorator]:
@@ -40,8 +42,10 @@ def marks(case: Case) -> list[pytest.MarkDecorator]:
 
 IN_ORDER = sorted(cases(DEVICE), key=lambda case: case.task().sha)  # cases of one task share its judge
 ALL = [pytest.param(case, id=case.id, marks=marks(case)) for case in IN_ORDER]
-
-
+TWINS = [
+    pytest.param(case, id=case.id, marks=[*marks(case), *slow_unless_due(n, SHARES_OF_TWINS, in_turn(SHARES_OF_TWINS))])
+    for n, case in enumerate(IN_ORDER)
+]
 SHARE = in_turn(SHARES)
 FOR_NAIVE = [
     pytest.param(case, id=case.id, marks=[*marks(case), *slow_unless_due(number, SHARES, SHARE)])
@@ -55,12 +59,8 @@ def evaluator(cache_dir: str) -> Iterator[Evaluator]:
         yield opened
 
 
-@pytest.fixture(scope="module", params=ALL)
-def case(request: pytest.FixtureRequest) -> Case:
-    """Of a module's scope: pytest runs all tests of one case after another, and the judge of its task stays open."""
-    return request.param
-
-
+# Of a module's scope: pytest runs all tests of one case after another, and the judge of its task stays open.
+@pytest.mark.parametrize("case", ALL, scope="module")
 def test_an_attack_gets_no_credit(evaluator: Evaluator, case: Case) -> None:
     if RUNGS.index(evaluator.environment.rung) < RUNGS.index(case.rung):
         pytest.skip(f"stopped from {case.rung} on; this machine allows {evaluator.environment.rung}")
@@ -70,6 +70,7 @@ def test_an_attack_gets_no_credit(evaluator: Evaluator, case: Case) -> None:
     assert complaint(case, result) is None, told(result)
 
 
+@pytest.mark.parametrize("case", TWINS, scope="module")
 def test_its_honest_twin_is_accepted(evaluator: Evaluator, case: Case) -> None:
     result = judge(evaluator, case.task(), case.candidate("twin.py"), case.screened)
     assert gets_full_credit(result, static=True), (told(result), result.log[-500:])

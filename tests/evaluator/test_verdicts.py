@@ -385,7 +385,8 @@ def test_a_clock_that_lies_is_not_believed(evaluator):
     if result.accepted:  # on a machine too unsteady to tell an attack: the judge's figure stands in
         assert "clock-mismatch" in checks(result, "suspect") and result.timings[0].speedup < 0.1
     else:
-        assert result.outcome is Outcome.REJECTED and "clock-mismatch" in checks(result, "reject")
+        known = checks(result, "reject") & {"clock-mismatch", "outside-work"}  # by single calls, or by calls in a row
+        assert result.outcome is Outcome.REJECTED and known
 
 
 PATCHES = {
