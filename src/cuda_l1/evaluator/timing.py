@@ -27,7 +27,8 @@ from cuda_l1.types import CallProfile, Candidate, Clock, Finding, Outcome, Timin
 DOUBTFUL_PAIRS, SUSPICIOUS_PAIRS = 3, 5
 """So many pairs decide where fewer leave a doubt, or a suspicion."""
 MORE_ROWS = 4
-"""Asked of a candidate with threads of its own that one row does not accuse."""
+"""Asked of a candidate with threads of its own that one row does not accuse, and half as many of one without that it
+does."""
 WORTH_A_ROW = 1.05
 """A candidate that looks faster by this factor is asked for calls in a row."""
 SLOW_PREPARE_S = 2.0
@@ -313,9 +314,14 @@ class Timer:
         one = sides[0].back_to_back_us = self._blocks.back_to_back_us(sides[0])
         evidence = ClockEvidence([PairResult(sides)], output_bytes=0, bandwidth=None)
         threads, usual = (side.runner.guest.threads() for side in sides[:2])
-        if threads > usual and not evidence.accuses_between("call"):  # these may have kept up in one row by luck
-            rows = [one, *(self._blocks.back_to_back_us(sides[0]) for _ in range(MORE_ROWS))]
-            sides[0].back_to_back_us = statistics.median([row for row in rows if row is not None]) if one else None
+        accused, has_own = evidence.accuses_between("call"), threads > usual
+        if one is None or accused == has_own:
+            return
+        count = MORE_ROWS // 2 if accused else MORE_ROWS
+        found = [one, *(self._blocks.back_to_back_us(sides[0]) for _ in range(count))]
+        rows = [row for row in found if row is not None]
+        # Threads may have kept up by luck; without any, what a row takes longer may be others on the machine.
+        sides[0].back_to_back_us = statistics.median(rows) if has_own else min(rows)
 
     def _look_closer(self, sides: list[Side]) -> None:
         """What is asked of one pair only, after its samples."""
