@@ -150,7 +150,7 @@ def test_all_stages_run_under_torchrun(tmp_path: Path, policy: Path, in_parts: s
 @pytest.mark.gpu
 def test_all_stages_run_in_parts_on_gpus(tmp_path: Path, policy: Path) -> None:
     if torch.cuda.device_count() < 2:
-        pytest.skip("needs two GPUs")
+        pytest.skip("needs two GPUs, one for each process: run on a machine with as many")
     settings = Path(trl.__file__).parent / "accelerate_configs" / "fsdp2.yaml"
     launcher = ("accelerate.commands.launch", "--config_file", str(settings), "--num_processes", "2")
     launcher += ("--main_process_port", str(ranks.free_port()))
