@@ -14,6 +14,7 @@ nothing.
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import statistics
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 
 from csv_table import Row, Table, read_rows
 from cuda_l1.api.places import resolve_device
+from cuda_l1.cli.bench import shard_of
 from cuda_l1.config import FINAL, EvaluatorSettings, Protocol
 from cuda_l1.errors import TaskError, UsageError
 from cuda_l1.evaluator import Evaluator, eager_candidate
@@ -147,6 +149,7 @@ def _options() -> argparse.Namespace:
     made.add_argument("--candidates", type=int, metavar="N", help="repeat N of throughput_batch.py in their place")
     made.add_argument("--count", type=int, default=24, help="tasks whose reference is judged against itself")
     made.add_argument("--suite", default="builtin", help="where these tasks come from")
+    made.add_argument("--shard", default="1/1", metavar="I/N", help="every N-th workload and task, from the I-th on")
     made.add_argument("--final-budget", type=float, default=60.0, metavar="SECONDS", help="for the pairs of a verdict")
     made.add_argument("--report-only", action="store_true", help="write the page from the tables in --out")
     options = made.parse_args()
@@ -157,20 +160,22 @@ def _options() -> argparse.Namespace:
 
 
 def repeat(evaluator: Evaluator, protocol: Protocol, options: argparse.Namespace) -> Iterator[None]:
-    """One verdict at a time, workload after workload; what the table holds is not measured again."""
+    """One verdict at a time, each workload once, then again, so that a run that is cut short has judged all as often.
+    What the table holds is not measured again."""
     table = Table(options.out / "repeat.csv", REPEAT_COLUMNS, keys=3)
     done = {(row["workload"], row["number"]) for row in table.rows()}
     device = evaluator.environment.device
     chosen = _of_a_batch(device, options.candidates) if options.candidates else _chosen(device, options.workloads)
-    for name, (task, candidate) in chosen.items():
-        for index in range(1, options.repeats + 1):
-            if (name, str(index)) in done:
-                continue
-            evaluation = evaluator.evaluate(task, candidate, protocol=protocol)
-            say(f"{name}, {index}: {evaluation.outcome} {evaluation.detail}")
-            for clock_row in rows_of(evaluation):
-                table.append({"workload": name, "number": index, **clock_row, **columns_of(evaluation.environment)})
-            yield
+    mine = shard_of(list(chosen), options.shard)
+    for index, name in itertools.product(range(1, options.repeats + 1), mine):
+        if (name, str(index)) in done:
+            continue
+        task, candidate = chosen[name]
+        evaluation = evaluator.evaluate(task, candidate, protocol=protocol)
+        say(f"{name}, {index}: {evaluation.outcome} {evaluation.detail}")
+        for clock_row in rows_of(evaluation):
+            table.append({"workload": name, "number": index, **clock_row, **columns_of(evaluation.environment)})
+        yield
 
 
 def _chosen(device: str, numbers: str | None) -> dict[str, tuple[Task, Candidate]]:
@@ -202,7 +207,8 @@ def against_itself(evaluator: Evaluator, protocol: Protocol, options: argparse.N
     """The reference of one task after another, as a candidate."""
     table = Table(options.out / "aa.csv", AA_COLUMNS, keys=2)
     done = {row["task"] for row in table.rows()}
-    for task in load_tasks(options.suite, device=evaluator.environment.device)[: options.count]:
+    tasks = load_tasks(options.suite, device=evaluator.environment.device)[: options.count]
+    for task in shard_of(tasks, options.shard):
         name = task.name if options.suite == "builtin" else task.id
         if name in done:
             continue
