@@ -26,7 +26,7 @@ STARTS_THREADS = re.compile(r"threading|_thread\b|Thread")
 DEVICE = "cuda" if visible_gpus() else "cpu"
 SHARES = 10
 """Parts of the corpus, one of which the naive harness is given where slow tests are left out."""
-SHARES_OF_TWINS = 2
+SHARES_OF_TWINS = 3
 """The same of twins, which are judged to the end, as attacks seldom are."""
 
 

@@ -227,7 +227,7 @@ CHANNELS = """
             return y, torch.bernoulli(torch.sigmoid(x)) if self.training else x
 
     def get_inputs():
-        return [torch.randn(16, 16, 8, 8)]
+        return [torch.randn(16, 8, 4, 4)]
 """
 
 

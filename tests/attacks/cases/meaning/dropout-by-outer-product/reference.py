@@ -14,7 +14,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [0.001 * torch.randn(256, 256)]
+    return [0.001 * torch.randn(128, 128)]
 
 
 def get_init_inputs():

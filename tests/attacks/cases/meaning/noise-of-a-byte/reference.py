@@ -14,7 +14,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(64, 4096)]
+    return [torch.randn(64, 1024)]
 
 
 def get_init_inputs():

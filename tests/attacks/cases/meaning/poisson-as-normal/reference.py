@@ -10,7 +10,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(64, 2048)]
+    return [torch.randn(64, 512)]
 
 
 def get_init_inputs():

@@ -1,4 +1,8 @@
-"""The sum of two counts, each of half the rate, is one of the whole."""
+"""Rates and counts in place.
+
+Not the sum of two counts of half the rate: below 64 they take more of a GPU's stream than PyTorch moves it on by,
+so that calls have some in common.
+"""
 
 import torch
 from torch import nn
@@ -6,5 +10,4 @@ from torch import nn
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        half = 50 + 50 * torch.sigmoid(x)
-        return torch.poisson(half).add_(torch.poisson(half)).div_(16384)
+        return torch.poisson(torch.sigmoid(x).add_(1).mul_(100)).div_(16384)
