@@ -5,7 +5,7 @@
 Run by `throughput.py --kernelbench`, under the interpreter that KernelBench is installed for. Its settings are its
 script's defaults: one process for each GPU and candidate, 5 trials, 100 timed calls of candidate and of reference, CUDA
 events, builds beforehand by 20 workers into its cache (`build_cache` on). Modules that its utilities import for other
-purposes (clients of language models) are stood in for where they are not installed.
+purposes (clients of language models) are stood in for.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class StandIn(types.ModuleType):
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Stands in for those of `NOT_NEEDED` that are not installed."""
+    """Stands in for those of `NOT_NEEDED`, installed or not: one may be there, and what it needs itself not."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         return importlib.util.spec_from_loader(name, self) if name.partition(".")[0] in NOT_NEEDED else None
@@ -50,7 +50,9 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def evaluation_of(checkout: str) -> Any:
     """KernelBench's module `eval`. Raises ImportError where something that it needs is missing."""
-    sys.meta_path.append(Finder())
+    importlib.import_module("torch")  # before: it asks for some of them, and does without
+
+    sys.meta_path.insert(0, Finder())
     sys.path.insert(0, str(Path(checkout) / "src"))
     import kernelbench.eval
 
