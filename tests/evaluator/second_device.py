@@ -7,6 +7,7 @@ so that nothing that asks for addresses or times can be tested so.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,6 +28,13 @@ _OF_ITSELF: frozenset[Any] = frozenset(
 """What a tensor says of itself, rather than of its values."""
 _INDEXING = {"__getitem__", "__setitem__", "index", "index_put_"}
 _MOVING = {"to", "cuda", "cpu"}
+_READING = {
+    *("item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__index__", "__contains__", "is_nonzero"),
+    *("equal", "allclose", "nonzero", "argwhere", "masked_select", "unique", "unique_consecutive"),
+}
+"""What gives Python values, or a tensor whose shape depends on values: nobody knows it before the device has come to
+it."""
+_waits: list[list[str]] = []
 
 
 class OnDevice(torch.Tensor):
@@ -88,7 +96,44 @@ def _moved(tensor: torch.Tensor, name: str, args: Any, kwargs: dict[str, Any]) -
     return _like(tensor, made) if to_device else made
 
 
+def _waits_for(name: str, args: Any, kwargs: dict[str, Any], made: Any) -> bool:
+    """Whether a process would wait for a GPU here."""
+    if name in ("tensor", "as_tensor"):
+        return isinstance(made, OnDevice)
+    if name in _MOVING or name == "copy_":
+        source, target = (args[0], made) if name in _MOVING else (args[1], args[0])
+        crosses = isinstance(source, OnDevice) != isinstance(target, OnDevice)
+        return crosses and not (kwargs.get("non_blocking") and isinstance(target, OnDevice))
+    if name in _INDEXING:
+        indices = [i for i in pytree.tree_leaves(args[1]) if isinstance(i, torch.Tensor)]
+        there = [isinstance(i, OnDevice) for i in indices]
+        # one without dimensions is asked for its number, and those of the host are handed over
+        return any(
+            is_there == (i.dtype is torch.bool or i.dim() == 0) for i, is_there in zip(indices, there, strict=True)
+        )
+    return name in _READING
+
+
 def _compute(func: Callable[..., Any], args: Any, kwargs: dict[str, Any], name: str) -> Any:
+    made = _computed(func, args, kwargs, name)
+    if _waits and _waits_for(name, args, kwargs, made):
+        stack = [f for f in traceback.extract_stack() if "cuda_l1" in f.filename or "/test_" in f.filename]
+        frame = stack[-1]
+        _waits[-1].append(f"{name} in {frame.name}, {frame.filename}:{frame.lineno}")
+    return made
+
+
+@contextmanager
+def waits() -> Iterator[list[str]]:
+    """Where in it a process would wait for the device, one entry for each time."""
+    _waits.append([])
+    try:
+        yield _waits[-1]
+    finally:
+        _waits.pop()
+
+
+def _computed(func: Callable[..., Any], args: Any, kwargs: dict[str, Any], name: str) -> Any:
     """The function of the values. Raises RuntimeError where tensors of both places meet, other than to be copied, to
     index a device's with the host's, or as single numbers."""
     if name in _MOVING:

@@ -130,7 +130,7 @@ class Echo:
         self.strange: dict[Any, Any] = {}
         self.timed_form, self.reused, self.kept_seen = [], False, 1
 
-    def show(self, inputs: list[Any], offset: int = 0) -> None:
+    def show(self, inputs: list[Any], **how: Any) -> None:
         self.inputs = inputs
 
     refill = show

@@ -13,6 +13,7 @@ import torch
 from . import choices, drawing, input_forms, oracle, plans, state, undrawn, weight_forms
 from .case import Case
 from .classes import OWN, own_class
+from .reading import hosted
 from .reference import Answer, BadTask, Reference
 from .tensors import leaves, map_leaves
 from .traits import is_integer
@@ -167,7 +168,7 @@ def _thinned(answer: Answer, only: Sequence[oracle.Places] | None) -> list[torch
 
 
 def _looked_at(answer: Answer, only: Sequence[oracle.Places] | None) -> list[torch.Tensor]:
-    return oracle.hosted(_thinned(answer, only))
+    return hosted(_thinned(answer, only))
 
 
 def _require_answer(answer: Answer) -> None:
@@ -242,7 +243,7 @@ def _learn_from_nudges(
     The larger ones are for small tensors, where one part in 10^6 seldom meets an edge.
     """
     wide = oracle.cast(inputs, torch.float64)
-    own, truth = oracle.hosted(first.tensors), _looked_at(reference.truth(wide, reference.public), only)
+    own, truth = hosted(first.tensors), _looked_at(reference.truth(wide, reference.public), only)
     for size in _NUDGES:
         if (answer := _truth_of_nudged(reference, wide, size)) is None:
             continue
@@ -300,7 +301,7 @@ def _drawn_by_chance(tensor: torch.Tensor) -> torch.Tensor:
     and one draw in hundreds holds one: moved away from it, it would make the task one that jumps. Zeros stay anyway."""
     scaled = tensor * ROUND
     found = (scaled == scaled.round()) & (tensor != 0) & (tensor.abs() <= LARGEST)
-    return found if int(found.sum()) * FEW <= tensor.numel() else torch.zeros_like(found)
+    return found & (found.sum() * FEW <= tensor.numel())
 
 
 def _cases(reference: Reference, jumpy: bool, only: Sequence[oracle.Places] | None) -> tuple[list[Case], str]:
@@ -396,7 +397,7 @@ def _forgeries(reference: Reference, cases: list[Case]) -> dict[str, Forge]:
             if all(t.dtype in OWN or not t.is_floating_point() for t in case.noise.tensors):
                 return None
             low = [t.to(dtype).to(t.dtype) if t.is_floating_point() else t for t in case.truth.tensors]
-            exact = all(state.same(a, b) for a, b in zip(low, case.truth.tensors, strict=True))
+            exact = all(state.same_each(list(zip(low, case.truth.tensors, strict=True))))
             return None if exact else low
 
         return forge

@@ -21,6 +21,7 @@ from .elements import MORE_JUMPS
 from .load import seed_everything
 from .perturbations import neighbour, nudged, rounded_to_bf16_by_chance, told_apart
 from .plans import ONE_SIDED, PRUNED, RANGE_PLANS, SLIGHT, Plan
+from .reading import hosted, read
 from .reference import Answer, BadTask, Reference
 from .tensors import leaves, map_leaves
 from .traits import is_integer
@@ -80,9 +81,8 @@ class Case:
     """Whether truth is beyond the range of an answer's dtype somewhere."""
     jumps: list[oracle.Jumps | None] = field(init=False)
     unjudged: list[torch.Tensor | None] = field(init=False)
-    _places: list[oracle.Places] = field(init=False)
-    """Elements that stand for their tensor in its bulk and in its slices: others in every trial."""
-    _thin_truth: list[torch.Tensor] = field(init=False)
+    _known: list[oracle.KnownTruth] = field(init=False)
+    """Of each tensor of truth; what stands for all of it is others in every trial."""
     _own: dict[str, Errors] = field(init=False, default_factory=dict)
     """Errors of the reference in the arithmetic of a class."""
     _redrawn: set[str] = field(init=False, default_factory=set)
@@ -94,20 +94,19 @@ class Case:
     """Per tensor the most jumps in more draws of the reference, where an answer asked for them."""
 
     def __post_init__(self) -> None:
-        truth = self.reference.truth(self.inputs, self.weights, self.seed)
-        same = [next((t for t in leaves(self.inputs) if t.shape == made.shape), None) for made in truth.tensors]
+        whole = self.reference.truth(self.inputs, self.weights, self.seed)
+        same = [next((t for t in leaves(self.inputs) if t.shape == made.shape), None) for made in whole.tensors]
         found = [t for t in same if t is not None]
-        self.copies = self._kept(Answer("", found)).tensors if len(found) == len(same) else []
-        self.truth = self._kept(truth)
-        del truth
+        copies = self._thinned(Answer("", found)).tensors if len(found) == len(same) else []
+        truth = self._thinned(whole)
+        del whole
         noise = self.reference.call(self.inputs, self.weights, "plain", self.seed)
         self.answer_bytes, self.noise = sum(t.nbytes for t in noise.tensors), self._thinned(noise)
         del noise
-        self._plain = oracle.hosted(self.noise.tensors)
-        in_range = [elements.within_range(t, a.dtype) for t, a in zip(self.truth.tensors, self._plain, strict=True)]
-        cut = zip(in_range, self.truth.tensors, strict=True)
-        self._overflows = any(made is not t and elements.lies_beyond(made, t) for made, t in cut)
-        self.truth = Answer(self.truth.structure, in_range)
+        kept, count = hosted([*truth.tensors, *self.noise.tensors, *copies]), len(truth.tensors)
+        self.truth, self._plain = Answer(truth.structure, kept[:count]), kept[count : 2 * count]
+        self.copies = kept[2 * count :]
+        sizes = self._learn_truth()
         pairs = list(zip(self._plain, self.truth.tensors, strict=True))
         half = any(t.dtype in OWN for t in (*leaves(self.inputs), *self.weights.values()))
         self.jumps = [
@@ -117,10 +116,23 @@ class Case:
             for a, t in pairs
         ]
         self._edges = Edges(self.truth.tensors, self._plain, self.jumps, self.jumpy, self._answer_to_move)
-        self.unjudged = [elements.unjudged(a, t) for a, t in pairs]
-        self._places = [oracle.lattice(t.shape) for t in self.truth.tensors]
-        self._thin_truth = [oracle.thinned(t, at) for t, at in zip(self.truth.tensors, self._places, strict=True)]
-        self._own[self.own] = self._errors(self.noise)
+        self.unjudged = [elements.unjudged(a, size, t) for size, (a, t) in zip(sizes, pairs, strict=True)]
+        self._own[self.own] = self._errors_of_kept(self._plain)
+
+    def _learn_truth(self) -> list[oracle.Size]:
+        """Its tensors with infinities where they are beyond what an answer's dtype holds, and what is known of them;
+        gives the sizes of what the reference answers."""
+        truths = self.truth.tensors
+        places = [oracle.lattice(t.shape) for t in truths]
+        self._known, sizes = oracle.KnownTruth.of_each(truths, places, self._plain)
+        trios = zip(self._known, self._plain, strict=True)
+        in_range = [elements.within_range(known.truth, known.size, plain.dtype) for known, plain in trios]
+        cut = [index for index, (made, was) in enumerate(zip(in_range, truths, strict=True)) if made is not was]
+        self._overflows = any(elements.lies_beyond(in_range[index], truths[index]) for index in cut)
+        for index in cut:
+            ((self._known[index],), _) = oracle.KnownTruth.of_each([in_range[index]], [places[index]])
+        self.truth = Answer(self.truth.structure, in_range)
+        return sizes
 
     def _thinned(self, answer: Answer) -> Answer:
         """An answer as far as it is looked at; one that was made from what is kept is as it should be."""
@@ -131,13 +143,13 @@ class Case:
 
     def _kept(self, answer: Answer) -> Answer:
         """That, and where it is compared: the many small tensors that a call changes would each be waited for."""
-        return Answer(answer.structure, oracle.hosted(self._thinned(answer).tensors))
+        return Answer(answer.structure, hosted(self._thinned(answer).tensors))
 
     def forget(self) -> None:
         """Let go of the answers, which may be large; inputs and weights stay."""
         self.truth = self.noise = Answer("", [])
         self._plain = []
-        self.jumps, self.unjudged, self._thin_truth, self._own = [], [], [], {}
+        self.jumps, self.unjudged, self._known, self._own = [], [], [], {}
         self._edges = Edges([], [], [], self.jumpy, self._answer_to_move)
 
     @classmethod
@@ -166,6 +178,11 @@ class Case:
         return self._own[self.own].worst
 
     @property
+    def sizes(self) -> list[float]:
+        """Root mean square of each tensor of truth, 0.0 of integers."""
+        return [known.size.rms for known in self._known]
+
+    @property
     def own(self) -> str:
         return own_class(self.noise.tensors)
 
@@ -177,10 +194,8 @@ class Case:
     def sound(self) -> bool:
         """Whether this trial counts: truth is finite, or the reference infinite where it is, in few places and not for
         want of range; the reference itself passes, and no tie decides."""
-        pairs = [pair for pair in zip(self.truth.tensors, self._plain, strict=True) if pair[0].is_floating_point()]
-        finite = all(
-            oracle.all_finite(t) or (not self._overflows and elements.is_infinite_alike(n, t)) for t, n in pairs
-        )
+        known = [(k, n) for k, n in zip(self._known, self._plain, strict=True) if k.truth.is_floating_point()]
+        finite = all(k.is_finite or (not self._overflows and elements.is_infinite_alike(n, k.truth)) for k, n in known)
         judged = all(mask is None for mask in self.unjudged) and all(map(self._tells_jumps, range(len(self.jumps))))
         return (
             finite and judged and self.reference_error <= 1e-2 and self._is_determined() and self._stands_as_shipped()
@@ -196,7 +211,7 @@ class Case:
         except BadTask:
             return False
         pairs = [p for p in zip(self.truth.tensors, self._kept(given).tensors, strict=True) if p[0].is_floating_point()]
-        return not any(bool((got.isnan() & ~truth.isnan()).any()) for truth, got in pairs)
+        return not any(read(*((got.isnan() & ~truth.isnan()).any() for truth, got in pairs)))
 
     def _tells_jumps(self, index: int) -> bool:
         """Whether as many jumps as an answer may have would still be isolated ones: inputs of the judge's making can
@@ -259,7 +274,8 @@ class Case:
         """Places of the answer in which truth for these is another one: at all where the task chooses, since of more
         than two equal ones an answer may have any, else in more than `MORE_JUMPS` elements."""
         allowed = 0 if self.reference.chooses else MORE_JUMPS
-        return {index for index, moved in enumerate(self._answers_moved(inputs, weights)) if int(moved.sum()) > allowed}
+        counts = read(*(moved.sum() for moved in self._answers_moved(inputs, weights)))
+        return {index for index, count in enumerate(counts) if count > allowed}
 
     def _answers_moved(self, inputs: Inputs, weights: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
         """Which elements of truth are others for these; none where the reference refuses them."""
@@ -309,7 +325,7 @@ class Case:
         truth = self.truth.tensors[index]
         if not (self.ordinary and self.plan.may_shrink and (truth.is_floating_point() or truth.is_complex())):
             return 0.0
-        size = float(oracle.rms_of(truth))
+        size = self.sizes[index]
         return ROUNDING * unit_roundoff(torch.float32) * self.ordinary[index] / size if size > 0.0 else 0.0
 
     def _errors_under(self, how: str) -> Errors:
@@ -327,22 +343,23 @@ class Case:
         return self._errors(answer, patient=not forged, far=self.plan in RANGE_PLANS and not forged)
 
     def _errors(self, answer: Answer, *, patient: bool = True, far: bool = False) -> Errors:
-        worst, bulk, slices = [], [], []
-        tensors = self._kept(answer).tensors
-        for index, (got, truth) in enumerate(zip(tensors, self.truth.tensors, strict=True)):
-            places, thin_truth = self._places[index], self._thin_truth[index]
-            thin = oracle.thinned(got, places)
-            whole = oracle.element_errors(got, truth) if thin is got else None  # then both are of the same elements
-            left_out = self._left_out(index, got, patient=patient)
-            error = oracle.max_error(got, truth, left_out, whole)
-            if far and error > RELAXED_FLOOR and self.jumps[index] is None and got.numel() <= oracle.WHOLE:
-                left_out = self._jumped_far(index, got, left_out)
-                error = oracle.max_error(got, truth, left_out, whole)
-            worst.append(error)
-            bulk.append(oracle.bulk_error(thin, thin_truth, whole))
-            if left_out is not None:
-                thin = torch.where(oracle.thinned(left_out, places), thin_truth.to(thin.dtype), thin)
-            slices.append(oracle.slice_errors(thin, thin_truth))
+        return self._errors_of_kept(self._kept(answer).tensors, patient=patient, far=far)
+
+    def _errors_of_kept(self, tensors: list[torch.Tensor], *, patient: bool = True, far: bool = False) -> Errors:
+        left_out = [self._left_out(index, got, patient=patient) for index, got in enumerate(tensors)]
+        found = self._errors_without(tensors, left_out)
+        far_off = [
+            index
+            for index, (got, error) in enumerate(zip(tensors, found.worst, strict=True))
+            if far and error > RELAXED_FLOOR and self.jumps[index] is None and got.numel() <= oracle.WHOLE
+        ]
+        for index in far_off:
+            left_out[index] = self._jumped_far(index, tensors[index], left_out[index])
+        return self._errors_without(tensors, left_out) if far_off else found
+
+    def _errors_without(self, tensors: list[torch.Tensor], left_out: list[torch.Tensor | None]) -> Errors:
+        found = oracle.errors_of(self._known, tensors, left_out)
+        worst, bulk, slices = (list(column) for column in zip(*found, strict=True)) if found else ([], [], [])
         return Errors(worst, bulk, slices)
 
     def _left_out(self, index: int, got: torch.Tensor, *, patient: bool) -> torch.Tensor | None:
@@ -354,7 +371,7 @@ class Case:
         truth, others = self.truth.tensors[index], got
         if exact := not (got.is_floating_point() or got.is_complex()):
             others = torch.where(got == self._plain[index], truth.to(got.dtype), got)
-        own = oracle.find_jumps(others, truth)
+        own = jumps if others is self._plain[index] else oracle.find_jumps(others, truth)
         jumped = jumps.mask | own.mask if self._may_jump(index, jumps.count, own.count) else jumps.mask
         if exact:
             jumped = jumped | self._beyond_edges(index, others)
@@ -433,10 +450,9 @@ class Case:
         for _ in range(DRAWS):
             drawn = self._answer_to_moved(self._moved_for_slices)
             if drawn is not None:
-                pairs = zip(self._kept(drawn).tensors, self._places, strict=True)
-                thin = [oracle.thinned(t, places) for t, places in pairs]
-                found = [oracle.slice_errors(a, t) for a, t in zip(thin, self._thin_truth, strict=True)]
-                own = own.or_larger(Errors(own.worst, own.bulk, found))
+                pairs = zip(self._kept(drawn).tensors, self._known, strict=True)
+                found = [oracle.slice_errors(oracle.thinned(t, k.places), k.thin) for t, k in pairs]
+                own = own.or_larger(Errors(own.worst, own.bulk, hosted(found)))
         self._own[name] = own
         return True
 

@@ -34,8 +34,8 @@ values serves all of them; where there would be more, values are exchanged in ea
 
 def alike(inputs: Inputs, other: Inputs) -> frozenset[int]:
     """Which tensors, in the order of `leaves`, two draws have in common."""
-    pairs = zip(leaves(inputs), leaves(other), strict=True)
-    return frozenset(index for index, (one, two) in enumerate(pairs) if state.same(one, two))
+    pairs = list(zip(leaves(inputs), leaves(other), strict=True))
+    return frozenset(index for index, is_same in enumerate(state.same_each(pairs)) if is_same)
 
 
 def with_other_choices(

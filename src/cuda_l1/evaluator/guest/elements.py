@@ -27,11 +27,13 @@ def rounds_to_other(answer: torch.Tensor, truth: torch.Tensor) -> bool:
     return exact and not torch.equal(answer, truth.to(answer.dtype))
 
 
-def within_range(truth: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Truth as far as the dtype of the answer holds it: beyond its largest number lies infinity."""
+def within_range(truth: torch.Tensor, size: oracle.Size, dtype: torch.dtype) -> torch.Tensor:
+    """Truth of that size as far as the dtype of the answer holds it: beyond its largest number lies infinity."""
     if not dtype.is_floating_point or not truth.is_floating_point():
         return truth
     largest = torch.finfo(dtype).max
+    if size.largest < 0.5 * largest:
+        return truth
     if not any(bool((part.abs() > largest).any()) for (part,) in oracle.parts(truth)):
         return truth
     return torch.where(truth.abs() > largest, truth.sign() * math.inf, truth)
@@ -42,10 +44,10 @@ def lies_beyond(in_range: torch.Tensor, truth: torch.Tensor) -> bool:
     return bool((torch.isinf(in_range) & torch.isfinite(truth)).any())
 
 
-def unjudged(answer: torch.Tensor, truth: torch.Tensor) -> torch.Tensor | None:
-    """The few elements in which the reference itself overflows on its way to a finite truth: its error there would
-    allow everything everywhere. None where there are none, or too many to leave out."""
-    if not answer.is_floating_point() or oracle.all_finite(answer):
+def unjudged(answer: torch.Tensor, size: oracle.Size, truth: torch.Tensor) -> torch.Tensor | None:
+    """The few elements in which the reference itself, whose answer is of that size, overflows on its way to a finite
+    truth: its error there would allow everything everywhere. None where there are none, or too many to leave out."""
+    if not answer.is_floating_point() or math.isfinite(size.largest) or oracle.all_finite(answer):
         return None
     mask = ~torch.isfinite(answer) & torch.isfinite(truth)
     return mask if 0 < int(mask.sum()) <= oracle.most_isolated(mask.numel()) else None

@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from . import nesting, state
 from .dispatch import DispatchMode
+from .reading import hosted, is_waited_for, read, read_each
 from .tensors import map_leaves
 
 _LOWER = {
@@ -308,29 +309,72 @@ def run_autocast(model: torch.nn.Module, args: Sequence[Any], device: str) -> An
         return model(*args)
 
 
-def element_errors(answer: torch.Tensor, truth: torch.Tensor, rms: torch.Tensor | None = None) -> torch.Tensor:
-    """|x - truth| / (|truth| + rms) per element, float64; infinite where a non-finite element differs in kind or
+def element_errors(answer: torch.Tensor, truth: torch.Tensor, rms: torch.Tensor | float | None = None) -> torch.Tensor:
+    """|x - truth| / (|truth| + rms(truth)) per element, float64; infinite where a non-finite element differs in kind or
     sign, and where rms is 0 any difference is infinite. `rms` is that of the whole truth when slices are given."""
-    x, t = wide(answer), wide(truth)
     size = rms_of(truth) if rms is None else rms
-    error = (x - t).abs() / (t.abs() + size)
-    if bool(torch.isfinite(error.sum())):  # then all is, and nothing below has an effect
-        return error
-    finite = torch.isfinite(t)
-    error = (x - t).abs() / (torch.where(finite, t.abs(), 0.0) + size)
+    if not is_waited_for(truth):
+        error = _element_errors(answer, truth, size, finite=True)
+        if bool(torch.isfinite(error.sum())):  # then all is, and the rest has no effect
+            return error
+    return _element_errors(answer, truth, size, finite=False)
+
+
+def _element_errors(
+    answer: torch.Tensor, truth: torch.Tensor, rms: torch.Tensor | float, *, finite: bool
+) -> torch.Tensor:
+    """`finite`: as they are where all of them are finite, and not finite in sum where any is not."""
+    x, t = wide(answer), wide(truth)
+    if finite:
+        return (x - t).abs() / (t.abs() + rms)
+    is_number = torch.isfinite(t)
+    error = (x - t).abs() / (torch.where(is_number, t.abs(), 0.0) + rms)
     same = (x == t) | (torch.isnan(x) & torch.isnan(t))
-    error = torch.where(finite & torch.isfinite(x), error, math.inf)
+    error = torch.where(is_number & torch.isfinite(x), error, math.inf)
     return torch.where(same, 0.0, torch.where(torch.isnan(error), math.inf, error))
 
 
 def rms_of(tensor: torch.Tensor) -> torch.Tensor:
     """Root mean square of the finite elements, float64 scalar."""
-    norm, count = _norm_of(tensor, lambda values: values), tensor.numel() * (2 if tensor.is_complex() else 1)
-    if bool(torch.isfinite(norm)):
-        return norm / math.sqrt(max(1, count))
-    finite = sum(int(torch.isfinite(wide(part)).sum()) for (part,) in parts(tensor))
+    if not is_waited_for(tensor):
+        norm = _norm_of(tensor, lambda values: values)
+        if bool(torch.isfinite(norm)):
+            return norm / math.sqrt(max(1, _count(tensor)))
+    finite = torch.stack([torch.isfinite(wide(part)).sum() for (part,) in parts(tensor)]).sum()
     norm = _norm_of(tensor, lambda values: torch.where(torch.isfinite(values), values, 0.0))
-    return norm / math.sqrt(max(1, finite))
+    return norm / finite.clamp(min=1).double().sqrt()
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the elements of a tensor are."""
+
+    rms: float
+    """See `rms_of`."""
+    largest: float
+    """No element is larger; infinite where one is not finite, or where that is not known."""
+
+
+NO_SIZE = Size(0.0, 0.0)
+"""Of integers, which nobody asks."""
+
+
+def sizes_of(tensors: Sequence[torch.Tensor]) -> list[Size]:
+    """Of each tensor, with one wait for a GPU in all where all is finite."""
+    asked = [t for t in tensors if not _is_exact(t)]
+    norms = iter(read(*(_norm_of(t, lambda values: values) for t in asked)))
+    return [NO_SIZE if _is_exact(t) else _size_of(t, next(norms)) for t in tensors]
+
+
+def _size_of(tensor: torch.Tensor, norm: float) -> Size:
+    if not math.isfinite(norm):
+        return Size(float(rms_of(tensor)), math.inf)
+    return Size(norm / math.sqrt(max(1, _count(tensor))), norm)
+
+
+def _count(tensor: torch.Tensor) -> int:
+    """Of real numbers."""
+    return tensor.numel() * (2 if tensor.is_complex() else 1)
 
 
 def _norm_of(tensor: torch.Tensor, made: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
@@ -369,18 +413,23 @@ def parts(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
 
 def all_finite(tensor: torch.Tensor) -> bool:
     """Whether no element is infinite or NaN."""
-    return all(bool(torch.isfinite(part).all()) for (part,) in parts(tensor))
+    return all(are_finite([tensor]))
+
+
+def are_finite(tensors: Sequence[torch.Tensor]) -> list[bool]:
+    """Of each tensor whether no element is infinite or NaN, with one wait for a GPU in all."""
+    found = [[torch.isfinite(part).all() for (part,) in parts(tensor)] for tensor in tensors]
+    return [all(truths) for truths in read_each(found)]
 
 
 def max_error(
     answer: torch.Tensor,
     truth: torch.Tensor,
     leave_out: torch.Tensor | None = None,
-    errors: torch.Tensor | None = None,
 ) -> float:
     """The largest element error, elements in `leave_out` (bool, same shape) not counted; 0.0 for empty tensors.
 
-    Integer and boolean answers are right (0.0) or wrong (inf). `errors`: what `element_errors` gave, where it is known.
+    Integer and boolean answers are right (0.0) or wrong (inf).
     """
     if answer.numel() == 0:
         return 0.0
@@ -389,13 +438,94 @@ def max_error(
         return math.inf if bool((differs if leave_out is None else differs & ~leave_out).any()) else 0.0
     if leave_out is not None and truth.is_complex():
         leave_out = leave_out.unsqueeze(-1)  # errors are in pairs
-    if errors is not None:
-        return float((errors if leave_out is None else errors.masked_fill(leave_out, 0.0)).max())
     rms, worst = rms_of(truth), 0.0
     for got, due, *out in parts(answer, truth, *([] if leave_out is None else [leave_out])):
         found = element_errors(got, due, rms)
         worst = max(worst, float((found.masked_fill(out[0], 0.0) if out else found).max()))
     return worst
+
+
+@dataclass(frozen=True)
+class KnownTruth:
+    """A tensor of truth, and what is known of it before any answer is held against it."""
+
+    truth: torch.Tensor
+    size: Size
+    places: Places
+    """Elements that stand for all in the bulk and in the slices."""
+    thin: torch.Tensor
+    """Truth at these."""
+    thin_size: Size
+
+    @classmethod
+    def of_each(
+        cls, truths: Sequence[torch.Tensor], chosen: Sequence[Places], beside: Sequence[torch.Tensor] = ()
+    ) -> tuple[list[KnownTruth], list[Size]]:
+        """And the sizes of the tensors `beside`; with one wait for a GPU in all where all is finite. `chosen`: a
+        `lattice` of each."""
+        pairs = zip(truths, chosen, strict=True)
+        places = [[at.to(t.device, non_blocking=t.is_cuda) for at in each] for t, each in pairs]
+        thin = [thinned(*pair) for pair in zip(truths, places, strict=True)]
+        fewer = [few for few, truth in zip(thin, truths, strict=True) if few is not truth]
+        sizes = sizes_of([*truths, *fewer, *beside])
+        of_fewer = iter(sizes[len(truths) :])
+        several = zip(truths, sizes[: len(truths)], places, thin, strict=True)
+        known = [cls(t, size, at, few, size if few is t else next(of_fewer)) for t, size, at, few in several]
+        return known, list(of_fewer)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether truth is."""
+        return math.isfinite(self.size.largest) or all_finite(self.truth)
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether errors of right answers are finite as they are."""
+        return all(size.rms > 0.0 and math.isfinite(size.largest) for size in (self.size, self.thin_size))
+
+    def figures(
+        self, answer: torch.Tensor, left_out: torch.Tensor | None, *, finite: bool
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Float64, where the answer is: (3,) what is finite where all errors are, `max_error` without what is
+        `left_out`, and the error that the bulk stays below; and `slice_errors`, where what is left out counts as right.
+        `finite`: right where the first of these is finite, and else to be asked for again."""
+        none = torch.zeros(0, dtype=torch.float64, device=answer.device)
+        if answer.numel() == 0:
+            return none.new_zeros(3), none
+        if _is_exact(self.truth) or _is_exact(answer):
+            differs = answer != self.truth.to(answer.dtype)
+            wrong = (differs if left_out is None else differs & ~left_out).any()
+            return torch.stack([none.sum(), torch.where(wrong, math.inf, 0.0).double(), none.sum()]), none
+        thin = thinned(answer, self.places)
+        few = _element_errors(thin, self.thin, self.thin_size.rms, finite=finite)
+        total, worst = few.sum(), none.sum()
+        for got, due, *out in parts(answer, self.truth, *([] if left_out is None else [left_out])):
+            errors = few if thin is answer else _element_errors(got, due, self.size.rms, finite=finite)
+            total = total if errors is few else total + errors.sum()
+            worst = torch.maximum(worst, (self._without(errors, out[0]) if out else errors).max())
+        bulk = few.flatten().kthvalue(max(1, round(BULK * few.numel()))).values
+        if left_out is not None:
+            thin = torch.where(thinned(left_out, self.places), self.thin.to(thin.dtype), thin)
+        return torch.stack([total, worst, bulk]), slice_errors(thin, self.thin, finite=finite)
+
+    def _without(self, errors: torch.Tensor, left_out: torch.Tensor) -> torch.Tensor:
+        """Errors of complex numbers are in pairs."""
+        return errors.masked_fill(left_out.unsqueeze(-1) if self.truth.is_complex() else left_out, 0.0)
+
+
+def errors_of(
+    known: Sequence[KnownTruth], answers: Sequence[torch.Tensor], left_out: Sequence[torch.Tensor | None]
+) -> list[tuple[float, float, torch.Tensor]]:
+    """For each tensor of an answer its largest error, that which the bulk stays below, and those of slices; with one
+    wait for a GPU in all, or two where one is not finite and truth is. What is `left_out` counts as right."""
+    trios = list(zip(known, answers, left_out, strict=True))
+    figures = hosted([f for truth, got, out in trios for f in truth.figures(got, out, finite=truth.is_usual)])
+    pairs = list(zip(figures[::2], figures[1::2], strict=True))
+    for index, (truth, got, out) in enumerate(trios):
+        if truth.is_usual and not math.isfinite(pairs[index][0][0]):
+            again, slices = hosted(truth.figures(got, out, finite=False))
+            pairs[index] = again, slices
+    return [(float(worst), float(bulk), slices) for (_, worst, bulk), slices in pairs]
 
 
 _SHUFFLED = 1 << 20
@@ -432,39 +562,12 @@ def thinned(tensor: torch.Tensor, places: Places) -> torch.Tensor:
         return tensor
     for dim, chosen in enumerate(places):
         if len(chosen) < tensor.shape[dim]:
-            tensor = tensor.index_select(dim, chosen.to(tensor.device))
+            tensor = tensor.index_select(dim, chosen.to(tensor.device, non_blocking=tensor.is_cuda))
     return tensor
 
 
-SMALL = 1 << 13
-"""Elements of a tensor up to which a GPU takes longer to answer a question about it than to hand it over."""
-
-
-def hosted(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Small tensors of a GPU as copies in the host's memory, with one wait for all of a dtype; others themselves."""
-    found = list(tensors)
-    small: dict[torch.dtype, list[int]] = {}
-    for index, tensor in enumerate(found):
-        if tensor.is_cuda and tensor.numel() <= SMALL:
-            small.setdefault(tensor.dtype, []).append(index)
-    for places in small.values():
-        flat, begin = torch.cat([found[index].reshape(-1) for index in places]).cpu(), 0
-        for index in places:
-            end = begin + found[index].numel()
-            found[index], begin = flat[begin:end].view(found[index].shape), end
-    return found
-
-
 BULK = 0.9
-"""The share of elements whose error stays below `bulk_error`."""
-
-
-def bulk_error(answer: torch.Tensor, truth: torch.Tensor, errors: torch.Tensor | None = None) -> float:
-    """The error that nine of ten elements stay below; 0.0 for empty and exact tensors. `errors` as for `max_error`."""
-    if answer.numel() == 0 or _is_exact(truth) or _is_exact(answer):
-        return 0.0
-    flat = (element_errors(answer, truth) if errors is None else errors).flatten()
-    return float(flat.kthvalue(max(1, round(BULK * flat.numel()))).values)
+"""The share of elements whose error stays below that of the bulk."""
 
 
 LEAST_SLICE = 32
@@ -482,19 +585,20 @@ def _in_blocks(tensor: torch.Tensor) -> torch.Tensor:
     return filled.reshape(count, size, *tensor.shape[1:])
 
 
-def slice_errors(answer: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+def slice_errors(answer: torch.Tensor, truth: torch.Tensor, *, finite: bool = False) -> torch.Tensor:
     """For every slice along every dimension: its largest |x - truth| over its largest |truth|, float64.
 
     Against the root mean square of a whole tensor, slices that are small beside others may hold anything. Neighbours
     count as one slice where they have fewer than `LEAST_SLICE` elements each, as the rows of a column have; a tensor of
-    one dimension is cut into blocks. 0 where a slice of truth is zero (or as small as denormal numbers).
+    one dimension is cut into blocks. 0 where a slice of truth is zero (or as small as denormal numbers). `finite`: all
+    of both is.
     """
     few = answer.numel() == 0 or (answer.dim() < 2 and answer.numel() < 2 * _BLOCK)
     if few or _is_exact(truth) or _is_exact(answer):
         return torch.zeros(0, dtype=torch.float64, device=truth.device)
     x, t = wide(answer), wide(truth)
     error, size = (x - t).abs(), t.abs()
-    if not bool(torch.isfinite(error.sum())):
+    if not finite:
         counts = torch.isfinite(t)
         error, size = torch.where(counts, error, 0.0), torch.where(counts, size, 0.0)
         error = torch.where(torch.isfinite(error), error, math.inf)
@@ -525,11 +629,11 @@ class Jumps:
     count: int
 
 
-def _bulk(errors: torch.Tensor) -> float:
+def _bulk(errors: torch.Tensor) -> torch.Tensor:
     """What 95 of 100 elements stay below; 1.0 stands for infinite errors."""
     flat = errors.flatten()
     sample = flat[:: max(1, flat.numel() // 100_000)]
-    return float(torch.nan_to_num(sample, posinf=1.0).quantile(0.95)) if flat.numel() else 0.0
+    return torch.nan_to_num(sample, posinf=1.0).quantile(0.95) if flat.numel() else flat.sum()
 
 
 def find_jumps(answer: torch.Tensor, truth: torch.Tensor, floor: float = 2e-5) -> Jumps:
@@ -540,15 +644,16 @@ def find_jumps(answer: torch.Tensor, truth: torch.Tensor, floor: float = 2e-5) -
     """
     if not _is_exact(truth):
         errors = element_errors(answer, truth)
-        mask = errors > max(64 * _bulk(errors), floor)
-        if bool(mask.any()):
+        mask = errors > (64 * _bulk(errors)).clamp(min=floor)
+        may_jump = bool(mask.any())
+        if may_jump:
             smallness = torch.nan_to_num(rms_of(truth) / wide(truth).abs(), posinf=math.inf)
             own = torch.where(errors > 0, errors * (1 + smallness), 0.0)
             mask &= own > 64 * _bulk(own)
         mask = mask.any(-1) if truth.is_complex() else mask
     else:
-        mask = answer != truth.to(answer.dtype)
-    count = int(mask.sum())
+        mask, may_jump = answer != truth.to(answer.dtype), True
+    count = int(mask.sum()) if may_jump else 0
     if count > most_isolated(mask.numel()):
         return Jumps(torch.zeros_like(mask), 0)
     return Jumps(mask, count)

@@ -555,8 +555,8 @@ class Reference:
 
 def _unlike(inputs: Sequence[Any], args: Sequence[Any]) -> list[int]:
     """Places of the tensors that hold other values than those of `inputs`."""
-    pairs = zip(leaves(inputs), leaves(args), strict=True)
-    return [index for index, (old, new) in enumerate(pairs) if not state.same(old, new)]
+    pairs = list(zip(leaves(inputs), leaves(args), strict=True))
+    return [index for index, is_same in enumerate(state.same_each(pairs)) if not is_same]
 
 
 def args_device(args: Any, default: str) -> str:

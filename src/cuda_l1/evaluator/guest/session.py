@@ -17,7 +17,7 @@ from . import buffers, tensors
 from .channel import Channel, ChannelClosed, ProtocolError
 from .reference import Answer
 from .resting import SLICE_S
-from .tensors import layout, leaves, nbytes_needed, pack, rewrite, view, write
+from .tensors import layout, leaves, nbytes_needed, pack, places, rewrite, view, write
 from .weight_forms import varied
 
 NO_PARTNER = "no partner"
@@ -235,13 +235,9 @@ class Session:
 
     def slots(self, like: Sequence[torch.Tensor]) -> list[dict[str, Any]]:
         """Places in the output buffer for tensors of these shapes, contiguous, poisoned."""
-        empty = [torch.empty(t.shape, dtype=t.dtype, device=self.device) for t in like]
-        described = [d for t in self._pack_list(empty) for d in [t]]
+        described = places([torch.empty(t.shape, dtype=t.dtype, device=self.device) for t in like])
         self.poison()
         return described
-
-    def _pack_list(self, values: list[torch.Tensor]) -> list[dict[str, Any]]:
-        return list(pack(values, self.outputs)["$list"])
 
     def poison(self) -> None:
         """Overwrite all outputs, so that nothing left from an earlier call can pass (0xFF bytes are NaN)."""
@@ -300,10 +296,12 @@ class Session:
         self._settle()
         self.ask("inputs", 60.0, "starting", value=self.shown)
 
-    def refill(self, inputs: Any) -> None:
-        """Other contents in the same places, under the tensors that the runner already looks at."""
+    def refill(self, inputs: Any, *, before_slots: bool = False) -> None:
+        """Other contents in the same places, under the tensors that the runner already looks at. `before_slots`: which
+        are made for the call, so that the device is waited for there."""
         rewrite(inputs, self.shown, self.inputs)
-        self._settle()
+        if not before_slots:
+            self._settle()
 
     def fits(self, inputs: Any) -> bool:
         """Whether `refill` can take these: nothing but the contents of tensors differs from what is shown."""

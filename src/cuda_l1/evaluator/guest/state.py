@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from . import nesting
+from .reading import AT_ONCE
 from .tensors import extent, overlaps
 
 _copy = torch.Tensor.copy_
@@ -275,10 +276,6 @@ def same(a: torch.Tensor, b: torch.Tensor) -> bool:
     return _equal(nans, b.isnan()) and _equal(a.masked_fill(nans, 0), b.masked_fill(nans, 0))
 
 
-_AT_ONCE = 1 << 22
-"""Elements of a tensor up to which waiting for the device takes longer than comparing twice."""
-
-
 def same_each(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> list[bool]:
     """`same` for each pair, with one wait for a GPU in all where that waits for each."""
     quick = [pair for pair in pairs if _is_quick(*pair)]
@@ -288,7 +285,7 @@ def same_each(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> list[bool]:
 
 def _is_quick(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether a GPU can say of both that they are `same` without anybody waiting for it."""
-    if not (a.is_cuda and _same_kind(a, b) and 0 < a.numel() <= _AT_ONCE):
+    if not (a.is_cuda and _same_kind(a, b) and 0 < a.numel() <= AT_ONCE):
         return False
     return not a.is_complex() and (a.dtype.itemsize > 1 or not a.is_floating_point())
 

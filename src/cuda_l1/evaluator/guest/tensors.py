@@ -199,6 +199,15 @@ def pack(value: Any, buffer: Buffer, *, offset: int = 0) -> Any:
     `offset`: every tensor starts so many bytes into its storage, whole elements, `VECTOR_BYTES` at most; 1 is one
     element, off the alignment.
     """
+    return _placed(value, lambda item, described: write(item, described, buffer), offset)
+
+
+def places(like: list[torch.Tensor]) -> list[dict[str, Any]]:
+    """Where `pack` lays such tensors, of which nothing is laid there. Raises Unsupported."""
+    return list(_placed(like, lambda item, described: None)["$list"])
+
+
+def _placed(value: Any, lay: Callable[[torch.Tensor, dict[str, Any]], None], offset: int = 0) -> Any:
     cursor = 0
 
     def tensor(item: torch.Tensor) -> dict[str, Any]:
@@ -215,7 +224,7 @@ def pack(value: Any, buffer: Buffer, *, offset: int = 0) -> Any:
             "at": start,
             "skip": skip,
         }
-        write(item, described, buffer)
+        lay(item, described)
         return described
 
     return _encode(value, tensor, 0)
