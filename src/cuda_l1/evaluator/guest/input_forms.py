@@ -13,6 +13,7 @@ import torch
 
 from .drawing import Inputs
 from .patterns import flag_columns, pattern_of
+from .reading import hosted, read
 from .tensors import as_real, extent, leaves, map_leaves, with_leaves
 from .traits import (
     LEAST_SHARE,
@@ -23,10 +24,12 @@ from .traits import (
     has_structure_of_zeros,
     holds_zeros,
     is_constant,
+    is_in_order,
     is_integer,
     is_mask,
     is_positive_definite,
     is_symmetric,
+    look_at,
     may_be_stressed,
 )
 
@@ -44,7 +47,9 @@ def beside_infinities(
 
     @functools.wraps(make)
     def made_beside(inputs: Inputs, /, *args: Args.args, **kwargs: Args.kwargs) -> tuple[Inputs, bool]:
-        drawn, finite = leaves(inputs), [_without_infinities(t) for t in leaves(inputs)]
+        drawn = leaves(inputs)
+        look_at(drawn)
+        finite = [_without_infinities(t) for t in drawn]
         if all(now is was for now, was in zip(finite, drawn, strict=True)):
             return make(inputs, *args, **kwargs)
         made, found = make(with_leaves(inputs, finite), *args, **kwargs)
@@ -60,8 +65,10 @@ def _without_infinities(tensor: torch.Tensor) -> torch.Tensor:
     that are added, as they are."""
     if tensor.numel() != extent(tensor) or not has_numbers_beside_infinities(tensor):
         return tensor
-    numbers = tensor[torch.isfinite(tensor)]
-    return tensor.nan_to_num(nan=torch.nan, posinf=float(numbers.amax()), neginf=float(numbers.amin()))
+    is_number = torch.isfinite(tensor)
+    ends = torch.where(is_number, tensor, -torch.inf).amax(), torch.where(is_number, tensor, torch.inf).amin()
+    most, least = read(*ends)
+    return tensor.nan_to_num(nan=torch.nan, posinf=most, neginf=least)
 
 
 def _as_far_as_finite(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
@@ -153,7 +160,7 @@ def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
 
 def _with_isolated(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
     looked_at = torch.randint(tensor.numel(), (LOOKED_AT,), device=tensor.device)
-    sizes = tensor[element_indices(looked_at, tensor.shape)].abs()
+    looked_at, sizes = hosted([looked_at, tensor[element_indices(looked_at, tensor.shape)].abs()])
     is_number = (sizes > 0) & torch.isfinite(sizes)
     places, sizes = looked_at[is_number], sizes[is_number]
     flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset()).clone()
@@ -402,7 +409,7 @@ def _lines(tensor: torch.Tensor, along: Sequence[int], share: int) -> torch.Tens
     """Truth values that are the same all `along` these dimensions: true in one of `share` places, one at the least."""
     shape = [1 if dim in along else size for dim, size in enumerate(tensor.shape)]
     chosen = torch.randint(share, shape, device=tensor.device) == 0
-    chosen.view(-1)[torch.randint(chosen.numel(), (1,))] = True
+    chosen.view(-1)[int(torch.randint(chosen.numel(), (1,)))] = True
     return chosen
 
 
@@ -513,7 +520,7 @@ def as_agreed(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
     such matrices are what a kernel may rely on. In place; `made` is a tensor of the judge's own."""
     if drawn.dim() < 1 or drawn.is_complex() or drawn.numel() != extent(drawn):
         return made
-    if drawn.shape[-1] >= LEAST_SORTED and bool((drawn[..., 1:] >= drawn[..., :-1]).all()):
+    if drawn.shape[-1] >= LEAST_SORTED and is_in_order(drawn):
         if bool((drawn[..., -1] > drawn[..., 0]).all()):
             made.copy_(made.sort(dim=-1).values)
     elif is_symmetric(drawn):

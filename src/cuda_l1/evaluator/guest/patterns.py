@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
+from .reading import once, read
 from .tensors import extent
 from .traits import (
     FEW_VALUES,
@@ -81,7 +82,7 @@ def _two_values(tensor: torch.Tensor) -> tuple[float, float] | None:
         zeros = tensor == 0
         others = tensor[~zeros]
         return (0.0, 1.0) if 0 < len(others) < tensor.numel() and bool((others == others[0]).all()) else None
-    least, most = float(tensor.amin()), float(tensor.amax())
+    least, most = read(tensor.amin(), tensor.amax())
     if least == most or not bool(((tensor == least) | (tensor == most)).all()):
         return None
     if most == math.inf:
@@ -89,6 +90,7 @@ def _two_values(tensor: torch.Tensor) -> tuple[float, float] | None:
     return (least, most) if least == 0.0 or math.isinf(least) or tensor.numel() > 4 * FEW_VALUES else None
 
 
+@once
 def flag_columns(tensor: torch.Tensor) -> list[tuple[slice | int, ...]]:
     """Where a table of numbers, (.., few columns) or (samples, few channels, ..), holds flags among its columns: zeros
     and ones and nothing else, as no column of numbers does. Nothing but zeros, where others are zero too, are a

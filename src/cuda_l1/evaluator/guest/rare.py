@@ -196,7 +196,8 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
         elif tensor.is_complex():
             yield from (Rare(index, "places", value.real, value.imag) for value in numbers)
         elif tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and not is_symmetric(tensor):
-            dims = [dim for dim in reversed(range(tensor.dim())) if _sums_to_one(tensor, dim)]
+            may_be_shares = not bool((tensor < 0).any())
+            dims = [dim for dim in reversed(range(tensor.dim())) if may_be_shares and _sums_to_one(tensor, dim)]
             if dims:
                 yield Rare(index, "shares", dims[0])
             elif probable and _between_ends(tensor):
@@ -262,10 +263,8 @@ def _multiplied(
 
 
 def _sums_to_one(tensor: torch.Tensor, dim: int) -> bool:
-    """Whether it holds probabilities along a dimension."""
-    if tensor.shape[dim] < 2 or bool((tensor < 0).any()):
-        return False
-    return bool(((tensor.float().sum(dim) - 1).abs() < 1e-2).all())
+    """Whether it holds probabilities along a dimension, where nothing in it is negative."""
+    return tensor.shape[dim] > 1 and bool(((tensor.float().sum(dim) - 1).abs() < 1e-2).all())
 
 
 def _between_ends(tensor: torch.Tensor) -> bool:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
+
+from .reading import Once, once, read, read_each
 
 LEAST_SHARE = 2.0**-7
 
@@ -12,18 +16,83 @@ FEW_VALUES = 16
 """Beside zero, in a tensor that stands for choices and not for numbers."""
 
 
+@once
 def may_be_stressed(tensor: torch.Tensor) -> bool:
     """Whether scaling or negating keeps the tensor a plausible input: floating, not a mask, a table or structured."""
     if tensor.is_complex():
         return tensor.numel() > 1 and not is_constant(tensor)
     if not tensor.is_floating_point() or tensor.numel() < 2 or tensor.dtype.itemsize < 2:
         return False
-    flat = sampled(tensor).float()
-    if float((flat == 0).float().mean()) > 0.2 and has_few_values(flat):  # a mask, a one-hot table
+    look = _look(tensor)
+    if look.zeros > 0.2 and has_few_values(sampled(tensor).float()):  # a mask, a one-hot table
         return False
-    if bool(torch.isinf(flat).any()) or bool(((flat == 0) | (flat == 1)).all()):
-        return False
-    return not rows_sum_to_one(tensor)
+    return not (look.infinities or look.is_binary or look.sums_to_one)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What some of the elements of a floating tensor show."""
+
+    zeros: float
+    """The share of them."""
+    infinities: list[float]
+    """Which of both it holds."""
+    is_binary: bool
+    """Zeros and ones, and nothing else."""
+    sums_to_one: bool
+    """Rows do, and hold nothing below zero."""
+    in_order: bool
+    """None of the rows falls anywhere."""
+    is_symmetric: bool
+    """Corners of its matrices are."""
+    is_definite: bool
+    """The corner of the first may be one of a positive definite matrix."""
+
+
+@Once
+def _look(tensors: Sequence[torch.Tensor]) -> list[_Look]:
+    return [_seen(*told) for told in read_each([_asked(tensor) for tensor in tensors])]
+
+
+def look_at(tensors: Sequence[torch.Tensor]) -> None:
+    """Ask of all these at once what will be asked of each."""
+    _look.of_each([tensor for tensor in tensors if _is_looked_at(tensor)])
+
+
+def _is_looked_at(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and tensor.dtype.itemsize > 1
+
+
+def _asked(tensor: torch.Tensor) -> list[torch.Tensor]:
+    flat = sampled(tensor)
+    zeros, true = flat == 0, torch.ones((), dtype=torch.bool, device=tensor.device)
+    asked = [zeros.float().mean(), (flat == -math.inf).any(), (flat == math.inf).any(), (zeros | (flat == 1)).all()]
+    if tensor.dim() > 0 and tensor.shape[-1] > 1:
+        rows = tensor.reshape(-1, tensor.shape[-1])[:64]
+        asked += [_are_shares(rows.float()), (rows[:, 1:] >= rows[:, :-1]).all()]
+    else:
+        asked += [~true, true]
+    if not _is_square(tensor):
+        return [*asked, ~true, ~true]
+    corner = tensor[..., :_CORNER, :_CORNER]
+    return [
+        *asked,
+        (corner == corner.mT).all(),
+        _look_definite(corner.flatten(0, -3)[:1] if corner.dim() > 2 else corner),
+    ]
+
+
+def _seen(share: float, low: float, high: float, *truths: float) -> _Look:
+    infinities = [end for end, is_there in ((-math.inf, low), (math.inf, high)) if is_there]
+    return _Look(share, infinities, *map(bool, truths))
+
+
+_CORNER = 8
+"""Rows and columns that tell most matrices from symmetric ones."""
+
+
+def _are_shares(rows: torch.Tensor) -> torch.Tensor:
+    return (rows >= 0).all() & ((rows.sum(-1) - 1).abs() < 1e-2).all()
 
 
 def sampled(tensor: torch.Tensor) -> torch.Tensor:
@@ -34,17 +103,15 @@ def sampled(tensor: torch.Tensor) -> torch.Tensor:
 
 def infinities(tensor: torch.Tensor) -> list[float]:
     """Which of both it holds, of the elements that are looked at."""
-    flat = sampled(tensor)
-    if not flat.is_floating_point():
-        return []
-    return [value for value in (-math.inf, math.inf) if bool((flat == value).any())]
+    return _look(tensor).infinities if _is_looked_at(tensor) else []
 
 
+@once
 def has_numbers_beside_infinities(tensor: torch.Tensor) -> bool:
     """Whether it stands for numbers where it is finite, and is infinite elsewhere: a mask that is added has few."""
-    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or not infinities(tensor):
+    if not infinities(tensor):
         return False
-    flat = sampled(tensor)
+    flat = sampled(tensor).cpu()
     return not has_few_values(flat[torch.isfinite(flat)].float())
 
 
@@ -53,6 +120,8 @@ MANY_ZEROS = 0.01
 
 
 def holds_zeros(tensor: torch.Tensor) -> bool:
+    if _is_looked_at(tensor):
+        return _look(tensor).zeros > MANY_ZEROS
     return float((sampled(tensor) == 0).float().mean()) > MANY_ZEROS
 
 
@@ -65,6 +134,7 @@ LEAST_CHANGES = 48
 """So many such neighbours tell chance from structure."""
 
 
+@once
 def has_structure_of_zeros(tensor: torch.Tensor) -> bool:
     """Whether many zeros lie as they do by no chance: in triangles, blocks, rows, bands, or as many in each row. What a
     rectification or a dropout leaves lies anywhere, and no kernel may rely on how much of it there is."""
@@ -94,15 +164,16 @@ def _are_as_many(truths: torch.Tensor, dim: int) -> bool:
 
 def has_few_values(flat: torch.Tensor) -> bool:
     """Activations behind a ReLU and triangles hold as many values as other numbers do."""
+    flat = flat.cpu()  # one wait, where choosing them there would be two
     found = flat[flat != 0][:4096]
     return bool(torch.unique(found).numel() <= FEW_VALUES)
 
 
+@once
 def rows_sum_to_one(tensor: torch.Tensor) -> bool:
     if tensor.dim() < 1 or tensor.shape[-1] < 2:
         return False
-    rows = tensor.reshape(-1, tensor.shape[-1])[:64].float()
-    return bool((rows >= 0).all()) and bool(((rows.sum(-1) - 1).abs() < 1e-2).all())
+    return bool(_are_shares(tensor.reshape(-1, tensor.shape[-1])[:64].float()))
 
 
 def are_shares(tensor: torch.Tensor) -> bool:
@@ -112,19 +183,21 @@ def are_shares(tensor: torch.Tensor) -> bool:
     return rows_sum_to_one(tensor) and not has_few_values(sampled(tensor).float())
 
 
+@once
 def is_constant(tensor: torch.Tensor) -> bool:
     if tensor.numel() == 0 or (tensor.is_floating_point() and tensor.dtype.itemsize < 2):
         return False
     if tensor.numel() == 1:
         return tensor.is_floating_point() or tensor.is_complex()
-    only = bool((tensor == 1).all())
-    return only or (not is_integer(tensor) and bool((tensor == 0).all()))
+    ones, zeros = read((tensor == 1).all(), (tensor == 0).all())
+    return bool(ones) or (not is_integer(tensor) and bool(zeros))
 
 
 def is_integer(tensor: torch.Tensor) -> bool:
     return not (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype is not torch.bool
 
 
+@once
 def is_mask(tensor: torch.Tensor) -> bool:
     """Whether it chooses: truth values, or a few floating numbers again and again. Integers may be places, whose order
     matters, and so are one-hot rows."""
@@ -137,6 +210,7 @@ def is_mask(tensor: torch.Tensor) -> bool:
     return tensor.numel() > 4 * FEW_VALUES and has_few_values(sampled(tensor))
 
 
+@once
 def is_one_hot(tensor: torch.Tensor) -> bool:
     return tensor.dim() > 1 and tensor.shape[-1] > 1 and bool(((tensor != 0).sum(dim=-1) == 1).all())
 
@@ -153,37 +227,50 @@ LEAST_SORTED = 8
 """A row of so many numbers is not in order by chance."""
 
 
+@once
+def is_in_order(tensor: torch.Tensor) -> bool:
+    """Whether each row of real numbers is: none falls anywhere."""
+    looks_so = not _is_looked_at(tensor) or _look(tensor).in_order
+    return looks_so and bool((tensor[..., 1:] >= tensor[..., :-1]).all())
+
+
+@once
 def is_symmetric(tensor: torch.Tensor) -> bool:
-    return _is_square(tensor) and torch.equal(tensor, tensor.mT)
+    looks_so = _is_square(tensor) and (not _is_looked_at(tensor) or _look(tensor).is_symmetric)
+    return looks_so and torch.equal(tensor, tensor.mT)
 
 
 LARGEST_FACTORED = 2048
 """Rows of the largest matrices of which it is found out whether they are positive definite."""
 
 
+@once
 def is_positive_definite(tensor: torch.Tensor) -> bool:
     """Whether it holds matrices that are all symmetric, up to rounding, and positive definite."""
     if not _is_square(tensor) or not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
         return False
     if tensor.numel() == 0 or tensor.shape[-1] > LARGEST_FACTORED:
         return False
+    if not _look(tensor).is_definite:
+        return False
     first = tensor[(0,) * (tensor.dim() - 2)]  # a batch of images is told by one of them
     return _are_definite(first) and (first.numel() == tensor.numel() or _are_definite(tensor))
 
 
 def _are_definite(matrices: torch.Tensor) -> bool:
+    return bool(_look_definite(matrices)) and bool((torch.linalg.cholesky_ex(matrices.double()).info == 0).all())
+
+
+def _look_definite(matrices: torch.Tensor) -> torch.Tensor:
+    """Whether they are symmetric, up to rounding, and hold nothing that no part of a positive definite one does."""
     diagonal = matrices.diagonal(dim1=-2, dim2=-1).double()
-    if not bool(torch.isfinite(matrices).all()) or not bool((diagonal > 0).all()):
-        return False
     sizes = diagonal.sqrt()
     limits = sizes.unsqueeze(-1) * sizes.unsqueeze(-2)
     eps = torch.finfo(matrices.dtype).eps
-    if bool((matrices.abs() > (1 + eps) * limits).any()):
-        return False
     rounding = (64 if matrices.dtype.itemsize > 2 else 2) * eps  # sums in half precision are rounded once
-    if bool(((matrices - matrices.mT).abs() > rounding * limits).any()):
-        return False
-    return bool((torch.linalg.cholesky_ex(matrices.double()).info == 0).all())
+    is_finite = torch.isfinite(matrices).all() & (diagonal > 0).all()
+    fits = (matrices.abs() <= (1 + eps) * limits) & ((matrices - matrices.mT).abs() <= rounding * limits)
+    return is_finite & fits.all()
 
 
 def _is_square(tensor: torch.Tensor) -> bool:

@@ -17,6 +17,7 @@ from .drawing import Inputs
 from .entropy import ENTROPY
 from .input_forms import as_agreed, beside_infinities, with_each
 from .patterns import Pattern, flag_columns, pattern_of
+from .reading import once
 from .reference import Reference
 from .tensors import as_real, leaves
 from .traits import are_distinct, has_structure_of_zeros, is_integer, is_mask, is_one_hot, is_symmetric, may_be_stressed
@@ -211,6 +212,7 @@ def held(inputs: Inputs) -> tuple[Inputs, bool]:
     return with_each(inputs, (), make)
 
 
+@once
 def _has_both_signs(tensor: torch.Tensor) -> bool:
     """Whether it holds several samples, and in them numbers of both signs."""
     parts = as_real(tensor)
