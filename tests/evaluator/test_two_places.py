@@ -1,7 +1,8 @@
-"""What the judge computes of a task on a GPU is in one place: no tensor of the host meets one of the device's."""
+"""What the judge computes of a task on a GPU is in one place, and seldom waited for."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,11 +11,12 @@ from typing import Any
 import pytest
 import torch
 from evaluator_support import LINEAR, text
-from second_device import OnDevice, second_device
+from second_device import OnDevice, second_device, waits
 
 from cuda_l1.evaluator.guest import check, plans, random_tasks, tensors, timed_outputs, uncounted
 from cuda_l1.evaluator.guest.audit import audit
 from cuda_l1.evaluator.guest.driving import Kept
+from cuda_l1.evaluator.guest.entropy import ENTROPY
 from cuda_l1.evaluator.guest.form import Form
 from cuda_l1.evaluator.guest.random_tasks import EvalMode, check_random
 from cuda_l1.evaluator.guest.reference import Answer, Reference
@@ -66,6 +68,28 @@ PATTERNED = """
         ]
 """
 """Masks and flags in all that they may be written in."""
+
+RELU = """
+    class Model(nn.Module):
+        def forward(self, x):
+            return F.relu(x)
+
+    def get_inputs():
+        return [torch.rand(128, 1024)]
+"""
+SUMS = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(64, 64)
+
+        def forward(self, x, y):
+            return self.linear(x) + y.sum(0), x.argmax(-1)
+
+    def get_inputs():
+        return [torch.randn(64, 64), torch.randn(64, 64)]
+"""
+"""Several small inputs, and answers of two dtypes."""
 
 BUILTIN = (
     "causal_attention",
@@ -162,7 +186,7 @@ class Echo:
 
 
 def source_of(name: str) -> str:
-    bodies = {"linear": LINEAR, "normalised": NORMALISED, "patterned": PATTERNED}
+    bodies = {"linear": LINEAR, "normalised": NORMALISED, "patterned": PATTERNED, "relu": RELU, "sums": SUMS}
     return text(bodies[name]) if name in bodies else Path(builtin.__path__[0], f"{name}.py").read_text("utf-8")
 
 
@@ -184,6 +208,40 @@ def test_all_trials_of_a_task_are_made_and_judged_where_it_is(judged, name):
     uncounted.prepare(checker.reference, checker.session, checker.reference.draw())
     again = checker.again(found.precision_class)
     assert again.failure is None and "timed" in {trial["kind"] for trial in again.trials}
+
+
+@pytest.mark.parametrize(("name", "of_task", "of_trial"), [("relu", 140, 8), ("sums", 140, 10)])
+def test_few_waits(judged, name, of_task, of_trial):
+    """Evaluators that share a GPU take turns in slices of time, and each wait of one ends in a turn of all the others:
+    twelve checks at once took an H200 twelve times as long as one, with 40 waits in each trial. Whatever has to be
+    known of several tensors, or of one in several ways, is computed there and read at once (`reading.read`)."""
+    ENTROPY.begin(bytes(32))
+    with waits() as known:
+        checker = judged(source_of(name))
+    with waits() as asked:
+        found = checker.run(mapped=True, aligned=True)
+    assert found.failure is None and found.precision_class == "fp32"
+    assert 0 < len(known) <= of_task, Counter(known).most_common(20)
+    assert 0 < len(asked) <= of_trial * len(found.trials), Counter(asked).most_common(20)
+
+
+def test_what_is_waited_for(device):
+    there, here = torch.arange(4.0, device="cuda"), torch.tensor([1])
+    for ask in (
+        there.tolist,
+        there.cpu,
+        there.nonzero,
+        lambda: there[there > 1],
+        lambda: there[here],
+        lambda: there[there.argmin()],
+    ):
+        with waits() as found:
+            ask()
+        assert len(found) == 1
+    for stays in (there.sum, lambda: there[1:], lambda: there[here.to("cuda", non_blocking=True)], lambda: there * 2):
+        with waits() as found:
+            stays()
+        assert not found
 
 
 @pytest.mark.parametrize("choice", ["x.argmax(-1)", "torch.randperm(16)"])
