@@ -208,7 +208,7 @@ class Trial(Frozen):
     bound: float
     """What the task's class allows in this trial."""
     passed_class: PrecisionClass | None
-    """Most exact class whose bound holds in this trial; null when none does."""
+    """Most exact class whose bound holds in this trial, of `timed` the verdict's; null when none does."""
 
 
 class Correctness(Frozen):

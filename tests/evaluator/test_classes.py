@@ -843,6 +843,35 @@ def test_range_trials_ask_for_relaxed_and_of_tf32_for_its_own_bound(wide):
     assert wide.class_in_range(bf16, "tf32", relaxed=False) is None
 
 
+@pytest.mark.parametrize("before", ["fp32", "tf32"])
+def test_a_timed_answer_never_makes_the_class_a_better_one(wide, before):
+    def after(tensor: torch.Tensor, *, relaxed: bool = True) -> str | None:
+        errors = wide.errors(dataclasses.replace(wide.noise, tensors=[tensor]))
+        return wide.class_when_timed(errors, before, relaxed=relaxed)
+
+    bf16 = product(wide, torch.Tensor.bfloat16).float()
+    assert after(wide.noise.tensors[0]) == before
+    assert after(product(wide, oracle.round_to_tf32)) == "tf32"
+    assert after(bf16) == "relaxed" and after(bf16, relaxed=False) is None
+    assert after(torch.zeros_like(bf16)) is None
+
+
+def test_half_precision_is_told_from_tf32_by_timed_calls_far_from_ordinary_inputs(tmp_path):
+    reference, plan = reference_of(tmp_path, WIDE.replace(".DTYPE()", "")), plans.NEAR_PLANS[0]
+    inputs, _ = input_forms.stress(reference.draw(), plan.factor)
+    far = Case(reference, plan, inputs, reference.public, 1, False)
+
+    def after(before: str, tensor: torch.Tensor, *, relaxed: bool = True) -> str | None:
+        return far.class_when_timed(
+            far.errors(dataclasses.replace(far.noise, tensors=[tensor])), before, relaxed=relaxed
+        )
+
+    fp16, bf16 = (product(far, kind).float() for kind in (torch.Tensor.half, torch.Tensor.bfloat16))
+    assert after("tf32", far.noise.tensors[0]) == "tf32" and after("fp32", fp16) is None
+    assert after("tf32", fp16) == "relaxed" and after("tf32", fp16, relaxed=False) is None
+    assert after("tf32", bf16) == "tf32", "not for a little: each call has its luck"
+
+
 def test_the_class_of_a_candidate_is_that_of_its_worst_trial():
     assert classes.least_exact(["fp32", "tf32", "fp32"]) == "tf32"
     assert classes.least_exact(["fp32", None]) is None and classes.least_exact([]) is None

@@ -62,6 +62,11 @@ class FakeBench:
         self.idle_s: dict[str, Callable[[], float]] = {}
         """Processor seconds so far, by candidate id."""
         self.late_reuse = False
+        self.timed_class: dict[tuple[str, int], str] = {}
+        """What the nth call of an operation shows of a candidate; else what it was."""
+        self.small_parts = False
+        self.classes: list[tuple[str, str, str | None]] = []
+        """What was asked: the operation, the class so far, and that of the trials."""
         self.stolen_s: dict[str, list[float]] = {}
         """Processor time that is used each time that a runner is stopped."""
         self.drawn_ahead = False
@@ -120,10 +125,13 @@ class FakeBench:
         if op == "witness":
             assert any(each.guest.pid == int(fields["of"]) for each in self.alive if each is not runner)
             return {"unlike": "another answer" if self.drawn_ahead else None}
-        if op == "verify_weights":
-            return {}
-        if op == "verify_timed":
-            return {"compared": 3, "wrong": None, "error": 1e-7, "bound": 1e-6, "reused": self.late_reuse}
+        if op in ("verify_weights", "verify_timed"):
+            passed = self.timed_class.get((op, self.calls[identity, op]), fields["precision_class"])
+            shown = {"precision_class": passed, "small_parts": self.small_parts}
+            self.classes.append((op, fields["precision_class"], fields.get("checked_class")))
+            if op == "verify_weights":
+                return shown
+            return {"compared": 3, "wrong": None, "error": 1e-7, "bound": 1e-6, "reused": self.late_reuse, **shown}
         if op == "profile":
             return {"streams": 3, "profile": self.profile}
         if op == "back_to_back":
@@ -192,6 +200,27 @@ def test_the_budget_ends_a_final_after_three_pairs_at_the_least():
     timer = timed(bench(), protocol=FINAL.model_copy(update={"budget_s": 1e-9}))
     (timing,) = timer.timings(())
     assert len(timing.pairs) == 3 and timing.speedup_low is not None
+
+
+def test_what_any_timed_call_shows_is_the_class_of_the_verdict():
+    made = bench()
+    made.timed_class = {("verify_timed", 3): "tf32"}
+    timer = timed(made, protocol=FINAL)
+    assert timer.precision_class == "tf32" and len(timer.pairs) == 5 and timer.findings() == []
+    first, again = ("verify_weights", "fp32", "fp32"), ("verify_weights", "tf32", "fp32")
+    asked = [each for each in made.classes if each[0] == "verify_weights"]
+    assert asked == [first, again], "in the first pair, and in the one that shows another class"
+    assert [now for op, now, _ in made.classes if op == "verify_timed"] == ["fp32"] * 3 + ["tf32"] * 2
+
+
+@pytest.mark.parametrize("op", ["verify_timed", "verify_weights"])
+@pytest.mark.parametrize("small_parts", [False, True])
+def test_what_is_relaxed_once_calls_are_timed_is_suspect_as_in_the_trials(op, small_parts):
+    made = bench()
+    made.timed_class, made.small_parts = {(op, 1): "relaxed"}, small_parts
+    timer = timed(made)
+    found = [finding.check for finding in timer.findings() if finding.severity == "suspect"]
+    assert timer.precision_class == "relaxed" and found == ["precision", *["small-parts"] * small_parts]
 
 
 def test_every_opponent_is_timed_in_the_same_pairs_and_the_last_is_the_best():

@@ -206,7 +206,7 @@ def test_all_trials_of_a_task_are_made_and_judged_where_it_is(judged, name):
     assert found.failure is None and found.precision_class in ("fp32", "exact")
     assert {"base", plans.HELD.kind} <= {trial["kind"] for trial in found.trials}
     uncounted.prepare(checker.reference, checker.session, checker.reference.draw())
-    again = checker.again(found.precision_class)
+    again = checker.again(found.precision_class, found.precision_class)
     assert again.failure is None and "timed" in {trial["kind"] for trial in again.trials}
 
 

@@ -265,6 +265,55 @@ def test_right_in_the_trials_and_wrong_when_timed_is_wrong(evaluator):
     assert result.outcome is Outcome.WRONG_VALUES and "timed call" in result.detail
 
 
+TUNED = """
+import os
+from pathlib import Path
+KEPT = Path(os.environ["TRITON_CACHE_DIR"], "choice")
+def as_tf32(t): return ((t.view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+"""
+CHOICE = """
+if self.is_tuned is None:
+    self.is_tuned = KEPT.exists()
+    KEPT.parent.mkdir(exist_ok=True)
+    KEPT.touch()
+rounded = ({now}) if self.is_tuned else ({at_first})
+return F.linear(rounded(x), rounded(self.linear.weight), self.linear.bias).clamp(min=0)
+"""
+WAYS = {
+    "fp32": "lambda t: t",
+    "tf32": "as_tf32",
+    "bf16": "lambda t: t.bfloat16().float()",
+    "fp16": "lambda t: t.half().float()",
+    "half-of-it": "lambda t: t * 0.5",
+}
+
+
+@pytest.mark.parametrize(
+    ("at_first", "now", "outcome", "precision_class"),
+    [
+        ("tf32", "fp32", Outcome.ACCEPTED, "tf32"),
+        ("fp32", "tf32", Outcome.ACCEPTED, "tf32"),
+        ("fp32", "bf16", Outcome.ACCEPTED, "relaxed"),
+        ("fp32", "fp16", Outcome.ACCEPTED, "relaxed"),
+        ("tf32", "fp16", Outcome.ACCEPTED, "relaxed"),
+        ("fp32", "half-of-it", Outcome.WRONG_VALUES, None),
+    ],
+)
+def test_the_class_is_that_of_the_least_exact_answer_of_trials_and_timed_calls(
+    evaluator, at_first, now, outcome, precision_class
+):
+    """The process that is timed finds what the one that was checked has tuned and kept, and computes otherwise."""
+    forward = CHOICE.format(now=WAYS[now], at_first=WAYS[at_first]).strip()
+    result = judged(evaluator, model_new(forward, init="self.is_tuned = None", before=TUNED))
+    assert result.outcome is outcome and result.precision_class == precision_class, result.detail
+    if result.accepted:
+        timed = result.correctness.trials[-1]
+        assert timed.kind == "timed" and timed.passed_class == precision_class
+        assert checks(result, "suspect") == ({"precision"} if precision_class == "relaxed" else set())
+    else:
+        assert "timed call errs by" in result.detail
+
+
 FINGERPRINT = """
 of = tuple(p._version for p in self.parameters())
 if self.kept.get('of') != of: self.kept = {'of': of}

@@ -219,21 +219,21 @@ class Verdict(Stages):
         evidence = self._evidence
         if evidence is None or not evidence["trials"]:
             return None
-        trials = [Trial(**t) for t in evidence["trials"]]
-        if self._timer is not None and self._timer.compared:
-            timer = self._timer
+        trials, timer = [Trial(**t) for t in evidence["trials"]], self._timer
+        found = timer.precision_class if timer else evidence["precision_class"]
+        if timer is not None and timer.compared:
             trials.append(
                 Trial(
                     kind="timed",
                     error=timer.worst_timed_error,
                     reference_error=None,
                     bound=timer.timed_bound,
-                    passed_class=evidence["precision_class"],
+                    passed_class=found,
                 )
             )
         return Correctness(
             trials=tuple(trials),
-            precision_class=evidence["precision_class"],
+            precision_class=found,
             task_class=self.bench.facts["task_class"],
             oracle=evidence["oracle"],
             allclose_kernelbench=evidence["allclose_kernelbench"],

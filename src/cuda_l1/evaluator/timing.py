@@ -9,6 +9,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from cuda_l1.config import FIRST_PAIRS_PATIENCE, LEAST_PAIRS, Limits, Protocol
 from cuda_l1.evaluator.bench import Bench, Runner
@@ -51,7 +52,10 @@ class Timer:
         self._opponents = list(opponents)
         self._best = self._opponents[-1][0]
         self._limits_of = limits_of
-        self._class = precision_class
+        self._checked_class = precision_class
+        self.precision_class = precision_class
+        """The least exact one of the trials' and those that timed answers show."""
+        self._small_parts = False
         self._on_cpu = device == "cpu"
         self.clocks: tuple[Clock, ...] = ("call",) if self._on_cpu else ("device", "call")
         self._blocks = Blocks(bench, self._on_cpu, protocol, self.clocks, limits_of)
@@ -64,7 +68,7 @@ class Timer:
         self.profile: CallProfile | None = None
         self.slope_us: float | None = None
         self.compared = 0
-        self.worst_timed_error = 0.0
+        self.worst_timed_error: float | None = 0.0
         self.timed_bound = 0.0
         self._late_reuse = False
         self._unseeded: str | None = None
@@ -171,7 +175,11 @@ class Timer:
             self._call_witness(sides)
             for side in sides[1:]:  # they end while the judge compares
                 self._dismiss(side)
+            before = self.precision_class
             self._verify(sides[0])
+            if self.pairs and self.precision_class != before:
+                sides[0].runner.guest.resume()
+                self._verify_weights(sides[0])
             if not self.pairs:
                 calls = sum(map(len, sides[0].samples.values()))
                 left = left_behind(threads, sides[0].runner.guest.threads(), calls)
@@ -354,20 +362,30 @@ class Timer:
         self._spend("witness", begin)
 
     def _verify(self, side: Side) -> None:
-        """The outputs of timed calls are compared too: right in the trials and wrong when timed is wrong."""
-        reply = self._bench.ask(side.runner, "verify_timed", 600.0, precision_class=self._class)
+        """The outputs of timed calls are compared too: right in the trials and wrong when timed is wrong, and what is
+        less exact when timed is that."""
+        reply = self._bench.ask(side.runner, "verify_timed", 600.0, precision_class=self.precision_class)
         if reply["wrong"]:
             raise Failure(Outcome.WRONG_VALUES, reply["wrong"], side.runner.guest.log_tail(2000))
+        self._note_class(reply)
         self.compared += reply["compared"]
         self._late_reuse = self._late_reuse or bool(reply.get("reused"))
         if reply.get("relaid"):  # what it was allowed for the copy was for another layout
             side.prepared["layout_us"] = 0.0
-        self.worst_timed_error = max(self.worst_timed_error, reply["error"] or 0.0)
+        so_far, error = self.worst_timed_error, reply["error"]
+        self.worst_timed_error = None if so_far is None or error is None else max(so_far, error)
         self.timed_bound = max(self.timed_bound, reply.get("bound") or 0.0)
 
     def _verify_weights(self, side: Side) -> None:
-        """Timed calls have one and the same weights: who is right for these alone once the trials are over is wrong."""
-        self._bench.ask(side.runner, "verify_weights", 600.0, precision_class=self._class)
+        """Timed calls have one and the same weights: who is right for these alone once the trials are over is wrong.
+        And to who is less exact when timed, nobody has put what tells one class from another."""
+        now, before = self.precision_class, self._checked_class
+        told = self._bench.ask(side.runner, "verify_weights", 600.0, precision_class=now, checked_class=before)
+        self._note_class(told)
+
+    def _note_class(self, reply: dict[str, Any]) -> None:
+        self.precision_class = reply["precision_class"]
+        self._small_parts = self._small_parts or reply["small_parts"]
 
     # ── figures ───────────────────────────────────────────────────────────────────────────────────
 
@@ -393,6 +411,12 @@ class Timer:
                 f"{self._unseeded}: its random numbers do not follow from torch's seed, and may have been drawn before"
             )
             found.append(Finding(check="drawn-ahead", severity="suspect", evidence=text))
+        if self.precision_class == "relaxed" != self._checked_class:
+            text = f"once calls are timed its answers are relaxed; those of the trials were {self._checked_class}"
+            found.append(Finding(check="precision", severity="suspect", evidence=text))
+        if self._small_parts:
+            text = "once calls are timed most elements, or small slices, are wrong by their own measure"
+            found.append(Finding(check="small-parts", severity="suspect", evidence=text))
         if any(pair.sides[0].late for pair in self.pairs):
             text = "an output was not there yet when its timed call had returned"
             found.append(Finding(check="late-write", severity="reject", evidence=text))

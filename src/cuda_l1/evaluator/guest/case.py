@@ -14,7 +14,17 @@ from dataclasses import dataclass, field
 import torch
 
 from . import elements, oracle
-from .classes import OWN, RELAXED_CEILING, RELAXED_FLOOR, ROUNDING, Errors, multiple, own_class, unit_roundoff
+from .classes import (
+    OWN,
+    RELAXED_CEILING,
+    RELAXED_FLOOR,
+    ROUNDING,
+    Errors,
+    least_exact,
+    multiple,
+    own_class,
+    unit_roundoff,
+)
 from .drawing import Inputs, secret_seed
 from .edges import MOVES, Edges
 from .elements import MORE_JUMPS
@@ -549,25 +559,39 @@ class Case:
         inputs. Large weights and related rows magnify what rounding does, too."""
         if before == "tf32" and not self.plan.in_forms:
             return self.best_class(errors, relaxed=False) or ("relaxed" if relaxed else None)
-        if all(e <= b for e, b in zip(errors.worst, self.range_bounds(), strict=True)):
+        if self._is_in_range(errors):
             if before == "tf32" and self.plan in ONE_SIDED and max(errors.worst, default=0.0) > SLIGHT:
                 return self.best_class(errors, relaxed=False) or ("relaxed" if relaxed else None)
             return before
         return before if self.plan.in_forms and self.passes(errors, before) else None
 
-    def passes_when_timed(self, errors: Errors, name: str, *, relaxed: bool) -> bool:
-        """Whether a call among timed ones, or after them, is within the class `name` that the trials gave. For inputs
-        of other forms a little more is a matter of luck: errors that are slight, or of any class where that of the
-        trials is none of float32."""
+    def class_when_timed(self, errors: Errors, before: str, *, relaxed: bool) -> str | None:
+        """The class after a call among timed ones, or after them, `before` it: never a better one, and none where its
+        answer is within none. For inputs of other forms a little more is a matter of luck: errors that are slight, or
+        of any class where that before is none of float32; far from ordinary ones what is within `range_bounds`."""
         if self.plan in RANGE_PLANS:
-            return self.class_in_range(errors, name, relaxed=relaxed) is not None
-        if self.passes(errors, name):
-            return True
-        if not (self.plan.in_forms or self.plan.few) or name == "exact":
-            return False
-        if name == "fp32":
-            return max(errors.worst, default=0.0) <= SLIGHT
-        return self.best_class(errors, relaxed=relaxed) is not None
+            found = self.class_in_range(errors, before, relaxed=relaxed)
+            return found if found is None or (found == "relaxed" and not self._is_in_range(errors)) else before
+        if self.passes(errors, before):
+            return before
+        best = self.best_class(errors, relaxed=relaxed)
+        if self.plan.in_forms or self.plan.few:
+            lucky = max(errors.worst, default=0.0) <= SLIGHT if before == "fp32" else best is not None
+            if lucky and before != "exact":
+                return before
+        return least_exact([before, best])
+
+    def hides_small_parts(self, errors: Errors, passed: str | None) -> bool:
+        """Whether only its largest error keeps an ordinary answer within the class that it has, which is no matter of
+        precision."""
+        return (
+            passed == "relaxed"
+            and self.plan.factor == 1.0
+            and all(e <= b for e, b in zip(errors.worst, self.bounds(self.own), strict=True))
+        )
+
+    def _is_in_range(self, errors: Errors) -> bool:
+        return all(e <= b for e, b in zip(errors.worst, self.range_bounds(), strict=True))
 
     def range_bounds(self) -> list[float]:
         """Per tensor, what an element of an answer in float32 may err by far from ordinary inputs."""

@@ -288,21 +288,25 @@ class Judge:
         return {"unlike": unlike_another_process(self._reference, of, session, kept_calls(of))}
 
     def verify_timed(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Compare the outputs kept from timed calls with truth, under the class that the trials gave."""
+        """Compare the outputs kept from timed calls with truth, which may lower the candidate's class."""
         torch.set_num_threads(self._threads)
         session = self._sessions[message["name"]]
         return verify_timed(self._reference, self._facts, session, message["precision_class"])
 
     def verify_weights(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Put trials to a runner once more, after its timed calls: forms of inputs that none of these had, and other
-        weights; in tasks that differ with the seed, one comparison of many answers. Raises RunnerFailure."""
-        session = self._sessions[message["name"]]
+        weights, which may lower the candidate's class; in tasks that differ with the seed, one comparison of many
+        answers. Raises RunnerFailure."""
+        session, so_far = self._sessions[message["name"]], message["precision_class"]
         torch.set_num_threads(self._threads)
         checker = Checker(self._reference, self._facts, session)
-        again = check_random_again(checker) if self._facts.random else checker.again(message["precision_class"])
-        failure = again.failure
+        again = check_random_again(checker) if self._facts.random else checker.again(so_far, message["checked_class"])
         torch.set_num_threads(1)  # as it was between timed calls
-        return {"failure": {**failure, "detail": f"after timed calls {failure['detail']}"}} if failure else {}
+        if failure := again.failure:
+            return {"failure": {**failure, "detail": f"after timed calls {failure['detail']}"}}
+        now = again.precision_class or so_far
+        small_parts = now != so_far and any(each["check"] == "small-parts" for each in again.findings)
+        return {"precision_class": now, "small_parts": small_parts}
 
 
 def main(channel: Channel, spec: dict[str, Any]) -> None:

@@ -145,9 +145,10 @@ hold all."""
 ISOLATED = Plan("isolated", in_forms=True)
 """Two elements far out: whoever looks at a sample to see whether inputs are ordinary does not see them."""
 
+NEAR_PLANS = (Plan("near-1e5", factor=1e5), Plan("near-1e-6", factor=1e-6))
+"""What tells half precision from TF32."""
 RANGE_PLANS = (
-    Plan("near-1e5", factor=1e5),
-    Plan("near-1e-6", factor=1e-6),
+    *NEAR_PLANS,
     LARGE_WEIGHTS,
     LARGE_CHANNELS,
     SMALL_WEIGHTS,

@@ -1,16 +1,20 @@
-"""The outputs kept from timed calls: right in the trials and wrong when timed is wrong."""
+"""The outputs kept from timed calls: right in the trials and wrong when timed is wrong, and what is less exact when
+timed is less exact."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import time
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from .audit import Facts
 from .case import Case
 from .check import reported
+from .classes import Errors
 from .driving import Kept
 from .entropy import ENTROPY
 from .form import without_unpartnered
@@ -27,6 +31,38 @@ _ORDINARY, _EXCHANGED = Plan("timed"), Plan("timed")
 """Told apart by identity: their inputs are alike."""
 
 
+@dataclass
+class TimedAnswers:
+    """What the answers of timed calls show together."""
+
+    precision_class: str
+    """The least exact one so far."""
+    compared: int = 0
+    wrong: str | None = None
+    """What is wrong with one that is within no class."""
+    error: float | None = 0.0
+    """The largest error of an element; None where that is not finite."""
+    bound: float = 0.0
+    """The largest that the class allows an element."""
+    small_parts: bool = False
+    """The class is `relaxed` for small parts of an answer alone."""
+
+    def add(self, case: Case, errors: Errors, *, relaxed: bool) -> None:
+        """One more answer; `relaxed`: the task allows this class."""
+        passed = case.class_when_timed(errors, self.precision_class, relaxed=relaxed)
+        bounds, worst = case.bounds(passed or self.precision_class), max(errors.worst, default=0.0)
+        self.compared, self.bound = self.compared + 1, max(self.bound, reported(bounds))
+        if passed is None:
+            kind = case.plan.kind
+            form = f" with inputs as in the trial `{kind}`" if kind not in (_ORDINARY.kind, ROW.kind) else ""
+            form = " whose inputs changed behind the shut gate" if case.plan is _EXCHANGED else form
+            self.wrong = f"a timed call{form} errs by {worst:.2e} where {max(bounds):.2e} is allowed"
+            return
+        self.small_parts |= passed != self.precision_class and case.hides_small_parts(errors, passed)
+        self.precision_class = passed
+        self.error = None if self.error is None or not math.isfinite(worst) else max(self.error, worst)
+
+
 def kept_calls(session: Session) -> list[Kept]:
     """What the session kept of timed calls, the quickest of each clock first, then their next."""
     ranks = itertools.zip_longest(*session.quickest.values())
@@ -35,21 +71,23 @@ def kept_calls(session: Session) -> list[Kept]:
 
 
 def verify_timed(reference: Reference, facts: Facts, session: Session, precision_class: str) -> dict[str, Any]:
-    """Compare what the session kept with truth, under the class that the trials gave; nothing is kept afterwards."""
+    """Compare what the session kept with truth; nothing is kept afterwards. `precision_class`: that of the candidate so
+    far, which may be a lesser one afterwards."""
     kept, exchanged = kept_calls(session), session.exchanged
     in_a_row = [call for _, call in session.back_to_back if _is_known(reference, facts, session)]
     session.kept, session.quickest, session.kept_seen, session.back_to_back, session.exchanged = [], {}, 0, [], []
     strange, session.strange = session.strange, {}
     changed, session.changed_input = session.changed_input, None
+    found = TimedAnswers(precision_class)
     if changed is not None:
-        text = f"input {changed} is changed by a timed call; the reference leaves it alone"
-        return {"compared": 0, "wrong": text, "error": None}
-    if wrong := _wrong_form(reference, session.timed_form):
-        return {"compared": 0, "wrong": wrong, "error": None}
-    kept = [*in_a_row[:1], *kept, *in_a_row[1:]]
-    found = _compared(reference, facts, session, exchanged, kept, strange, precision_class)
+        found.wrong = f"input {changed} is changed by a timed call; the reference leaves it alone"
+    else:
+        found.wrong = _wrong_form(reference, session.timed_form)
+    if found.wrong is None:
+        kept = [*in_a_row[:1], *kept, *in_a_row[1:]]
+        _compare_kept(reference, facts, session, exchanged, kept, strange, found)
     reused = "reused" in session.timed_form and not session.reused
-    return {**found, "reused": reused, "relaid": "relaid" in session.timed_form}
+    return {**dataclasses.asdict(found), "reused": reused, "relaid": "relaid" in session.timed_form}
 
 
 def _is_known(reference: Reference, facts: Facts, session: Session) -> bool:
@@ -72,38 +110,38 @@ def _wrong_form(reference: Reference, form: Collection[str]) -> str | None:
     return None
 
 
-def _compared(
+def _compare_kept(
     reference: Reference,
     facts: Facts,
     session: Session,
     exchanged: list[Kept],
     kept: list[Kept],
     strange: dict[Plan, Kept],
-    precision_class: str,
-) -> dict[str, Any]:
+    found: TimedAnswers,
+) -> None:
     if facts.random:
-        wrong = wrong_at_random(reference, session, kept, VERIFY_S)
-        return {"compared": len(kept), "wrong": wrong, "error": 0.0, "bound": 0.0}
+        found.compared, found.wrong = len(kept), wrong_at_random(reference, session, kept, VERIFY_S)
+        return
     # In no order of time: with slow calls a few are compared, and these must not be the earliest.
     others = ENTROPY.sample(kept[FIRST:], len(kept[FIRST:]))
     ordinary = [(_ORDINARY, each) for each in (*kept[:FIRST], *others)]
-    in_range = precision_class not in OUT_OF_RANGE
-    shown = [(plan, call) for plan, call in strange.items() if in_range or plan not in RANGE_PLANS]
+    shown = list(strange.items())
     uncounted = ENTROPY.sample(shown, len(shown))
     behind = [(_EXCHANGED, each) for each in exchanged]
-    compared = [*behind, *uncounted[:1], *ordinary[:FIRST], *uncounted[1:], *ordinary[FIRST:]]
-    return _compare(reference, facts, session, compared, precision_class)
+    # Ordinary ones first, by which the class goes: not all that is put to one is put to another.
+    _compare(reference, facts, session, [*behind, *ordinary[:FIRST], *uncounted, *ordinary[FIRST:]], found)
 
 
 def _compare(
-    reference: Reference, facts: Facts, session: Session, kept: list[tuple[Plan, Kept]], precision_class: str
-) -> dict[str, Any]:
-    worst, bound, compared = 0.0, 0.0, 0
+    reference: Reference, facts: Facts, session: Session, kept: list[tuple[Plan, Kept]], found: TimedAnswers
+) -> None:
     at_least = VERIFY_AT_LEAST + sum(plan is _EXCHANGED for plan, _ in kept)
     begin = time.monotonic()
     for plan, call in kept:
-        if compared >= at_least and time.monotonic() - begin > VERIFY_S:
+        if found.wrong or (found.compared >= at_least and time.monotonic() - begin > VERIFY_S):
             break
+        if plan in RANGE_PLANS and found.precision_class in OUT_OF_RANGE:
+            continue
         weights = {**session.weights, **call.state}
         of, put = reference, plan
         if call.earlier is not None:
@@ -111,15 +149,7 @@ def _compare(
         case = Case.where_stood(of, put, call.inputs, weights, facts.jumpy)
         if case is None or (put is not _ORDINARY and not case.sound):  # the reference stood others of this form
             continue
-        compared += 1
         session.compared.add(plan)
         answer = dataclasses.replace(case.noise, tensors=call.tensors[: len(case.noise.tensors)])
         got = without_unpartnered(answer, case.noise, session.unpartnered if call.earlier is None else set())
-        errors, bounds = case.errors(got), case.bounds(precision_class)
-        worst, bound = max(worst, *errors.worst), max(bound, reported(bounds))
-        if not case.passes_when_timed(errors, precision_class, relaxed=facts.relaxed_allowed):
-            form = "" if plan.kind == _ORDINARY.kind else f" with inputs as in the trial `{plan.kind}`"
-            form = " whose inputs changed behind the shut gate" if plan is _EXCHANGED else form
-            wrong = f"a timed call{form} errs by {max(errors.worst):.2e} where {max(bounds):.2e} is allowed"
-            return {"compared": compared, "wrong": wrong, "error": None, "bound": bound}
-    return {"compared": compared, "wrong": None, "error": worst, "bound": bound}
+        found.add(case, case.errors(got), relaxed=facts.relaxed_allowed)
