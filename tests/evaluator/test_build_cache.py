@@ -8,6 +8,8 @@ import pytest
 
 from cuda_l1.evaluator import build_cache
 from cuda_l1.evaluator.build_cache import BuildCache
+from cuda_l1.evaluator.watch import UNCOUNTED, folder_bytes
+from cuda_l1.evaluator.work_folders import remove_tree
 
 
 @pytest.fixture
@@ -108,17 +110,6 @@ def test_a_file_that_changes_its_user_becomes_a_plain_one(cache, work, tmp_path)
     assert (tmp_path / "cache" / "a" / "extensions" / "tool").stat().st_mode & 0o7777 == 0o755
 
 
-def test_paths_too_long_to_copy_are_left_out(cache, work, tmp_path):
-    deep = os.open(work / "extensions", os.O_RDONLY)
-    for _ in range(40):
-        os.mkdir("d" * 200, dir_fd=deep)
-        deep, old = os.open("d" * 200, os.O_RDONLY, dir_fd=deep), deep
-        os.close(old)
-    os.close(deep)
-    cache.keep("a", work)
-    assert (tmp_path / "cache" / "a" / "extensions" / "kernel" / "kernel.so").read_text() == "compiled"
-
-
 def test_a_copy_that_fails_leaves_nothing_behind(cache, work, tmp_path, monkeypatch):
     def full(source, target):
         raise OSError(28, "No space left on device")
@@ -126,3 +117,39 @@ def test_a_copy_that_fails_leaves_nothing_behind(cache, work, tmp_path, monkeypa
     monkeypatch.setattr(build_cache, "_copy_file", full)
     cache.keep("a", work)
     assert not cache.has("a") and list((tmp_path / "cache").iterdir()) == []
+
+
+def test_holes_of_a_file_count_as_what_their_copy_takes(cache, work, monkeypatch):
+    with open(work / "extensions" / "sparse", "wb") as file:
+        file.truncate(1 << 22)
+    assert folder_bytes(work) < 1 << 20 < folder_bytes(work, with_holes=True)
+    monkeypatch.setattr(build_cache, "MAX_ENTRY_BYTES", 1 << 20)
+    cache.keep("a", work)
+    assert not cache.has("a")
+
+
+def test_what_cannot_be_looked_into_is_not_kept(cache, work):
+    home = os.getcwd()
+    os.chdir(work / "extensions")
+    try:
+        for _ in range(2200):
+            os.mkdir("a")
+            os.chdir("a")
+    finally:
+        os.chdir(home)
+    assert folder_bytes(work) == UNCOUNTED
+    cache.keep("a", work)
+    assert not cache.has("a")
+    remove_tree(work)
+    assert not work.exists()
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="nothing is shut to the superuser")
+def test_a_folder_that_is_shut_is_not_kept_and_is_removed(cache, work):
+    (work / "extensions").chmod(0)
+    assert folder_bytes(work) == UNCOUNTED
+    work.chmod(0)
+    cache.keep("a", work)
+    assert not cache.has("a")
+    remove_tree(work)
+    assert not work.exists()

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from cuda_l1.evaluator.watch import folder_bytes
+from cuda_l1.evaluator.watch import UNCOUNTED, folder_bytes
 
 CACHES = ("extensions", "triton", "inductor", "cuda")
 MAX_ENTRY_BYTES = 512 << 20
@@ -47,8 +47,10 @@ class BuildCache:
 
         What is too large, or cannot be copied (paths too long, say), is left: it will be built again.
         """
+        if folder_bytes(work_dir) >= UNCOUNTED:
+            return
         found = [name for name in CACHES if _holds_something(work_dir / name)]
-        if sum(folder_bytes(work_dir / name) for name in found) > MAX_ENTRY_BYTES:
+        if sum(folder_bytes(work_dir / name, with_holes=True) for name in found) > MAX_ENTRY_BYTES:
             return
         self._root.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=self._root))

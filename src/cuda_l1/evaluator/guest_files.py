@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 from cuda_l1.evaluator.processes import MOUNTED_WORK, Guest
+from cuda_l1.evaluator.work_folders import remove_tree
 
 
 def put_file(guest: Guest, rung: str, name: str, text: str) -> str:
@@ -29,6 +29,6 @@ def _hand_over(guest: Guest) -> None:
 
 def emptied(path: Path) -> Path:
     """The folder, made anew."""
-    shutil.rmtree(path, ignore_errors=True)
+    remove_tree(path)
     path.mkdir(parents=True)
     return path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import select
-import shutil
 import signal
 import time
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from cuda_l1.evaluator.guest import group
 from cuda_l1.evaluator.guest.channel import Channel, ChannelClosed
 from cuda_l1.evaluator.guest.log import CappedLog
 from cuda_l1.evaluator.watch import ExitReason, Watcher
+from cuda_l1.evaluator.work_folders import remove_tree
 
 _LOOK_S = 0.05
 _KILL_S = 8.0
@@ -201,7 +201,7 @@ class Guest:
             self._channel.close()
         self.log.close()
         if self._owns_work_dir:
-            shutil.rmtree(self.work_dir, ignore_errors=True)
+            remove_tree(self.work_dir)
         self.template.forget(self)
 
     def __enter__(self) -> Self:

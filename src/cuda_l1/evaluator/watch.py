@@ -5,8 +5,11 @@ There is no thread: the parent must be idle while anything is timed, so its own 
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +18,10 @@ from cuda_l1.evaluator.guest import group
 
 ExitReason = Literal["memory", "disk", "processes", "deadline", "stopped"]
 
+_ENTRY = 1024  # bytes of a file or folder at the least: an empty one takes a place on the disk, too
+_BLOCK = 512  # bytes, in which stat counts whatever the file system's own are
+UNCOUNTED = 1 << 62
+"""Bytes that stand for more than any limit."""
 _WALK_SHARE = 0.05  # at most this share of the parent's time goes into measuring work directories
 
 
@@ -44,10 +51,31 @@ class Watcher:
         start = time.monotonic()
         if start < self._next_walk:
             return False
-        size = folder_bytes(self._work_dir)
+        size = folder_bytes(self._work_dir) + self._unnamed_bytes()
         end = time.monotonic()
         self._next_walk = end + (end - start) / _WALK_SHARE
         return size > self._limits.work_bytes
+
+    def _unnamed_bytes(self) -> int:
+        """Bytes on disk of the files without a name that are held open, which no folder shows."""
+        try:
+            device = self._work_dir.stat().st_dev
+        except OSError:  # it is gone
+            return 0
+        sizes = {}
+        for pid in group.descendants(self._keeper):
+            for file in _open_files(pid):
+                if stat.S_ISREG(file.st_mode) and file.st_nlink == 0 and file.st_dev == device:
+                    sizes[file.st_ino] = file.st_blocks * _BLOCK
+        return sum(sizes.values())
+
+
+def _open_files(pid: int) -> Iterator[os.stat_result]:
+    """Those that a process has open, as far as it is there and ours to see."""
+    with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                yield entry.stat()
 
 
 def memory_and_threads(pid: int) -> tuple[int, int]:
@@ -77,17 +105,23 @@ def _bytes(fields: dict[str, str], *names: str) -> int:
     return 1024 * sum(int(fields[name].split()[0]) for name in names if name in fields)
 
 
-def folder_bytes(folder: Path) -> int:
-    """Bytes on disk of everything below `folder`; links are not followed, what vanishes meanwhile does not count."""
+def folder_bytes(folder: Path, *, with_holes: bool = False) -> int:
+    """Bytes on disk of everything below `folder`; links are not followed, what vanishes meanwhile does not count.
+    `with_holes`: as many as a copy takes, which fills the holes of files. `UNCOUNTED` where a folder cannot be looked
+    into: it is shut to its owner, or nested so deep that no path leads there."""
     total = 0
     waiting = [os.fspath(folder)]
     while waiting:
         try:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
-                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                    found = entry.stat(follow_symlinks=False)
+                    size = max(_ENTRY, found.st_blocks * _BLOCK)
+                    total += max(size, found.st_size) if with_holes else size
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             continue
+        except OSError:
+            return UNCOUNTED
     return total

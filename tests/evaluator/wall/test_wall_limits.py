@@ -68,6 +68,46 @@ def test_one_large_file_ends_the_guest(template, run):
     assert run(template, source + "; channel.receive()").wait(20).reason == "disk"
 
 
+HIDDEN = {
+    "unnamed": """
+        import os, time
+        kept = []
+        for number in range(64):
+            kept.append(open(f"part{number}", "wb"))
+            os.unlink(f"part{number}")
+            kept[-1].write(b"x" * (1 << 20))
+        """,
+    "deep": """
+        import os
+        for _ in range(2200):
+            os.mkdir("a"), os.chdir("a")
+        """,
+    "deeper-than-python-recurses": """
+        import os
+        for _ in range(1500):
+            os.mkdir("a"), os.chdir("a")
+        open("full", "wb").write(b"x" * (64 << 20))
+        """,
+}
+"""What a look at a folder does not show, or Python's own ways of removing one stumble over."""
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_nothing_is_hidden_in_the_work_directory_and_nothing_is_left(template, run, hidden):
+    guest = run(template, textwrap.dedent(HIDDEN[hidden]) + "channel.receive()")
+    assert guest.wait(20).reason == "disk"
+    guest.close()
+    assert not guest.work_dir.exists()
+
+
+def test_a_small_file_without_a_name_is_nobodys_matter(template, run):
+    guest = run(
+        template, "import tempfile\nkept = tempfile.TemporaryFile()\nkept.write(b'x' * 4096)\nchannel.receive()"
+    )
+    assert not wait([], [guest], time.monotonic() + 1.0).exited
+    guest.close()
+
+
 def test_memory_beyond_the_limit_ends_the_guest(template, run):
     limits = LIMITS.model_copy(update={"memory_bytes": 256 << 20})
     guest = run(template, "held = bytearray(512 << 20); channel.receive()", limits)
