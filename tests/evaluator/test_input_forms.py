@@ -451,6 +451,21 @@ def test_a_mask_of_one_row_is_shut_as_a_whole():
     assert not input_forms.emptied([torch.randn(24)], numbers=True, masks=True)[1]
 
 
+def test_blank_inputs_hold_nothing_and_places_stay():
+    numbers, places = torch.randn(4, 8), torch.randint(1, 9, (4,))
+    truths, added = torch.rand(4, 8) < 0.5, torch.where(torch.rand(4, 8) < 0.5, 0.0, -torch.inf)
+    table, single = (torch.rand(9, 9) < 0.5).float(), torch.tensor(3.0)
+    inputs = [numbers, places, truths, added, table, single, 7]
+    made, found = input_forms.blanked(inputs, numbers=True, masks=True)
+    assert found and not made[0].any() and not made[2].any() and bool((made[3] == -torch.inf).all())
+    assert not made[4].any() and made[1] is places and made[5] is single and made[6] == 7
+    made, found = input_forms.blanked(inputs, numbers=False, masks=True)
+    assert found and made[0] is numbers and not made[2].any()
+    made, found = input_forms.blanked(inputs, numbers=True, masks=False)
+    assert found and made[2] is truths and not made[0].any()
+    assert input_forms.blanked([places, single, 7], numbers=True, masks=True) == ([places, single, 7], False)
+
+
 def test_flags_that_no_draw_raises_or_lowers_are_exchanged_and_a_structure_of_zeros_stays():
     table = torch.randn(512, 6)
     for value in (0.0, 1.0):

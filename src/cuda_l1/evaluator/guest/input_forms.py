@@ -383,6 +383,29 @@ def emptied(inputs: Inputs, numbers: bool, masks: bool, *, all_ways: bool = Fals
     return map_leaves(inputs, lambda t: _without_lines(t, all_ways=all_ways) if is_emptied(t) else t), found
 
 
+def blanked(inputs: Inputs, numbers: bool, masks: bool) -> tuple[Inputs, bool]:
+    """The inputs with every element zero in tensors of numbers, and with masks that shut everything out; and whether
+    there was such a tensor."""
+
+    def blank(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.numel() < 2:
+            return tensor
+        if _selects(tensor):
+            return torch.full_like(tensor, _nothing(tensor)) if masks else tensor
+        return torch.zeros_like(tensor) if numbers and may_be_stressed(tensor) else tensor
+
+    made = map_leaves(inputs, blank)
+    return made, any(now is not was for now, was in zip(leaves(made), leaves(inputs), strict=True))
+
+
+def _nothing(tensor: torch.Tensor) -> float:
+    """What lets nothing through in a mask; zero of any other tensor."""
+    pattern = pattern_of(tensor)
+    if pattern:
+        return float(pattern.shut)
+    return float(tensor.min()) if tensor.is_floating_point() and is_mask(tensor) else 0.0
+
+
 def _selects(tensor: torch.Tensor) -> bool:
     """Whether it is a mask, or numbers that are infinite where nothing is let through."""
     is_pattern = tensor.is_floating_point() and not may_be_stressed(tensor) and pattern_of(tensor) is not None

@@ -81,6 +81,9 @@ def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tupl
     )
 
 
+BLANK = Plan("blank", in_forms=True)
+"""Nothing but zeros, and masks that let nothing through: what divides by the size, the range or the count of all of an
+input meets none. An answer need only be finite where truth is: beside nothing no error is small."""
 HELD = Plan("held", in_forms=True)
 """Samples that are large and of one sign, as gates among the inputs are that stay open or shut."""
 STRAYS = Plan("strays", in_forms=True)
@@ -104,6 +107,7 @@ rounds nothing."""
 UNDRAWN_PLANS = (
     Plan("mixed", in_forms=True),  # elements of both signs, and zeros among them
     Plan("rows", in_forms=True),  # whole rows of zeros; rows of masks that let nothing through
+    BLANK,
     Plan("constants", in_forms=True),  # other elements in inputs of nothing but ones or zeros
     Plan("choices", in_forms=True),  # other integers, masks, shares and tables where every draw has the same
     Plan("touched-choices", in_place=True, in_forms=True),  # one or two of these only
@@ -174,8 +178,10 @@ _OF_WEIGHTS = (
     "lowered",
     "raised",
 )
-INPUT_PLANS = tuple(p for p in (*UNDRAWN_PLANS, *RANGE_PLANS) if p.in_forms and p.kind not in _OF_WEIGHTS)
-"""The undrawn and the far ones that are forms of inputs, and not of weights."""
+INPUT_PLANS = tuple(
+    p for p in (*UNDRAWN_PLANS, *RANGE_PLANS) if p.in_forms and p is not BLANK and p.kind not in _OF_WEIGHTS
+)
+"""The undrawn and the far ones that are forms of inputs, and not of weights, whose answers can be compared by value."""
 
 OUT_OF_RANGE = ("relaxed",)
 """Classes of candidates to whom `RANGE_PLANS` are not put."""

@@ -50,6 +50,8 @@ def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Mak
         case "rare":
             rares = rare.learn(reference)
             return [made(rare.with_rare, rares=some) for some in (rares, *((one,) for one in rares))]
+        case "blank":
+            return [made(input_forms.blanked, numbers=numbers, masks=m) for numbers, m in input_forms.ROW_PARTS]
         case "rows":
             return [
                 made(input_forms.emptied, numbers=numbers, masks=m, all_ways=all_ways)
