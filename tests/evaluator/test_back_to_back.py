@@ -31,7 +31,7 @@ class Session:
     """Doubles its inputs, and delivers the second call of the stretch that is kept."""
 
     def __init__(self, *, changed_state: bool = False, lies: bool = False) -> None:
-        self.seeded, self.scribbles, self.laid_state, self.lies = False, True, {"level": torch.ones(())}, lies
+        self.seeded, self.writable, self.laid_state, self.lies = False, [0], {"level": torch.ones(())}, lies
         self.outputs = buffers.create(nbytes_needed([torch.zeros(4)]), None)
         slots = pack([torch.zeros(4)], self.outputs)["$list"]
         self.request = {"slots": slots, "stateful": changed_state, "changed_state": ["level"] * changed_state}

@@ -65,7 +65,26 @@ def test_a_changed_argument_is_an_answer(tmp_path):
 def test_a_view_of_an_argument_is_noticed(tmp_path):
     reference = reference_of(tmp_path, model("return x.t()"))
     reference.learn_changes(reference.draw())
-    assert reference.aliases
+    assert reference.aliases == {0}
+
+
+@pytest.mark.parametrize(
+    ("forward", "aliases", "shares", "exposes", "overlaps"),
+    [
+        ("return x[:, :1], x * 2, x.t()", {0, 2}, {2}, set(), set()),
+        ("y = x * 2\nreturn x.sum(), y, y[:, -1]", set(), {2}, set(), set()),
+        ("return (x * 2).chunk(3, -1)", set(), set(), set(), set()),
+        ("return x * self.w, self.w", set(), set(), {1}, set()),
+        ("m = x.mean(1, keepdim=True)\nreturn x - m, m.expand(4, 3)", set(), set(), set(), {1}),
+    ],
+)
+def test_whose_memory_outputs_are_is_known_of_each(tmp_path, forward, aliases, shares, exposes, overlaps):
+    reference = reference_of(tmp_path, model(forward, "self.w = nn.Parameter(torch.randn(3))"))
+    reference.learn_changes(reference.draw())
+    found = reference.aliases, reference.shares, reference.exposes, reference.overlaps
+    assert found == (aliases, shares, exposes, overlaps)
+    others = aliases | shares | exposes
+    assert [reference.owns(place) for place in range(3)] == [place not in others for place in range(3)]
 
 
 def test_a_call_that_gives_an_argument_back_is_noticed_whenever_it_does(tmp_path):
@@ -199,15 +218,17 @@ def test_a_forward_that_raises_is_the_tasks_fault(tmp_path):
 def test_the_nesting_of_outputs_as_text():
     x = torch.ones(1)
     assert structure_of(x) == "T"
-    assert structure_of((x, [x, None], {"a": x})) == structure_of([x, (x, None), {"a": x}]) == "[T,[T,None],{a:T}]"
+    assert structure_of((x, [x, None], {"a": x})) == structure_of([x, (x, None), {"a": x}]) == "[T,[T,None],{'a':T}]"
+    assert structure_of({1: x}) != structure_of({"1": x})
     assert structure_of([x, 1]) != structure_of([x, 2])
+    assert structure_of(["a" * 100 + "b"]) != structure_of(["a" * 100 + "c"])
 
 
 def test_a_dict_is_an_answer_in_the_order_of_its_keys(tmp_path):
     reference = reference_of(tmp_path, model("return {2: x + 2, 'b': [x, {'d': -x, 'c': x * 2}], 1: x + 1}"))
     inputs = reference.draw()
     answer, x = reference.call(inputs, reference.public), inputs[0]
-    assert answer.structure == "{1:T,2:T,b:[T,{c:T,d:T}]}"
+    assert answer.structure == "{1:T,2:T,'b':[T,{'c':T,'d':T}]}"
     for got, due in zip(answer.tensors, (x + 1, x + 2, x, x * 2, -x), strict=True):
         assert torch.equal(got, due)
 

@@ -123,6 +123,17 @@ def test_malformed_replies_to_a_call(change):
     assert caught.value.outcome == "CRASHED"
 
 
+@pytest.mark.parametrize("told", [None, 1, "01", {"0": 1}, [None, [0], {}, "0"]])
+def test_places_that_are_none_say_nothing(told):
+    reply = parse_reply(GOOD | {"shared": told, "exposed": told})
+    assert reply.shared == reply.exposed == frozenset()
+
+
+def test_the_nesting_of_many_outputs_is_heard_to_its_end():
+    many = "[" + ",".join("T" * 5000) + "]"
+    assert parse_reply(GOOD | {"structure": many}).structure == many
+
+
 def test_silence_and_hanging_up(far_and_session):
     far, session = far_and_session
     with pytest.raises(RunnerFailure, match=r"first call took longer than 0\.3 s") as caught:

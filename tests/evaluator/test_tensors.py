@@ -233,6 +233,30 @@ def test_elements_that_share_memory_are_seen(tensor: torch.Tensor, expected: boo
     assert tensors.overlaps(tensor) is expected
 
 
+_BLOCK = torch.zeros(4, 6)
+_PAIRS = torch.zeros(4, dtype=torch.complex64)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "expected", "beginning"),
+    [
+        (_BLOCK.chunk(3, dim=1), [], []),
+        ([_BLOCK, _BLOCK[:, -1]], [1], []),
+        ([_BLOCK[:, -1], _BLOCK[1:], _BLOCK[:, 5:]], [1, 2], [2]),
+        ([_BLOCK[:, :4], _BLOCK[:, 3:], _BLOCK.t()], [1, 2], [2]),
+        ([_PAIRS.real, _PAIRS.imag], [], []),
+        ([_PAIRS.imag, _PAIRS], [1], []),
+        ([_BLOCK[:0], _BLOCK[:0], torch.zeros(2)], [], []),
+        ([_BLOCK.clone(), _BLOCK], [], []),
+    ],
+)
+def test_outputs_with_elements_in_common(
+    outputs: list[torch.Tensor], expected: list[int], beginning: list[int]
+) -> None:
+    assert tensors.share_with_earlier(outputs) == expected
+    assert tensors.begin_as_earlier(enumerate(outputs)) == beginning
+
+
 class _Boast:
     """Says that it is a tensor, and does something whenever somebody asks."""
 

@@ -65,7 +65,7 @@ class _Rows:
     def described(self) -> dict[str, Any]:
         """What the runner has to know."""
         own = {"value": self._places, "bytes": self.buffer.nbytes, "patience_s": self._patience_s}
-        return {**own, "scribbled": self._session.scribbles, **self._session.request}
+        return {**own, "writable": self._session.writable, **self._session.request}
 
     def run(self) -> float:
         """One row with new inputs: the quickest stretch of its second half, microseconds. An output of that stretch is

@@ -61,7 +61,7 @@ class CudaHarness:
             elapsed, result = one(runner, message, sequence)
             samples.append(elapsed)
             if number in message["scribbled"]:
-                runner.scribble(result)
+                runner.scribble(result, message["writable"])
             del result
             runner._reinstate(before, message)
         return {"samples": samples, "form": runner.timed_form}

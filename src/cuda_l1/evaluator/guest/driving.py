@@ -175,7 +175,7 @@ class _Course:
         total = warm + calls + len(taken) + len(others)
         places = ENTROPY.sample(range(warm, total), len(taken) + len(others))
         odd = dict(zip(places, taken, strict=False))
-        scribbled = [n for n in range(total) if session.scribbles and ENTROPY.random() < SCRIBBLED]
+        scribbled = [n for n in range(total) if session.writable and ENTROPY.random() < SCRIBBLED]
         return cls(total, odd, scribbled, dict(zip(places[len(taken) :], others, strict=True)))
 
     @property
@@ -211,6 +211,7 @@ def block_on_cpu(
         "op": "block",
         "calls": course.total,
         "scribbled": course.scribbled,
+        "writable": session.writable,
         "patience_s": patience_s,
         **request,
     }
@@ -297,6 +298,7 @@ def block_on_cuda(
             "clock": clock,
             "calls": course.total,
             "scribbled": course.scribbled,
+            "writable": session.writable,
             "first": first,
             "patience_s": patience_s,
             "seeded": session.seeded,

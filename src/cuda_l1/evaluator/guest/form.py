@@ -65,9 +65,11 @@ class Form:
             )
         for index, (out, want) in enumerate(zip(outputs, expected, strict=True)):
             self._compare_tensor(self.place_name(index, answer), out, want, is_output=index < count)
-        if reply.shared and not self.reference.shares:
+        for index, out in enumerate(outputs[:count]):
+            self._compare_memory(index, out)
+        if reply.shared - self.reference.shares:
             raise Wrong("WRONG_VALUES", "two outputs are one tensor; the reference's are not")
-        if reply.exposed and not self.reference.exposes:
+        if reply.exposed - self.reference.exposes:
             raise Wrong("WRONG_VALUES", "an output is a parameter or buffer of the module; the reference's is not")
         # Its own process tells, and only what is saved of it afterwards would give a lie away: no answer does.
         if reply.overwritten:
@@ -105,10 +107,12 @@ class Form:
             raise Wrong("WRONG_DTYPE", f"{name} is {out.get('dtype')}, not {dtype}"[:300])
         if out.get("device") != want.device.type:
             raise Wrong("WRONG_DTYPE", f"{name} is on {out.get('device')}, not {want.device.type}"[:300])
-        if is_output and out.get("overlaps") and not self.reference.overlaps:
-            raise Wrong("NO_OUTPUT", f"{name} is expanded: elements share memory; the reference's does not")
-        if is_output and out.get("alias") and not self.reference.aliases:
-            raise Wrong("WRONG_VALUES", f"{name} is a view of an input; the reference's is not")
+
+    def _compare_memory(self, place: int, out: dict[str, Any]) -> None:
+        if out.get("overlaps") and place not in self.reference.overlaps:
+            raise Wrong("NO_OUTPUT", f"output {place} is expanded: elements share memory; the reference's does not")
+        if out.get("alias") and place not in self.reference.aliases:
+            raise Wrong("WRONG_VALUES", f"output {place} is a view of an input; the reference's is not")
 
 
 def without_unpartnered(answer: Answer, expected: Answer, unpartnered: set[int]) -> Answer:

@@ -63,7 +63,8 @@ def prepare(
         "state": session.vary_state(reference.changed_state) if session.mapped and session.device == "cpu" else {},
     }
     session.seeded = facts.seeded
-    session.scribbles = not (reference.aliases or reference.exposes or reference.shares or reference.overlaps)
+    places = range(form.output_count(sample))
+    session.writable = [n for n in places if reference.owns(n) and n not in reference.overlaps]
     if not facts.random:
         uncounted.prepare(reference, session, supply.first)
     session.may_exchange = not facts.random

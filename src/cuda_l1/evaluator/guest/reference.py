@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from .resting import Rests
 from .tensors import (
     Unsupported,
     arrangement,
+    begin_as_earlier,
     layout,
     leaves,
     map_leaves,
@@ -29,7 +31,7 @@ from .tensors import (
     overlaps,
     require_supported,
     settled,
-    start_together,
+    share_with_earlier,
     touch,
 )
 
@@ -47,16 +49,22 @@ class Answer:
 
 
 def structure_of(value: Any, depth: int = 0) -> str:
-    """The nesting of an output as text; lists and tuples are alike, leaves that are no tensors stand as their repr."""
+    """The nesting of an output as text; lists and tuples are alike, keys of dicts and leaves that are no tensors stand
+    as their repr, a long one by its digest."""
     if isinstance(value, torch.Tensor):
         return "T"
     if depth > 8:
         return "..."
     if isinstance(value, dict):
-        return "{" + ",".join(f"{k}:{structure_of(v, depth + 1)}" for k, v in value.items()) + "}"
+        return "{" + ",".join(f"{_text_of(k)}:{structure_of(v, depth + 1)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(structure_of(v, depth + 1) for v in value) + "]"
-    return repr(value)[:80]
+    return _text_of(value)
+
+
+def _text_of(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:40]}...{hashlib.sha256(text.encode(errors='replace')).hexdigest()}"
 
 
 def _require_supported(what: str, value: Any) -> None:
@@ -109,16 +117,16 @@ class Reference:
     _earlier: list[drawing.Inputs] = field(init=False, default_factory=list)
     """What it has been called with before each call, and what of its state is put back then, see `after`."""
     _restored: list[str] = field(init=False, default_factory=list)
-    aliases: bool = field(init=False, default=False)
-    """An output of the reference's is a view of an argument."""
-    shares: bool = field(init=False, default=False)
-    """Two outputs of the reference's are one tensor."""
-    exposes: bool = field(init=False, default=False)
-    """An output of the reference's is a parameter or a buffer of its own."""
+    aliases: set[int] = field(init=False, default_factory=set)
+    """Outputs of the reference's that are views of an argument, by their places."""
+    shares: set[int] = field(init=False, default_factory=set)
+    """Outputs of the reference's that have memory in common with an earlier one."""
+    exposes: set[int] = field(init=False, default_factory=set)
+    """Outputs of the reference's that are a parameter or a buffer of its own."""
     rearranges: bool = field(init=False, default=False)
     """A call of the reference's leaves its arguments in another shape or layout."""
-    overlaps: bool = field(init=False, default=False)
-    """An output of the reference's is expanded: elements share memory."""
+    overlaps: set[int] = field(init=False, default_factory=set)
+    """Outputs of the reference's that are expanded: elements share memory."""
     chooses: bool = field(init=False, default=False)
     """Whether a call chooses elements by their places, so that among equal ones any may be right."""
     lifted: list[int] = field(init=False, default_factory=list)
@@ -455,10 +463,14 @@ class Reference:
         tensors = leaves(result)
         held = {t.untyped_storage().data_ptr() for t in leaves(args)} - {0}
         own = state.collect(self.model).values()
-        self.aliases = self.aliases or any(t.untyped_storage().data_ptr() in held for t in tensors)
-        self.overlaps = self.overlaps or any(overlaps(t) for t in tensors)
-        self.shares = self.shares or start_together(tensors)
-        self.exposes = self.exposes or any(touch(t, o) for t in tensors for o in own)
+        self.aliases |= {n for n, t in enumerate(tensors) if t.untyped_storage().data_ptr() in held}
+        self.overlaps |= {n for n, t in enumerate(tensors) if overlaps(t)}
+        self.shares |= {*begin_as_earlier(enumerate(tensors)), *share_with_earlier(tensors)}
+        self.exposes |= {n for n, t in enumerate(tensors) if any(touch(t, o) for o in own)}
+
+    def owns(self, place: int) -> bool:
+        """Whether an output has memory of its own, which no input, no weight and no earlier output lies in."""
+        return place not in self.aliases | self.shares | self.exposes
 
     def _forget_tables(self, live: Mapping[str, torch.Tensor]) -> None:
         """What is another one now is no table but state."""

@@ -28,6 +28,7 @@ from .own_libraries import OwnLibraries
 from .reference import structure_of
 from .tensors import (
     arrangement,
+    begin_as_earlier,
     extent,
     leaves,
     map_leaves,
@@ -35,7 +36,6 @@ from .tensors import (
     overlaps,
     plain_tensor_problem,
     settled,
-    start_together,
     touch,
     unpack,
     view,
@@ -70,13 +70,16 @@ _SCRIBBLED = 16
 
 def _keeps(output: torch.Tensor) -> bool:
     """Whether an output holds what is written to a place in each of its pages: memory that is mapped several times
-    does not."""
+    does not. What lies in its gaps may be another output's and is as it was afterwards."""
     step = max(1, _PAGE // output.element_size())
     flat = torch.as_strided(output, (extent(output),), (1,), output.storage_offset())[::step][:_PAGES]
     wanted = torch.arange(flat.numel(), device=flat.device)
     wanted = (wanted if flat.element_size() > 2 else wanted.remainder(127)).to(flat.dtype)
+    before = _clone(flat)
     state.write(flat, wanted)
-    return state.same(_clone(flat), wanted)
+    keeps = state.same(_clone(flat), wanted)
+    state.write(flat, before)
+    return keeps
 
 
 def _scribble(output: torch.Tensor) -> None:
@@ -88,8 +91,15 @@ def _lot(count: int) -> int:
     return int.from_bytes(_urandom(4), "little") % count
 
 
-def _scribble_some(output: Any) -> None:
-    """Write to a few places of an output that nobody can foresee."""
+def _scribble_some(result: Any, places: list[int]) -> None:
+    """Write to a few elements, that nobody can foresee, of the outputs at these places."""
+    outputs = leaves(result)
+    for place in places:
+        if place < len(outputs):
+            _scribble_elements(outputs[place])
+
+
+def _scribble_elements(output: Any) -> None:
     if plain_tensor_problem(output) or not output.numel() or extent(output) != output.numel():
         return  # what lies in gaps is no part of it
     count = output.numel()
@@ -321,19 +331,19 @@ class Runner:
     def _note_form(self, outputs: list[torch.Tensor], described: list[dict[str, Any]]) -> None:
         """Whose memory timed answers are: that of an input, of the module itself, of each other, or that of an earlier
         one which is held; and whether they are laid out as untimed ones."""
-        self._timed_form |= {name for name in ("alias", "overlaps") if any(entry.get(name) for entry in described)}
+        for name in ("alias", "overlaps"):
+            self._timed_form |= {f"{name} {place}" for place, entry in enumerate(described) if entry.get(name)}
         if [entry.get("stride") for entry in described] != self._strides:
             self._timed_form.add("relaid")
-        plain = [t for t in outputs if not plain_tensor_problem(t)]
-        if start_together(plain):
-            self._timed_form.add("shared")
+        plain = {place: t for place, t in enumerate(outputs) if not plain_tensor_problem(t)}
+        self._timed_form |= {f"shared {place}" for place in begin_as_earlier(plain.items())}
         if self._begins:  # a block; going through the state of a large module in each call takes its time
-            places = self._places_of_state()
-            own = [t for t in plain if t.untyped_storage().data_ptr() not in places]
+            state_at = self._places_of_state()
+            exposed = {place for place, t in plain.items() if t.untyped_storage().data_ptr() in state_at}
+            self._timed_form |= {f"exposed {place}" for place in exposed}
             held = {t.data_ptr() for t in self._last if t.numel()}
-            if len(own) < len(plain):
-                self._timed_form.add("exposed")
-            if "alias" not in self._timed_form and any(t.numel() and t.data_ptr() in held for t in own):
+            own = [t for place, t in plain.items() if place not in exposed and not described[place].get("alias")]
+            if any(t.numel() and t.data_ptr() in held for t in own):
                 self._timed_form.add("reused")
         self._begins = False
         self._last = []
@@ -343,12 +353,14 @@ class Runner:
         """What was noted of the answers of timed calls."""
         return sorted(self._timed_form)
 
-    def _sharing(self, result: Any) -> dict[str, bool]:
-        """Whether outputs are each other, or the partners of the reference's own parameters and buffers."""
-        outputs = [t for t in leaves(result) if not plain_tensor_problem(t)]
+    def _sharing(self, result: Any) -> dict[str, list[int]]:
+        """Places of outputs that are an earlier one, and of those that lie in the partners of the reference's own
+        parameters and buffers."""
+        outputs = {place: t for place, t in enumerate(leaves(result)) if not plain_tensor_problem(t)}
         partners = set(self._partners.partner.values())
         own = [t for n, t in state.collect(self._model).items() if n in partners and not plain_tensor_problem(t)]
-        return {"shared": start_together(outputs), "exposed": any(touch(t, o) for t in outputs for o in own)}
+        exposed = [place for place, t in outputs.items() if any(touch(t, o) for o in own)]
+        return {"shared": begin_as_earlier(outputs.items()), "exposed": exposed}
 
     def _describe(self, tensor: Any, args: list[torch.Tensor]) -> dict[str, Any]:
         if tensor is None:
@@ -438,17 +450,18 @@ class Runner:
             if index + 1 == message["calls"]:  # held until a call of the next block has its own
                 self._last = [_detach(t) for t in leaves(result) if not plain_tensor_problem(t)]
             if index in message["scribbled"]:
-                self.scribble(result)
+                self.scribble(result, message["writable"])
             result = None
             if index + 1 < message["calls"]:
                 self._channel.send({})
             self._reinstate(before, message)
         return {"form": self.timed_form}
 
-    def scribble(self, result: Any) -> None:
-        """Write to outputs that the judge has, and no one holds any more."""
+    def scribble(self, result: Any, places: list[int]) -> None:
+        """Write to the outputs at these places, which the judge has, and no one holds any more."""
+        outputs = leaves(result)
         with _inference_mode():  # an output may have been made in it
-            for output in leaves(result):
+            for output in [outputs[place] for place in places if place < len(outputs)]:
                 if not plain_tensor_problem(output) and not overlaps(output):
                     _scribble(output)
 
@@ -493,9 +506,7 @@ class Runner:
                     kept, place = map_leaves(result, _clone), go["first"] + number
                 else:
                     kept, result, place = result, kept, go["first"] + number
-            if message["scribbled"]:
-                for output in leaves(result):
-                    _scribble_some(output)
+            _scribble_some(result, message["writable"])
             result = None
         return kept, place
 
@@ -557,10 +568,12 @@ _NO_NVCC = re.compile(r"nvcc: (not found|No such file)|CUDA_HOME environment var
 
 def describe_error(error: BaseException) -> dict[str, Any]:
     """An exception of the candidate's as data."""
-    text = str(error).strip()
+    try:
+        text, memory = str(error).strip(), is_short_of_memory(error)
+    except Exception as odd:  # noqa: BLE001  the text, too, is what a candidate makes of it
+        text, memory = f"its text cannot be read ({type(odd).__name__})", False
     if _NO_NVCC.search(text):
         text = f"nvcc was not found, `cuda-l1 doctor` says how to get it: {text}"
-    memory = is_short_of_memory(error)
     trace = "".join(_format_exception(error))[-4000:]
     return {"type": type(error).__name__, "message": text[:600], "memory": memory, "trace": trace}
 

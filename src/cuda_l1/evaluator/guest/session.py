@@ -53,10 +53,10 @@ class Reply:
     outputs: list[dict[str, Any]]
     reused: bool
     us: float
-    shared: bool = False
-    """Two outputs begin at one address."""
-    exposed: bool = False
-    """An output lies in the module's own parameters or buffers."""
+    shared: frozenset[int] = frozenset()
+    """Places of outputs that begin at the address of an earlier one."""
+    exposed: frozenset[int] = frozenset()
+    """Places of outputs that lie in the module's own parameters or buffers."""
     overwritten: Sequence[str] = ()
     """State of the reference's that the call has left with other values, where that was asked."""
     rearranged: bool = False
@@ -92,7 +92,7 @@ class Session:
         self.pid = 0
         self.memory = -1
         """A descriptor of the runner's memory, which it has given before its candidate was known."""
-        self.scribbles = False
+        self.writable: list[int] = []
         """Whether a caller may write to the outputs of a timed call: they are memory of their own."""
         self.kept: list[Any] = []
         """A few timed calls (`driving.Kept`)."""
@@ -354,10 +354,14 @@ def parse_reply(reply: dict[str, Any]) -> Reply:
         raise RunnerFailure("CRASHED", "the runner sent a malformed reply", "a call")
     if not isinstance(us, int | float) or not -1e12 < us < 1e12:
         raise RunnerFailure("CRASHED", "the runner sent a malformed time", "a call")
-    shared, exposed = bool(reply.get("shared")), bool(reply.get("exposed"))
-    reused, structure = bool(reply.get("reused")), str(reply.get("structure"))[:2000]
+    shared, exposed = _places(reply.get("shared")), _places(reply.get("exposed"))
+    reused, structure = bool(reply.get("reused")), str(reply.get("structure"))
     overwritten, rearranged = names_of(reply.get("overwritten")), bool(reply.get("rearranged"))
     return Reply(structure, outputs, reused, float(us), shared, exposed, overwritten, rearranged)
+
+
+def _places(told: Any) -> frozenset[int]:
+    return frozenset(place for place in told if isinstance(place, int)) if isinstance(told, list) else frozenset()
 
 
 def names_of(told: Any) -> list[str]:

@@ -5,7 +5,9 @@ A tensor is described by dtype, shape, stride, and where its bytes lie; everythi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +20,7 @@ _copy = torch.Tensor.copy_
 _tensor = torch.tensor
 _as_strided = torch.as_strided
 _is_lazy_copy = torch._C._is_cow_tensor  # type: ignore[attr-defined]  # the only way to ask; torch's stubs lack it
+_is_queued = torch._is_functional_tensor
 _DTYPES = {
     str(d).removeprefix("torch."): d
     for d in vars(torch).values()
@@ -51,6 +54,8 @@ def plain_tensor_problem(value: Any) -> str | None:
         return "a quantised, nested or meta tensor is not materialised"
     if value.is_conj() or value.is_neg():
         return "a lazily conjugated or negated tensor is not materialised"
+    if _is_queued(value) or value._is_zerotensor():
+        return "a tensor whose elements are made when they are read is not materialised"
     if _is_lazy_copy(value):
         return "a copy that is made when it is first written to is not materialised"
     return None
@@ -77,10 +82,42 @@ def touch(one: torch.Tensor, other: torch.Tensor) -> bool:
     return begin < other_end and other_begin < end
 
 
-def start_together(tensors: list[torch.Tensor]) -> bool:
-    """Whether two of these begin at one address. Views that share a block side by side do not."""
-    begins = [t.data_ptr() for t in tensors if t.numel()]
-    return len(set(begins)) < len(begins)
+def begin_as_earlier(places: Iterable[tuple[int, torch.Tensor]]) -> list[int]:
+    """Places of the tensors that begin at the address of an earlier one. Views that share a block side by side do
+    not."""
+    begins: set[int] = set()
+    found = []
+    for place, tensor in places:
+        if tensor.numel() and tensor.data_ptr() in begins:
+            found.append(place)
+        begins.add(tensor.data_ptr())
+    return found
+
+
+def share_with_earlier(tensors: Sequence[torch.Tensor]) -> list[int]:
+    """Places of the tensors that have an element in common with an earlier one."""
+    return [n for n, tensor in enumerate(tensors) if any(_share(tensor, other) for other in tensors[:n])]
+
+
+def _share(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if not touch(one, other):
+        return False
+    begin = min(one.data_ptr(), other.data_ptr())
+    return _meet(*((t.data_ptr() - begin, t.element_size(), t.shape, t.stride()) for t in (one, other)))
+
+
+@functools.lru_cache(maxsize=64)
+def _meet(*tensors: tuple[int, int, tuple[int, ...], tuple[int, ...]]) -> bool:
+    """Whether two tensors (first byte, bytes of an element, shape, stride) hold a byte in common."""
+    unit = math.gcd(*(number for start, size, _, _ in tensors for number in (start, size)))
+    ends = [start + size * (1 + sum((n - 1) * s for n, s in zip(*form, strict=True))) for start, size, *form in tensors]
+    marks = torch.zeros(max(ends) // unit, dtype=torch.bool)
+    one, other = (
+        marks.as_strided((*shape, size // unit), (*(s * size // unit for s in stride), 1), start // unit)
+        for start, size, shape, stride in tensors
+    )
+    one.fill_(True)
+    return bool(other.any())
 
 
 def _reserve(cursor: int, nbytes: int, lead: int = 0) -> tuple[int, int]:

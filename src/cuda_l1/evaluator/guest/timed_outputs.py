@@ -99,14 +99,22 @@ def _is_known(reference: Reference, facts: Facts, session: Session) -> bool:
 
 def _wrong_form(reference: Reference, form: Collection[str]) -> str | None:
     """What is wrong with whose memory the answers of timed calls are."""
-    if "alias" in form and not reference.aliases:
-        return "an output of a timed call is a view of an input; the reference's is not"
-    if "overlaps" in form and not reference.overlaps:
-        return "an output of a timed call is expanded: elements share memory; the reference's does not"
-    if "exposed" in form and not reference.exposes:
-        return "an output of a timed call is a parameter or buffer of the module; the reference's is not"
-    if "shared" in form and not reference.shares:
-        return "two outputs of a timed call are one tensor; the reference's are not"
+    meant = {
+        "alias": (reference.aliases, "an output of a timed call is a view of an input; the reference's is not"),
+        "overlaps": (
+            reference.overlaps,
+            "an output of a timed call is expanded: elements share memory; the reference's does not",
+        ),
+        "exposed": (
+            reference.exposes,
+            "an output of a timed call is a parameter or buffer of the module; the reference's is not",
+        ),
+        "shared": (reference.shares, "two outputs of a timed call are one tensor; the reference's are not"),
+    }
+    for name, (places, text) in meant.items():
+        told = {each for each in form if isinstance(each, str) and each.startswith(f"{name} ")}
+        if told - {f"{name} {place}" for place in places}:
+            return text
     return None
 
 
