@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import time
@@ -58,7 +59,14 @@ def test_the_three_sections() -> None:
         ("<code>\n" + FILE, "no-code"),
         (json.dumps({"a": FILE, "b": FILE.replace("return x", "return -x")}), "several-blocks"),
         (json.dumps({"code": FILE})[:-9], "no-code"),
-        (json.dumps([FILE]), "no-code"),
+        (json.dumps({"call": [{"code": FILE}, {"code": FILE.replace("return x", "return -x")}]}), "several-blocks"),
+        (json.dumps({"why": {"ModelNew": ["fuses"]}}), "no-code"),
+        (SECTIONS + fenced("-x\n+class ModelNew:\n+    pass\n", "diff"), "no-code"),
+        (html.escape(SECTIONS) + "<br>" + fenced(html.escape(FILE.replace("x)", "x) -> int"))), "syntax-error"),
+        (SECTIONS + fenced(FILE.replace("(self, x)", "（self，x）")), "syntax-error"),
+        ("So:\n" + fenced("# TODO\n" + FILE) + fenced(FILE.replace("return x", "return -x")), "several-blocks"),
+        ("<|channel>thought\n" + fenced(FILE) + "<channel|>I cannot help.", "refusal"),
+        ("<scratchpad>" + fenced(FILE) + "</scratchpad>", "empty"),
     ],
 )
 def test_a_reply_without_a_file_has_a_reason(reply: str, problem: str) -> None:
@@ -98,6 +106,21 @@ def test_a_reply_without_a_file_has_a_reason(reply: str, problem: str) -> None:
         json.dumps({"reason": "fuses", "code": FILE}),
         "So:\n" + fenced(json.dumps({"why": "ModelNew fuses", "code": FILE}, indent=1) + "\n", "json"),
         json.dumps({"n": 1, "answer": fenced(FILE)}),
+        json.dumps([FILE]),
+        json.dumps(fenced(FILE)),
+        json.dumps({"answer": {"files": [{"path": "model.py", "text": FILE}]}}),
+        json.dumps({"name": "write", "arguments": json.dumps({"path": "model.py", "content": FILE})}),
+        "<tool_call>\n" + json.dumps({"name": "submit", "arguments": {"code": FILE}}) + "\n</tool_call>",
+        "<tool_call>\n<function=submit>\n<parameter=code>\n" + FILE + "</parameter>\n</function>\n</tool_call>",
+        '<pre><code class="language-python">' + FILE + "</code></pre>",
+        (SECTIONS + fenced(FILE)).replace("    ", "\u00a0\u00a0\u00a0 ").replace("## ", "##\u00a0"),
+        SECTIONS + "\u200b" + fenced(FILE),
+        "```python " + FILE + "```",
+        "```" + FILE.rstrip() + "```",
+        SECTIONS + fenced(FILE) + "In full, with a comment:\n" + fenced("# fused\n" + FILE),
+        "The change:\n" + fenced("class ModelNew(nn.Module):\n    pass\n") + "The file:\n" + fenced(FILE),
+        "<|channel>thought\n" + fenced(FILE.replace("x)", "y)")) + "<channel|>" + fenced(FILE) + "<turn|>",
+        "<scratchpad>" + fenced(FILE.replace("x)", "y)")) + "</scratchpad>" + fenced(FILE),
     ],
 )  # fmt: skip
 def test_the_one_file_is_found(reply: str) -> None:
@@ -120,6 +143,41 @@ def test_the_one_file_is_found(reply: str) -> None:
 def test_the_file_is_found_however_it_is_announced(reply: str, missing: int) -> None:
     found = parse_reply(reply)
     assert (found.source, len(found.missing)) == (FILE, missing)
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        ("## 🔍 Performance Analysis", "## 🧠 Algorithm Design", "## 💻 Code Implementation"),
+        ("1️⃣ Performance Analysis", "2️⃣ Algorithm Design", "3️⃣ Code Implementation"),
+        ("**Performance Analysis**：", "**Algorithm Design**：", "**Code Implementation**："),
+        ("## 1．Performance Analysis", "## 2．Algorithm Design", "## 3．Code Implementation"),
+        ("【Performance Analysis】", "【Algorithm Design】", "【Code Implementation】"),
+        ("🚀 **Performance Analysis** 🚀", "🧠 **Algorithm Design**", "💻 **Code**"),
+    ],
+)
+def test_headings_with_pictures_and_other_alphabets_signs(heads: tuple[str, str, str]) -> None:
+    analysis, design, code = heads
+    quoted = fenced(FILE.replace("return x", "return -x"))
+    found = parse_reply(f"{analysis}\nFast.\n{quoted}\n{design}\nFuse.\n{code}\n{fenced(FILE)}")
+    assert (found.source, found.design, found.missing) == (FILE, "Fuse.", ())
+
+
+def test_a_reply_that_was_escaped_for_html_as_a_whole() -> None:
+    file = FILE.replace("return x", "return x if x < 1 and \"a\" > 'b' else x & 1")
+    assert parse_reply(html.escape(SECTIONS + fenced(file))).source == file
+    thought = "<think>" + fenced(FILE) + "</think>"
+    assert parse_reply(html.escape(thought + fenced(file))).source == file
+    entities = FILE.replace("return x", 'return "&lt;"')
+    assert parse_reply(SECTIONS + "a < b & c\n" + fenced(entities)).source == entities
+
+
+def test_a_passage_that_derives_from_what_the_reference_has_is_a_file_behind_it() -> None:
+    first, second = ("class ModelNew(Model):\n    x = 1\n", "class ModelNew(Model):\n    x = 2\n")
+    text = SECTIONS + fenced(first) + fenced(second)
+    assert parse_reply(text, kind="compact", reference="class Model: ...\n").problem == "several-blocks"
+    text = SECTIONS + fenced(first) + fenced(second.replace("Model)", "nn.Module)"))
+    assert parse_reply(text, kind="compact", reference="class Model: ...\n").source.endswith(first)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -257,7 +315,8 @@ def test_what_is_thought_is_never_taken(words: str, closed: bool) -> None:
 @pytest.mark.parametrize(
     "text", ["```python\n" + "(" * 50_000, "`" * 100_000, "> " * 50_000 + "```", "<think>" * 20_000, "```\n" * 20_000,
              "```python\n" + "-" * 100_000 + "1\nModelNew\n```", "```python\nModelNew = " + "9" * 20_000 + "\n```",
-             " " * 200_000 + "#", "#" * 100_000 + " Performance", "I " * 100_000, "</s>" * 30_000]
+             " " * 200_000 + "#", "#" * 100_000 + " Performance", "I " * 100_000, "</s>" * 30_000, "&amp;" * 50_000,
+             '{"ModelNew":' * 20_000, "<a>" * 50_000, "<a" * 50_000, "</a>" * 50_000 + "x", "ModelNew" + "&" * 50_000]
 )  # fmt: skip
 def test_monstrous_replies_take_no_time(text: str) -> None:
     before = time.process_time()

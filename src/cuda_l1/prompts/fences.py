@@ -26,11 +26,14 @@ SLACK = 3
 _OPEN = re.compile(
     r"(?P<lead>[ \t]*(?:>[ \t]?)*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<label>.*)"
 )
+_CODE_BESIDE = re.compile(r"(?:\w+[ \t]+)?(?P<code>(?:import|from)[ \t]+\w.*)")
+"""What stands beside a fence that lacks its line end."""
 _LATE_OPEN = re.compile(r"(?P<lead>)[^`]*[:.*>][ \t]*(?P<mark>```)(?P<label>py(?:thon)?3?)[ \t]*", re.IGNORECASE)
 _TEXT_BEHIND = r"(?![\w`])(?![ \t]*[\w.+#-]+[ \t]*$).*"
 """Of a closing fence: no lone word, which would be the language of an opening one."""
-_TAG = re.compile(r"[ \t]*+<(?P<name>[A-Za-z]\w*+)(?:\s[^<>]*)?>")
-_TAG_END = re.compile(r"</(?P<name>[A-Za-z]\w*+)>[ \t]*\Z")
+_TAG = re.compile(r"[ \t]*+(?:<(?P<name>[A-Za-z]\w*+)(?:[\s=][^<>]*+)?>)++")
+_TAG_END = re.compile(r"</(?P<name>[A-Za-z]\w*+)>(?:</[A-Za-z]\w*+>){0,3}+[ \t]*\Z")
+"""Of a few in a row the innermost."""
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
 
 
@@ -94,7 +97,8 @@ def _texts(lines: Sequence[str], at: int, opening: re.Match[str]) -> Iterator[_T
     fence = rf"{re.escape(mark[0])}{{{len(mark)},}}"
     closing = re.compile(rf"[ \t]{{0,{SLACK}}}{fence}(?:[ \t]*|{_TEXT_BEHIND})")
     closes_file = re.compile(rf"(?P<code>[^#`~]*+){fence}[ \t]*")
-    inner: list[str] = []
+    beside = _CODE_BESIDE.fullmatch(opening["label"].strip())
+    inner = [f"{lead}{beside['code']}"] if beside else []
     ends = tried = 0
     for number in range(at + 1, len(lines)):
         line = _without_lead(lines[number], lead)

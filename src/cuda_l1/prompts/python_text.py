@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import warnings
 from collections.abc import Iterator
 from functools import lru_cache
@@ -37,6 +38,49 @@ def defines_model_new(text: str) -> bool:
     for statement in tree.body:
         found = "ModelNew" in set(_defined([statement])) or (found and "ModelNew" not in _taken_back(statement))
     return found
+
+
+def formless(text: str) -> str:
+    """What is equal for texts that are the same Python but for comments and formatting."""
+    tree = tree_of(text)
+    try:
+        return ast.dump(tree) if tree is not None else text
+    except RecursionError:
+        return text
+
+
+def bound_names(text: str) -> frozenset[str]:
+    """Names that a text binds anywhere; none where it is no Python."""
+    tree = tree_of(text)
+    return frozenset(_bound(tree)) if tree is not None else frozenset()
+
+
+def needs_no_other(text: str, given: frozenset[str] = frozenset()) -> bool:
+    """Whether the classes of a text's own level derive from what the text, Python itself or `given` has a name for. A
+    passage of a file that is shown without its imports does not."""
+    tree = tree_of(text)
+    if tree is None:
+        return False
+    needed = {
+        name.id
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+        for part in (*node.bases, *node.keywords, *node.decorator_list)
+        for name in ast.walk(part)
+        if isinstance(name, ast.Name)
+    }
+    known = {*_bound(tree), *given, *dir(builtins)}
+    return "*" in known or needed <= known
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
 
 
 @lru_cache(maxsize=16)

@@ -7,16 +7,17 @@ defines `ModelNew`.
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import string
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 from cuda_l1.endpoint import one_line
 from cuda_l1.prompts.continuation import whole_file
 from cuda_l1.prompts.fences import Block, blocks_of
-from cuda_l1.prompts.python_text import defines_model_new, syntax_problem
+from cuda_l1.prompts.python_text import bound_names, defines_model_new, formless, needs_no_other, syntax_problem
 from cuda_l1.prompts.sections import ANALYSIS, CODE, DESIGN, NAMES, Section, sections_of
 from cuda_l1.prompts.thinking import GAP, THINKS, THOUGHT, without_thinking
 from cuda_l1.types import ReplyProblem
@@ -67,7 +68,8 @@ def parse_reply(
     blocks = blocks_of(lines)
     sections = sections_of(lines, blocks) if kind in SECTIONED else []
     is_cut = must_end and finish_reason in CUT_OFF
-    found = (None, *MET_LIMIT) if is_cut else _answer(visible, blocks, sections, finish_reason, thinking)
+    given = reference if kind == "compact" else ""
+    found = (None, *MET_LIMIT) if is_cut else _answer(visible, blocks, sections, finish_reason, thinking, given)
     texts = {name: "\n\n".join(s.text for s in sections if s.name == name).replace(GAP, "") for name in NAMES}
     asked = NAMES if kind in SECTIONED else ()
     source, problem, detail = found
@@ -98,7 +100,7 @@ MET_LIMIT: tuple[ReplyProblem, str] = ("cut-off", "the reply met its token limit
 
 
 def _answer(
-    visible: str, blocks: Sequence[Block], sections: Sequence[Section], finish_reason: str, thinking: bool
+    visible: str, blocks: Sequence[Block], sections: Sequence[Section], finish_reason: str, thinking: bool, given: str
 ) -> Found:
     here = _in_code(blocks, sections)
     if any(_is_cut(block) for block in here):
@@ -106,6 +108,9 @@ def _answer(
     files = _different([_as_file(block.text) for block in here if _is_file(block)])
     if files and finish_reason in CUT_OFF and not sections:
         return None, "cut-off", "the reply met its token limit, and what it holds may be a thought"
+    if len(files) > 1:  # a passage that is shown by itself is none of them
+        names = bound_names(given)
+        files = [file for file in files if needs_no_other(file, names)] or files
     if len(files) == 1:
         return files[0], None, ""
     if len(files) > 1:
@@ -116,11 +121,11 @@ def _answer(
 
 
 def _different(files: Sequence[str]) -> list[str]:
-    """The first of those that are the same but for blanks at the ends of lines."""
+    """The first of those that are the same but for comments and formatting."""
     found: dict[str, str] = {}
-    for file in files:
-        found.setdefault("\n".join(line.rstrip() for line in file.split("\n")), file)
-    return list(found.values())
+    for file in files if len(files) > 1 else ():
+        found.setdefault(formless(file), file)
+    return list(found.values() or files)
 
 
 def _in_code(blocks: Sequence[Block], sections: Sequence[Section]) -> list[Block]:
@@ -197,6 +202,8 @@ def _no_file(blocks: Sequence[Block]) -> tuple[ReplyProblem, str]:
         return "no-code", "the model thought aloud in the midst of its code"
     if not block.text.strip():
         return "no-code", "the code block is empty"
+    if block.label.lower() in ("diff", "patch"):
+        return "no-code", "it is a diff, and not the whole file"
     problem = syntax_problem(_as_file(block.text))
     if problem and ("ModelNew" in block.text or block.label.lower().startswith("py")):
         return "syntax-error", one_line(problem, DETAIL_CHARACTERS)
@@ -204,26 +211,59 @@ def _no_file(blocks: Sequence[Block]) -> tuple[ReplyProblem, str]:
 
 
 def _out_of_json(visible: str) -> str:
-    """The strings of a reply that is one JSON object, or whose only block is one, its files in fences; any other reply
-    as it is."""
+    """The strings that a reply holds that is JSON, perhaps between tags, or whose only block is, its files in fences;
+    any other reply as it is."""
     if "ModelNew" not in visible:
         return visible
     blocks = blocks_of(visible.split("\n"))
     text = blocks[0].text if len(blocks) == 1 else visible
-    try:
-        held = json.loads(text.strip(f"{GAP}{string.whitespace}"), strict=False)  # with line ends in its strings
-    except (ValueError, RecursionError):
+    text = text.strip(f"{GAP}{string.whitespace}")
+    tagged = _TAGGED_JSON.fullmatch(text)
+    texts = [_normal(text) for text in _strings(tagged["json"] if tagged else text)]
+    if not any("ModelNew" in text for text in texts):
         return visible
-    if not isinstance(held, dict):
-        return visible
-    texts = [_normal(text) for text in held.values() if isinstance(text, str)]
     return "\n\n".join(f"```python\n{text}\n```" if defines_model_new(text) else text for text in texts)
 
 
+_TAGGED_JSON = re.compile(r"<(?P<name>\w+)>\s*(?P<json>[\[{].*[\]}])\s*</(?P=name)>", re.DOTALL)
+
+
+def _strings(text: str) -> Iterator[str]:
+    """The strings of a JSON document in their order, those of a document in a string among them, as the arguments of a
+    function are; none where the text is no JSON."""
+    left = [_loaded(text)]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict | list):
+            left.extend(reversed([*(value.values() if isinstance(value, dict) else value)]))
+        elif isinstance(value, str):
+            inner = _loaded(value) if value.lstrip().startswith("{") else None
+            if inner is None:
+                yield value
+            else:
+                left.append(inner)
+
+
+def _loaded(text: str) -> Any:
+    """The value of a JSON document, whose strings may hold line ends; None where it is none."""
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _normal(text: str) -> str:
-    """Line ends as Python has them, no byte-order mark, nothing that cannot be written as UTF-8, no GAP."""
+    """Line ends and blanks as Python has them, nothing that cannot be written as UTF-8, no GAP, no HTML escapes."""
+    if _ESCAPED.fullmatch(text) and "&" in text:
+        text = html.unescape(text)
     text = text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
-    return _without_stops(text.replace(GAP, "").removeprefix("\ufeff"))
+    return _without_stops(text.translate(_BLANKS))
+
+
+_ESCAPED = re.compile(r"(?:[^<>&]++|&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-f]{1,5});)*+", re.IGNORECASE)
+"""A text that was escaped for HTML as a whole."""
+_BLANKS = str.maketrans("\u00a0\u2007\u202f\u3000", "    ", f"{GAP}\u200b\u2060\ufeff")
+"""Characters that look like a blank, and some that cannot be seen: no Python has them but in its strings."""
 
 
 def _without_stops(text: str) -> str:
@@ -233,7 +273,7 @@ def _without_stops(text: str) -> str:
     return text
 
 
-_STOP = re.compile(r"(?:<[|｜][\w▁]{1,40}[|｜]>|</s>|<eos>|<end_of_turn>)\Z")
+_STOP = re.compile(r"(?:<[|｜][\w▁]{1,40}[|｜]>|</s>|<eos>|<end_of_turn>|<turn\|>)\Z")
 REFUSAL_CHARACTERS = 400
 """A refusal stands at the beginning, and has no sections."""
 _REFUSAL = re.compile(

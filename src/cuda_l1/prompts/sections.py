@@ -11,23 +11,25 @@ from cuda_l1.prompts.fences import Block
 ANALYSIS, DESIGN, CODE = "Performance Analysis", "Algorithm Design", "Code Implementation"
 NAMES = (ANALYSIS, DESIGN, CODE)
 
-_NUMBER = r"(?:\(?\d{1,2}[.):]*|[IVX]{1,3}[.):]+)?[\s*_:.–—-]*+"
+_MARKS = r"[\W_]*+"
+"""Markdown's marks, punctuation of any alphabet, pictures."""
+_NUMBER = rf"(?:\d{{1,2}}|[IVX]{{1,3}}[.):]+)?{_MARKS}"
 _HEADING = re.compile(
-    rf"[\s>#*_=-]*+(?:(?:section|part|step)\s+)?{_NUMBER}"
+    rf"{_MARKS}(?:(?:section|part|step)\s+)?{_NUMBER}"
     rf"(?P<name>{'|'.join(name.replace(' ', '[ _]') for name in NAMES)})\b",
     re.IGNORECASE,
 )
 """No quantifier gives back what it took: a model that repeats blanks without end must not cost their number squared."""
 _SHORT_HEADING = re.compile(
-    rf"[\s>#*_=-]*+{_NUMBER}"
-    r"(?:(?:the|my|final|complete|full|new|optimi[sz]ed|improved)\s+){0,2}(?:code|implementation)[\s*_:#=.–—-]*",
+    rf"{_MARKS}{_NUMBER}"
+    rf"(?:(?:the|my|final|complete|full|new|optimi[sz]ed|improved)\s+){{0,2}}(?:code|implementation){_MARKS}",
     re.IGNORECASE,
 )
 """How the third heading is named for short, where the two before it are there and it is not."""
 HEADING_CHARACTERS = 120
 """Within so many a line shows that it is one."""
-_NOTHING = re.compile(r"[\s*_:#=.–—-]*")
-_COLON = re.compile(r"[*_]*+\s*+[:–—]")
+_NOTHING = re.compile(_MARKS)
+_COLON = re.compile(r"[*_]*+\s*+[:：–—]")
 
 
 class Section(NamedTuple):
@@ -58,7 +60,7 @@ def sections_of(lines: Sequence[str], blocks: Sequence[Block]) -> list[Section]:
 def _is_short_heading(line: str) -> bool:
     """Whether a line is nothing but a marked `Code` or `Implementation`."""
     bare = line.strip()
-    marked = bare[:1] in "#*_0123456789" or bare.endswith(":")
+    marked = not bare[:1].isalpha() or bare.endswith((":", "："))
     return bool(bare) and marked and bool(_SHORT_HEADING.fullmatch(bare[:HEADING_CHARACTERS]))
 
 
@@ -73,4 +75,4 @@ def _heading(line: str) -> tuple[str, str] | None:
     if not (marked or _NOTHING.fullmatch(rest) or _COLON.match(rest)):
         return None
     name = next(each for each in NAMES if each.lower() == found["name"].lower().replace("_", " "))
-    return name, rest.strip(" \t*_:#=–—")
+    return name, "" if _NOTHING.fullmatch(rest) else rest.strip(" \t*_:：#=–—")

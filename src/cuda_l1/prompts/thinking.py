@@ -9,13 +9,14 @@ GAP = "\0"
 THINKS, THOUGHT = "<think>", "<think></think>"
 """The marks of a thought that was never closed, and of one that was."""
 
-_NAMES = "think|thinking|thought|thoughts|reasoning|reasoning_content"
+_NAMES = "think|thinking|thought|thoughts|reasoning|reasoning_content|reflection|scratchpad"
 _TAG = re.compile(
     rf"<\s*+(?P<close>/?)\s*+(?:[a-z]+:)?(?:{_NAMES})(?:\s[^<>\n]{{0,80}})?>"
     r"|\[(?P<bracket>/?)THINK\]"
     r"|◁(?P<triangle>/?)think▷"
     r"|<\|(?P<edge>begin|end|start)_?(?:of)?_?(?:thinking|thought|think)\|>"
-    r"|<\|channel\|>\s*(?P<channel>\w+)(?:\s*<\|message\|>)?",
+    r"|<\|channel\|>\s*(?P<channel>\w+)(?:\s*<\|message\|>)?"
+    r"|<\|channel>|(?P<left><channel\|>)",
     re.IGNORECASE,
 )
 """How the families of reasoning models mark their thoughts; of channels, all but `final` are thoughts."""
@@ -51,4 +52,4 @@ def _opens(tag: re.Match[str]) -> bool:
         return tag["channel"].lower() != "final"
     if tag["edge"]:
         return tag["edge"].lower() != "end"
-    return "/" not in (tag["close"] or tag["bracket"] or tag["triangle"] or "")
+    return not tag["left"] and "/" not in (tag["close"] or tag["bracket"] or tag["triangle"] or "")
