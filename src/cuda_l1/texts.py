@@ -14,13 +14,13 @@ MOST = 1 << 26
 _GZIP = b"\x1f\x8b"
 
 
-def read_text(path: Path, *, most: int = MOST, encoding: str = "utf-8") -> str:
+def read_text(path: Path, *, most: int = MOST, encoding: str = "utf-8", errors: str = "strict") -> str:
     """The text of a file of at most so many characters, also of one that gzip has packed. Raises OSError, also for a
     longer one and for one whose packing is damaged, and UnicodeDecodeError."""
     with path.open("rb") as file:
         packed = file.peek(2)[:2] == _GZIP
         try:
-            with io.TextIOWrapper(gzip.GzipFile(fileobj=file) if packed else file, encoding) as characters:
+            with io.TextIOWrapper(gzip.GzipFile(fileobj=file) if packed else file, encoding, errors) as characters:
                 text = characters.read(most + 1)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise OSError(errno.EIO, "its gzip packing is damaged or cut off", str(path)) from error

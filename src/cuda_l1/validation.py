@@ -33,7 +33,7 @@ _WORDS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "string_type": _TEXT,
     "string_too_short": "must not be empty",
     "string_pattern_mismatch": "must be a text, and not an empty one",
-    "string_unicode": "must be a text that can be written down",
+    "string_unicode": "must be a text in UTF-8",
     "tuple_type": _LIST,
     "list_type": _LIST,
     "too_short": "must not be empty",

@@ -86,6 +86,26 @@ def test_a_score_that_is_no_number_is_left_out_and_named_and_its_kernel_stays(tm
     assert [problem.partition(": must be")[0] for problem in release.problems] == named
 
 
+@pytest.mark.parametrize("layout", ["lines", "array"])
+def test_what_is_not_utf_8_costs_its_row_alone(tmp_path, layout):
+    rows = [json.dumps(row(1, task, custom_code=f"# {task}")).encode() for task in (1, 2, 3)]
+    rows[1] = rows[1].replace(b"# 2", b"# \xe9")
+    path = tmp_path / "release.jsonl"
+    path.write_bytes(b"\n".join(rows) if layout == "lines" else b"[" + b",".join(rows) + b"]")
+    release = read_release(path)
+    assert [entry.name for entry in release.entries] == ["level1/1", "level1/3"]
+    place = {"lines": "line 2", "array": "entry 2"}[layout]
+    assert release.problems == (f"{place}: `custom_code`: must be a text in UTF-8",)
+    path.write_bytes(json.dumps(row(1, 1)).encode("utf-16"))
+    with pytest.raises(TaskError, match="not text in UTF-8"):
+        read_release(path)
+
+
+def test_scores_may_stand_together(tmp_path):
+    release = read(tmp_path, row(1, 1, scores={"default": 2, "cudnn": None}), row(1, 2, scores=3, score_default=1.5))
+    assert [entry.scores for entry in release.entries] == [{"default": 2.0}, {"default": 1.5}]
+
+
 @pytest.mark.parametrize("column", COLUMNS)
 def test_a_kernel_that_no_file_could_hold_is_a_problem_of_its_row(tmp_path, column):
     release = read(tmp_path, row(1, 1), row(1, 2, **{f"{column}_code": "x = '\ud800'"}))

@@ -113,7 +113,7 @@ class Release(Frozen):
 
 
 _Text = Annotated[str, Field(pattern="")]
-"""What can be written down: a pattern, whichever, refuses halves of surrogate pairs."""
+"""What can be written in UTF-8: a pattern, whichever, refuses halves of surrogate pairs."""
 
 
 def _no_boolean(value: Any) -> Any:
@@ -173,7 +173,9 @@ class _Row(_Place):
     def _gather_scores(cls, row: Any) -> Any:
         if not isinstance(row, dict):
             raise ValueError("not an object with `level_id`, `task_id` and `ref_code`")
-        named = {key.removeprefix("score_"): value for key, value in row.items() if key.startswith("score_")}
+        held = row.get("scores")
+        named = held if isinstance(held, dict) else {}
+        named = named | {key.removeprefix("score_"): value for key, value in row.items() if key.startswith("score_")}
         return row | {"scores": named | ({"default": row["score"]} if "score" in row else {})}
 
 
@@ -221,10 +223,12 @@ def _cast(path: Path, task: Task, dtype: str) -> Task:
 
 
 def _text(path: Path) -> str:
+    """Bytes that are no UTF-8 are halves of surrogate pairs, which spoil the row that they stand in and no other."""
     try:
-        return read_text(path, most=MOST_CHARACTERS, encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise TaskError(f"{path}: is not text in UTF-8 (byte {error.start}); save a release in UTF-8") from error
+        text = read_text(path, most=MOST_CHARACTERS, encoding="utf-8-sig", errors="surrogateescape")
+        if "\udc80" <= text[:1] <= "\udcff":  # the byte order mark of another encoding, or an archive
+            raise TaskError(f"{path}: is not text in UTF-8 (byte 0); save a release in UTF-8")
+        return text
     except OSError as error:
         raise TaskError(f"{path}: cannot be read: {error.strerror or error}") from error
 
