@@ -321,5 +321,8 @@ def test_any_folder_of_task_files(tmp_path):
     assert "--inputs is for one task" in refused(tmp_path, inputs="randn(3)")
     (tmp_path / "empty").mkdir()
     assert "no file here defines" in refused(tmp_path / "empty")
-    bad = write(tmp_path / "worse.py", "def f(:\n")
-    assert f"{bad}:1: syntax error" in refused(tmp_path)
+    write(tmp_path / "old.py", "print 'not a task'\n")
+    (tmp_path / "other.py").write_bytes(b"# \xe9\n")
+    assert [task.name for task in load_tasks(str(tmp_path))] == ["a", "b"]
+    bad = write(tmp_path / "worse.py", TASK + "def f(:\n")
+    assert f"{bad}:{len(TASK.splitlines()) + 1}: syntax error" in refused(tmp_path)

@@ -193,5 +193,7 @@ def test_wrong_names_and_dtypes_are_one_clear_line(spec, options, says):
 
 
 def test_one_task_is_wanted():
-    with pytest.raises(TaskError, match=r"names \d+ tasks, one is wanted"):
-        load_task("builtin")
+    for spec in ("builtin", "builtin#*_matmul"):
+        with pytest.raises(TaskError, match=r"names \d+ tasks, one is wanted; choose one, e.g. '(.*)'") as refused:
+            load_task(spec)
+        assert load_task(str(refused.value).split("'")[-2]).suite == "builtin"

@@ -9,6 +9,7 @@ from pathlib import Path
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.file_task import file_task
 from cuda_l1.tasks.source_file import SourceFile, identity
+from cuda_l1.texts import read_text
 from cuda_l1.types import Task
 
 
@@ -16,8 +17,8 @@ def folder_tasks(folder: Path, *, dtype: str | None = None) -> list[Task]:
     """Every task below `folder`, in the order of level and number; nothing is executed.
 
     A checkout of KernelBench (with `KernelBench/level1`, ...) or a folder of levels gives all levels. In any other
-    folder each `.py` file with `Model` and `get_inputs` is a task and other files are passed over. Raises TaskError
-    where there is none, or where a file does not parse.
+    folder each `.py` file with `Model` and `get_inputs` is a task and other files are passed over, Python or not.
+    Raises TaskError where there is none, or where a file that has these does not parse.
     """
     files = [path for level in _levels(folder) for path in _files(level)] or _files(folder)
     tasks = [file_task(path, dtype=dtype) for path in files if _is_task(path)]
@@ -81,5 +82,7 @@ def _by_number(path: Path) -> tuple[float, str]:
 
 
 def _is_task(path: Path) -> bool:
+    if "get_inputs" not in read_text(path, errors="replace"):  # a script beside the tasks need not be Python 3
+        return False
     names = SourceFile(path).names
     return "Model" in names and "get_inputs" in names

@@ -93,8 +93,8 @@ def load_task(
     """The one task that `spec` names; as `load_tasks`, and TaskError with the choices where there are several."""
     tasks = load_tasks(spec, device=device, dtype=dtype, inputs=inputs, init=init, weights=weights)
     if len(tasks) > 1:
-        names = ", ".join(task.name for task in tasks[:3])
-        raise TaskError(f"`{spec}` names {len(tasks)} tasks, one is wanted; choose one, e.g. {names}")
+        one = f"{_parts(spec)[0]}#{tasks[0].name}"
+        raise TaskError(f"`{spec}` names {len(tasks)} tasks, one is wanted; choose one, e.g. '{one}'")
     return tasks[0]
 
 
