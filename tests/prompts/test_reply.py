@@ -117,6 +117,7 @@ def test_a_reply_without_a_file_has_a_reason(reply: str, problem: str) -> None:
         SECTIONS + "\u200b" + fenced(FILE),
         "```python " + FILE + "```",
         "```" + FILE.rstrip() + "```",
+        "```python from the answer before\n" + FILE + "```",
         SECTIONS + fenced(FILE) + "In full, with a comment:\n" + fenced("# fused\n" + FILE),
         "The change:\n" + fenced("class ModelNew(nn.Module):\n    pass\n") + "The file:\n" + fenced(FILE),
         "<|channel>thought\n" + fenced(FILE.replace("x)", "y)")) + "<channel|>" + fenced(FILE) + "<turn|>",

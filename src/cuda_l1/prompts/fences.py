@@ -26,7 +26,7 @@ SLACK = 3
 _OPEN = re.compile(
     r"(?P<lead>[ \t]*(?:>[ \t]?)*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<label>.*)"
 )
-_CODE_BESIDE = re.compile(r"(?:\w+[ \t]+)?(?P<code>(?:import|from)[ \t]+\w.*)")
+_CODE_BESIDE = re.compile(r"(?:\w+[ \t]+)?(?P<code>(?:import|from[ \t]+[\w.]+[ \t]+import)[ \t]+\w.*)")
 """What stands beside a fence that lacks its line end."""
 _LATE_OPEN = re.compile(r"(?P<lead>)[^`]*[:.*>][ \t]*(?P<mark>```)(?P<label>py(?:thon)?3?)[ \t]*", re.IGNORECASE)
 _TEXT_BEHIND = r"(?![\w`])(?![ \t]*[\w.+#-]+[ \t]*$).*"
