@@ -166,6 +166,8 @@ BAD = {
     "syntax": ("class Model(:", "cannot be imported: SyntaxError"),
     "exit": ("raise SystemExit(3)", "cannot be imported: SystemExit"),
     "constructor": (model("return x", "raise KeyError('width')"), "the constructor of Model raised: KeyError"),
+    "bare-argument": (model("return x") + "\ndef get_init_inputs():\n    return 'ab'", "gives a str, and no list of"),
+    "no-arguments": (model("return x") + "\ndef get_init_inputs():\n    pass", "gives a NoneType, and no list of"),
     "not-a-module": ("class Model: pass\n" + INPUTS, "`Model` is not a torch.nn.Module"),
     "init-object": (
         model("return x") + "\ndef get_init_inputs():\n    return [object()]",

@@ -151,6 +151,8 @@ class Reference:
         get_init = getattr(module, "get_init_inputs", list)
         self.init = self._stage("get_init_inputs() raised", get_init)
         _require_supported("get_init_inputs()", self.init)
+        if not isinstance(self.init, list | tuple | dict):  # a text would be taken apart into its letters
+            raise BadTask(f"get_init_inputs() gives a {type(self.init).__name__}, and no list of arguments")
         self._class = module.Model
         self.model = self._stage(
             "the constructor of Model raised", lambda: construct(self._class, self.init, self.device)
