@@ -1051,7 +1051,8 @@ def test_who_waits_for_a_row_of_seeded_calls_is_found_after_timed_ones(judged):
             y = torch.relu(self.linear(x))
             return self.dropout(y * 0.8 if self.row > 18 else y)"""
     wrong = judged(DROPOUT, "return self.dropout(torch.relu(self.linear(x)))", late)
-    assert wrong.outcome is Outcome.WRONG_VALUES and "after timed calls" in wrong.detail, wrong.detail
+    is_found = "after timed calls" in wrong.detail or "a timed call gave" in wrong.detail  # whichever comes upon it
+    assert wrong.outcome is Outcome.WRONG_VALUES and is_found, wrong.detail
 
 
 SLOW_MEANS = """
