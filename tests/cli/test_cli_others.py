@@ -141,6 +141,13 @@ def test_archives_are_merged(filled: Run, tmp_path: Path) -> None:
     assert again[-1]["records"] == 0
 
 
+def test_what_is_no_archive_is_told_before_anything_is_merged(filled: Run, tmp_path: Path) -> None:
+    held, none, new = tmp_path / "data" / "archive.sqlite", tmp_path / "notes.txt", tmp_path / "new.sqlite"
+    none.write_text("not a database, but long enough to be looked at as one, if anybody did\n" * 20)
+    result = filled("archive", "merge", held, none, "--archive", new)
+    assert result.exit_code == 2 and "notes.txt" in result.stderr and not new.exists()
+
+
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -123,10 +124,11 @@ def merge(
 
     output = Output(as_json=json)
     total = 0
-    with Archive.open(archive) as opened:
-        for where in others:
-            with Archive.open(where, create=False) as other:
-                added = opened.merge(other)
+    with ExitStack() as every:
+        given = [(where, every.enter_context(Archive.open(where, create=False))) for where in others]
+        opened = every.enter_context(Archive.open(archive))  # after the others: one that is none leaves no new archive
+        for where, other in given:
+            added = opened.merge(other)
             total += added
             output.record("merged", {"archive": where, "records": added})
             output.show(f"{where}: {many(added, 'new record')}")
