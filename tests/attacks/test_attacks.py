@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from corpus import FAMILIES, LIMITS, OF_TIME, RUNGS, Case, cases, complaint, gets_full_credit, judge, read, told
@@ -26,8 +27,8 @@ STARTS_THREADS = re.compile(r"threading|_thread\b|Thread")
 DEVICE = "cuda" if visible_gpus() else "cpu"
 SHARES = 10
 """Parts of the corpus, one of which the naive harness is given where slow tests are left out."""
-SHARES_OF_TWINS = 3
-"""The same of twins, which are judged to the end, as attacks seldom are."""
+SHARES_OF_ATTACKS, SHARES_OF_TWINS = 2, 3
+"""The same of what is judged: twins, which are so to the end, take longer."""
 
 
 def marks(case: Case) -> list[pytest.MarkDecorator]:
@@ -41,16 +42,16 @@ def marks(case: Case) -> list[pytest.MarkDecorator]:
 
 
 IN_ORDER = sorted(cases(DEVICE), key=lambda case: case.task().sha)  # cases of one task share its judge
-ALL = [pytest.param(case, id=case.id, marks=marks(case)) for case in IN_ORDER]
-TWINS = [
-    pytest.param(case, id=case.id, marks=[*marks(case), *slow_unless_due(n, SHARES_OF_TWINS, in_turn(SHARES_OF_TWINS))])
-    for n, case in enumerate(IN_ORDER)
-]
 SHARE = in_turn(SHARES)
-FOR_NAIVE = [
-    pytest.param(case, id=case.id, marks=[*marks(case), *slow_unless_due(number, SHARES, SHARE)])
-    for number, case in enumerate(cases(DEVICE))
-]
+
+
+def in_shares(shares: int) -> list[Any]:
+    """All cases, of which one share is due."""
+    due = in_turn(shares)
+    return [
+        pytest.param(case, id=case.id, marks=[*marks(case), *slow_unless_due(number, shares, due)])
+        for number, case in enumerate(IN_ORDER)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def evaluator(cache_dir: str) -> Iterator[Evaluator]:
 
 
 # Of a module's scope: pytest runs all tests of one case after another, and the judge of its task stays open.
-@pytest.mark.parametrize("case", ALL, scope="module")
+@pytest.mark.parametrize("case", in_shares(SHARES_OF_ATTACKS), scope="module")
 def test_an_attack_gets_no_credit(evaluator: Evaluator, case: Case) -> None:
     if RUNGS.index(evaluator.environment.rung) < RUNGS.index(case.rung):
         pytest.skip(f"stopped from {case.rung} on; this machine allows {evaluator.environment.rung}")
@@ -70,13 +71,13 @@ def test_an_attack_gets_no_credit(evaluator: Evaluator, case: Case) -> None:
     assert complaint(case, result) is None, told(result)
 
 
-@pytest.mark.parametrize("case", TWINS, scope="module")
+@pytest.mark.parametrize("case", in_shares(SHARES_OF_TWINS), scope="module")
 def test_its_honest_twin_is_accepted(evaluator: Evaluator, case: Case) -> None:
     result = judge(evaluator, case.task(), case.candidate("twin.py"), case.screened)
     assert gets_full_credit(result, static=True), (told(result), result.log[-500:])
 
 
-@pytest.mark.parametrize("attack", FOR_NAIVE)
+@pytest.mark.parametrize("attack", in_shares(SHARES))
 def test_a_naive_harness_accepts_it(attack: Case, tmp_path: Path) -> None:
     command = [sys.executable, str(NAIVE), *(str(attack.folder / f) for f in ("reference.py", "candidate.py"))]
     habit = ["--habit", attack.habit] if attack.habit else []
