@@ -95,7 +95,7 @@ def judge() -> Any:
 
 @pytest.fixture
 def options(tmp_path: Path) -> Iterator[Namespace]:
-    yield Namespace(out=tmp_path, repeats=2, workloads="1,2", candidates=None, count=3, suite="builtin")
+    yield Namespace(out=tmp_path, repeats=2, workloads="1,2", candidates=None, count=3, suite="builtin", shard="1/1")
 
 
 def test_what_is_there_is_not_measured_again(options: Namespace) -> None:

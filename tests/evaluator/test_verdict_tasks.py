@@ -939,8 +939,9 @@ FORGETS = """
 """
 
 
-@pytest.mark.parametrize(("read", "detail"), [("x", ""), ("x if self.calls <= 60 else x[:, 120:]", "timed call")])
-def test_weights_of_a_tasks_own_are_others_once_more_after_timed_calls(evaluator, tmp_path, read, detail):
+@pytest.mark.parametrize(("read", "is_honest"), [("x", True), ("x if self.calls <= 50 else x[:, 40:]", False)])
+def test_weights_of_a_tasks_own_are_others_once_more_after_timed_calls(evaluator, tmp_path, read, is_honest):
+    """What the recurrence has forgotten of 40 steps under the weights of timed calls it remembers under those."""
     plain = FORGETS.replace("            self.calls = 0\n", "").replace("            self.calls += 1\n", "")
     path = tmp_path / "weights.safetensors"
     cell = torch.nn.GRU(16, 16, batch_first=True)
@@ -949,7 +950,8 @@ def test_weights_of_a_tasks_own_are_others_once_more_after_timed_calls(evaluator
     task = task_of(plain).model_copy(update={"weights": weights})
     body = FORGETS.replace("class Model(", "class ModelNew(").replace("self.cell(x)", f"self.cell({read})")
     found = evaluator.evaluate(task, candidate_of(task, body), protocol=SCREEN)
-    assert found.accepted != bool(detail) and detail in found.detail, (found.outcome, found.detail)
+    is_exact = found.accepted and found.precision_class == "fp32" and not checks(found, "suspect")
+    assert is_exact is is_honest, (found.outcome, found.precision_class, found.detail)
 
 
 ROTARY = """

@@ -384,18 +384,25 @@ def emptied(inputs: Inputs, numbers: bool, masks: bool, *, all_ways: bool = Fals
 
 
 def blanked(inputs: Inputs, numbers: bool, masks: bool) -> tuple[Inputs, bool]:
-    """The inputs with every element zero in tensors of numbers, and with masks that shut everything out; and whether
-    there was such a tensor."""
+    """The inputs with every element zero in tensors of numbers, and with masks that shut everything out, strides kept;
+    and whether there was such a tensor. Positive definite matrices, which zeros are not, stay."""
 
     def blank(tensor: torch.Tensor) -> torch.Tensor:
         if tensor.numel() < 2:
             return tensor
         if _selects(tensor):
-            return torch.full_like(tensor, _nothing(tensor)) if masks else tensor
-        return torch.zeros_like(tensor) if numbers and may_be_stressed(tensor) else tensor
+            return _filled(tensor, _nothing(tensor)) if masks else tensor
+        is_blanked = numbers and may_be_stressed(tensor) and not is_positive_definite(tensor)
+        return _filled(tensor, 0.0) if is_blanked else tensor
 
     made = map_leaves(inputs, blank)
     return made, any(now is not was for now, was in zip(leaves(made), leaves(inputs), strict=True))
+
+
+def _filled(tensor: torch.Tensor, value: float) -> torch.Tensor:
+    """`value` everywhere, laid out as it was, so that an expanded tensor takes no more room than before."""
+    flat = torch.full((extent(tensor),), value, dtype=tensor.dtype, device=tensor.device)
+    return torch.as_strided(flat, tensor.shape, tensor.stride())
 
 
 def _nothing(tensor: torch.Tensor) -> float:
