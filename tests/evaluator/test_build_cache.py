@@ -144,6 +144,17 @@ def test_what_cannot_be_looked_into_is_not_kept(cache, work):
     assert not work.exists()
 
 
+@pytest.mark.parametrize(("name", "depth"), [("a", 300), ("a" * 200, 15)])
+def test_what_lies_too_deep_to_be_copied_anywhere_else_is_not_kept(cache, work, name, depth):
+    (work / "triton").joinpath(*[name] * depth).mkdir(parents=True)
+    cache.keep("a", work)
+    assert not cache.has("a")
+    (work / "triton").joinpath(*[name] * 2, "deepest").write_text("within")
+    remove_tree((work / "triton").joinpath(*[name] * 3))
+    cache.keep("a", work)
+    assert cache.has("a")
+
+
 @pytest.mark.skipif(os.getuid() == 0, reason="nothing is shut to the superuser")
 def test_a_folder_that_is_shut_is_not_kept_and_is_removed(cache, work):
     (work / "extensions").chmod(0)

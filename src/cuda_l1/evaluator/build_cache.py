@@ -7,6 +7,7 @@ writes here, after the process that built has died.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
@@ -17,6 +18,8 @@ from cuda_l1.evaluator.watch import UNCOUNTED, folder_bytes
 
 CACHES = ("extensions", "triton", "inductor", "cuda")
 MAX_ENTRY_BYTES = 512 << 20
+LONGEST_PATH = 512
+"""Characters of a folder's path below its cache: copies begin at longer paths, and Python copies trees by recursion."""
 LONGEST_COPY_S = 3600.0
 
 
@@ -40,7 +43,7 @@ class BuildCache:
 
     def is_empty(self, key: str) -> bool:
         """Whether the entry holds no file: such a candidate can run anywhere."""
-        return not self.has(key) or folder_bytes(self._root / key) == 0 or not any((self._root / key).iterdir())
+        return not self.has(key) or not any((self._root / key).iterdir())
 
     def keep(self, key: str, work_dir: Path) -> None:
         """Take over the caches of a dead guest's work directory, replacing what was there.
@@ -86,9 +89,13 @@ def _copy_file(source: str, target: str) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Regular files and folders only: a link that a guest planted must not lead the parent anywhere."""
+    """Regular files and folders only: a link that a guest planted must not lead the parent anywhere. Raises OSError,
+    also for a folder that lies so deep that it could not be copied to wherever else it must go."""
+    begin = len(os.fspath(source))
 
     def links(folder: str, names: list[str]) -> list[str]:
+        if len(folder) - begin > LONGEST_PATH:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), folder)
         paths = [os.path.join(folder, name) for name in names]
         return [
             name
