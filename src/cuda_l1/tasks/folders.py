@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +19,7 @@ def folder_tasks(folder: Path, *, dtype: str | None = None) -> list[Task]:
 
     A checkout of KernelBench (with `KernelBench/level1`, ...) or a folder of levels gives all levels. In any other
     folder each `.py` file with `Model` and `get_inputs` is a task and other files are passed over, Python or not.
-    Raises TaskError where there is none, or where a file that has these does not parse.
+    Raises TaskError where there is none, or where a file cannot be read, or has these and does not parse.
     """
     files = [path for level in _levels(folder) for path in _files(level)] or _files(folder)
     tasks = [file_task(path, dtype=dtype) for path in files if _is_task(path)]
@@ -82,7 +83,8 @@ def _by_number(path: Path) -> tuple[float, str]:
 
 
 def _is_task(path: Path) -> bool:
-    if "get_inputs" not in read_text(path, errors="replace"):  # a script beside the tasks need not be Python 3
-        return False
+    with contextlib.suppress(OSError):  # which is told below, as of a task
+        if "get_inputs" not in read_text(path, errors="replace"):  # a script beside the tasks need not be Python 3
+            return False
     names = SourceFile(path).names
     return "Model" in names and "get_inputs" in names
