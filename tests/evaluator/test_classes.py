@@ -12,6 +12,7 @@ from evaluator_support import LINEAR, reference_of
 from cuda_l1.evaluator.guest import classes, drawing, input_forms, oracle, perturbations, plans
 from cuda_l1.evaluator.guest.audit import audit
 from cuda_l1.evaluator.guest.case import AS_MANY, REACH, Case
+from cuda_l1.evaluator.guest.check import Checker
 from cuda_l1.evaluator.guest.elements import MORE_JUMPS
 from cuda_l1.evaluator.guest.reference import BadTask
 
@@ -841,6 +842,22 @@ def test_range_trials_ask_for_relaxed_and_of_tf32_for_its_own_bound(wide):
     assert wide.class_in_range(noise, "tf32", relaxed=True) in ("fp32", "tf32")
     assert wide.class_in_range(bf16, "tf32", relaxed=True) == "relaxed"
     assert wide.class_in_range(bf16, "tf32", relaxed=False) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(3e-6, "up to 50 times the float32 noise"), (1e-7, "slices that are small")]
+)
+@pytest.mark.parametrize("blank", [0.5, None])
+def test_what_precision_is_said_to_be_is_that_of_answers_to_numbers(wide, error, said, blank):
+    checker = Checker(wide.reference, None, None, _last=wide)
+    checker.evidence.precision_class = "relaxed"
+    for kind, found in (("base", error), (plans.BLANK.kind, blank)):
+        checker.evidence.trials.append(
+            {"kind": kind, "error": found, "reference_error": 6e-8, "bound": 1e-6, "passed_class": "relaxed"}
+        )
+    checker._say_precision()
+    (finding,) = checker.evidence.findings
+    assert finding["check"] == "precision" and said in finding["evidence"] and "blank" not in finding["evidence"]
 
 
 @pytest.mark.parametrize("before", ["fp32", "tf32"])

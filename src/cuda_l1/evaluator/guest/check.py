@@ -479,14 +479,13 @@ class Checker:
     def _say_precision(self) -> None:
         if self.evidence.precision_class != "relaxed" or self._last is None:
             return
-        coarse = [t for t in self.evidence.trials if t["passed_class"] == "relaxed"]
+        trials = [t for t in self.evidence.trials if t["kind"] != plans.BLANK.kind]  # those answers are only finite
+        coarse = [t for t in trials if t["passed_class"] == "relaxed"]
         kinds = ", ".join(f"`{kind}`" for kind in dict.fromkeys(t["kind"] for t in coarse))
         if all(t["error"] is not None and t["error"] <= t["bound"] for t in coarse):
             self._find("precision", "suspect", f"{_SMALL_PARTS} (trials {kinds}), though no element errs by too much")
             return
-        ratios = [
-            t["error"] / max(t["reference_error"] or 0.0, 6e-8) for t in self.evidence.trials if t["error"] is not None
-        ]
+        ratios = [t["error"] / max(t["reference_error"] or 0.0, 6e-8) for t in trials if t["error"] is not None]
         worst = max(ratios, default=0.0)
         looks = "a float32 sum in one lane" if worst < 100 else "TF32 or fp16" if worst < 6000 else "bf16"
         said = f"errs by up to {worst:.0f} times the float32 noise: looks like {looks} (relaxed in trials {kinds})"
