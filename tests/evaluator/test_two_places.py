@@ -212,9 +212,8 @@ def test_all_trials_of_a_task_are_made_and_judged_where_it_is(judged, name):
 
 @pytest.mark.parametrize(("name", "of_task", "of_trial"), [("relu", 140, 8), ("sums", 140, 10)])
 def test_few_waits(judged, name, of_task, of_trial):
-    """Evaluators that share a GPU take turns in slices of time, and each wait of one ends in a turn of all the others:
-    twelve checks at once took an H200 twelve times as long as one, with 40 waits in each trial. Whatever has to be
-    known of several tensors, or of one in several ways, is computed there and read at once (`reading.read`)."""
+    """Whatever has to be known of several tensors, or of one in several ways, is computed on the device and read at
+    once (`reading.read`)."""
     ENTROPY.begin(bytes(32))
     with waits() as known:
         checker = judged(source_of(name))

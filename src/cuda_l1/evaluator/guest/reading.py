@@ -1,7 +1,6 @@
 """What is read of tensors on a GPU, with as few waits as can be.
 
-A wait is nothing where a process has the GPU to itself. Of several on one each wait is a turn of all the others, so
-that how often a check asks the device decides how long it takes, and not what it computes there.
+Processes that share a GPU take turns, and one that waits for it lets all the others have theirs first.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ _UNKNOWN = (-1, None)
 
 def _version(tensor: torch.Tensor) -> float:
     """Another number after each write; never the same for a tensor that was made for inference, whose writes nobody
-    counts."""
+    counts. Nor does torch count those of some kernels to state, the statistics of batch normalisation: ask copies."""
     return float("nan") if tensor.is_inference() else tensor._version
 
 

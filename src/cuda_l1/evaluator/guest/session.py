@@ -93,7 +93,7 @@ class Session:
         self.memory = -1
         """A descriptor of the runner's memory, which it has given before its candidate was known."""
         self.writable: list[int] = []
-        """Whether a caller may write to the outputs of a timed call: they are memory of their own."""
+        """Places of the outputs of a timed call that a caller may write to: they are memory of their own."""
         self.kept: list[Any] = []
         """A few timed calls (`driving.Kept`)."""
         self.quickest: dict[str, list[tuple[float, Any]]] = {}
