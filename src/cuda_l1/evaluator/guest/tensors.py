@@ -96,28 +96,36 @@ def begin_as_earlier(places: Iterable[tuple[int, torch.Tensor]]) -> list[int]:
 
 def share_with_earlier(tensors: Sequence[torch.Tensor]) -> list[int]:
     """Places of the tensors that have an element in common with an earlier one."""
-    return [n for n, tensor in enumerate(tensors) if any(_share(tensor, other) for other in tensors[:n])]
-
-
-def _share(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if not touch(one, other):
-        return False
-    begin = min(one.data_ptr(), other.data_ptr())
-    return _meet(*((t.data_ptr() - begin, t.element_size(), t.shape, t.stride()) for t in (one, other)))
+    stretches: list[list[int]] = []
+    end = 0
+    for place in sorted((n for n, t in enumerate(tensors) if t.numel()), key=lambda n: tensors[n].data_ptr()):
+        tensor = tensors[place]
+        if tensor.data_ptr() >= end:
+            stretches.append([])
+        stretches[-1].append(place)
+        end = max(end, tensor.data_ptr() + extent(tensor) * tensor.element_size())
+    found = []
+    for places in map(sorted, stretches):
+        begin = min(tensors[n].data_ptr() for n in places)
+        forms = ((t.data_ptr() - begin, t.element_size(), t.shape, t.stride()) for t in (tensors[n] for n in places))
+        found += [places[number] for number in _meet_earlier(*forms)]
+    return sorted(found)
 
 
 @functools.lru_cache(maxsize=64)
-def _meet(*tensors: tuple[int, int, tuple[int, ...], tuple[int, ...]]) -> bool:
-    """Whether two tensors (first byte, bytes of an element, shape, stride) hold a byte in common."""
+def _meet_earlier(*tensors: tuple[int, int, tuple[int, ...], tuple[int, ...]]) -> list[int]:
+    """Which of these (first byte, bytes of an element, shape, stride) hold a byte of an earlier one's."""
+    if len(tensors) == 1:
+        return []
     unit = math.gcd(*(number for start, size, _, _ in tensors for number in (start, size)))
     ends = [start + size * (1 + sum((n - 1) * s for n, s in zip(*form, strict=True))) for start, size, *form in tensors]
-    marks = torch.zeros(max(ends) // unit, dtype=torch.bool)
-    one, other = (
-        marks.as_strided((*shape, size // unit), (*(s * size // unit for s in stride), 1), start // unit)
-        for start, size, shape, stride in tensors
-    )
-    one.fill_(True)
-    return bool(other.any())
+    marks, found = torch.zeros(max(ends) // unit, dtype=torch.bool), []
+    for number, (start, size, shape, stride) in enumerate(tensors):
+        own = marks.as_strided((*shape, size // unit), (*(s * size // unit for s in stride), 1), start // unit)
+        if bool(own.any()):
+            found.append(number)
+        own.fill_(True)
+    return found
 
 
 def _reserve(cursor: int, nbytes: int, lead: int = 0) -> tuple[int, int]:
