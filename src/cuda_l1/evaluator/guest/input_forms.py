@@ -420,8 +420,6 @@ def _selects(tensor: torch.Tensor) -> bool:
 
 
 def _without_lines(tensor: torch.Tensor, *, all_ways: bool) -> torch.Tensor:
-    pattern = pattern_of(tensor)
-    nothing = pattern.shut if pattern else tensor.min() if tensor.is_floating_point() and is_mask(tensor) else 0
     last = tensor.dim() - 1
     if is_symmetric(tensor) and not is_mask(tensor):
         shut = _lines(tensor, (last,), MIXED_SHARE)
@@ -432,7 +430,7 @@ def _without_lines(tensor: torch.Tensor, *, all_ways: bool) -> torch.Tensor:
         shut = _lines(tensor, ways[0], len(ways) * MIXED_SHARE)
         for way in ways[1:]:
             shut = shut | _lines(tensor, way, len(ways) * MIXED_SHARE)
-    return tensor.clone(memory_format=torch.preserve_format).masked_fill_(shut, nothing)
+    return tensor.clone(memory_format=torch.preserve_format).masked_fill_(shut, _nothing(tensor))
 
 
 def _lines(tensor: torch.Tensor, along: Sequence[int], share: int) -> torch.Tensor:
