@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from cuda_l1.evaluator.guest import input_forms, traits
-from cuda_l1.evaluator.guest.tensors import extent, nbytes_needed
+from cuda_l1.evaluator.guest.tensors import extent, layout, nbytes_needed
 
 PLAIN = {
     "normal": lambda: torch.randn(4, 5),
@@ -464,6 +464,19 @@ def test_blank_inputs_hold_nothing_and_places_stay():
     made, found = input_forms.blanked(inputs, numbers=True, masks=False)
     assert found and made[2] is truths and not made[0].any()
     assert input_forms.blanked([places, single, 7], numbers=True, masks=True) == ([places, single, 7], False)
+
+
+def test_blank_inputs_lie_as_they_did_and_definite_matrices_stay():
+    root = torch.randn(6, 6)
+    inputs = [
+        torch.randn(4, 8).t(),
+        torch.randn(1, 8).expand(4, 8),
+        torch.randn(64)[::4],
+        root @ root.mT + torch.eye(6),
+    ]
+    made, found = input_forms.blanked(inputs, numbers=True, masks=True)
+    assert found and layout(made) == layout(inputs) and made[3] is inputs[3]
+    assert not any(bool(tensor.any()) for tensor in made[:3]) and extent(made[1]) == 8
 
 
 def test_flags_that_no_draw_raises_or_lowers_are_exchanged_and_a_structure_of_zeros_stays():
