@@ -27,7 +27,7 @@ STARTS_THREADS = re.compile(r"threading|_thread\b|Thread")
 DEVICE = "cuda" if visible_gpus() else "cpu"
 SHARES = 10
 """Parts of the corpus, one of which the naive harness is given where slow tests are left out."""
-SHARES_OF_ATTACKS, SHARES_OF_TWINS = 2, 3
+SHARES_OF_ATTACKS, SHARES_OF_TWINS = 3, 4
 """The same of what is judged: twins, which are so to the end, take longer."""
 
 
