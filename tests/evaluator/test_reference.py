@@ -265,6 +265,17 @@ def test_whatever_says_that_memory_is_short_is_believed(error):
     assert is_short_of_memory(error) and describe_error(error)["memory"]
 
 
+@pytest.mark.parametrize("raised", [ValueError, SystemExit])
+def test_an_error_whose_text_raises_is_described(raised):
+    class Odd(Exception):
+        def __str__(self):
+            raise raised
+
+    described = describe_error(Odd())
+    assert described["type"] == "Odd" and described["message"] == f"its text cannot be read ({raised.__name__})"
+    assert not described["memory"]
+
+
 def test_other_errors_are_no_matter_of_memory(tmp_path):
     for error in (RuntimeError("CUDA error: an illegal memory access"), ValueError("out of memory"), KeyError("x")):
         assert not is_short_of_memory(error) and not describe_error(error)["memory"]

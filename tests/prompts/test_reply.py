@@ -178,7 +178,8 @@ def test_a_passage_that_derives_from_what_the_reference_has_is_a_file_behind_it(
     text = SECTIONS + fenced(first) + fenced(second)
     assert parse_reply(text, kind="compact", reference="class Model: ...\n").problem == "several-blocks"
     text = SECTIONS + fenced(first) + fenced(second.replace("Model)", "nn.Module)"))
-    assert parse_reply(text, kind="compact", reference="class Model: ...\n").source.endswith(first)  # type: ignore[union-attr]
+    source = parse_reply(text, kind="compact", reference="class Model: ...\n").source
+    assert source is not None and source.endswith(first)
 
 
 @pytest.mark.parametrize(

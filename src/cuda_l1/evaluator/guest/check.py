@@ -376,18 +376,18 @@ class Checker:
             passed = before
         else:
             passed = case.best_class(errors, relaxed=relaxed)
-        if case.plan is plans.BLANK:
-            figures: dict[str, Any] = {"error": 0.0, "reference_error": 0.0, "bound": 0.0}  # nothing by value
-        else:
+        if case.plan is not plans.BLANK:
             self._say_small_parts(case, errors, passed)
-            worst = max(errors.worst, default=0.0)
-            figures = {
+        worst = max(errors.worst, default=0.0)
+        self.evidence.trials.append(
+            {
+                "kind": case.plan.kind if not self._is_repeat(case) else "repeat",
                 "error": worst if math.isfinite(worst) else None,
                 "reference_error": case.reference_error if math.isfinite(case.reference_error) else None,
                 "bound": reported(self._bounds(case)),
+                "passed_class": passed,
             }
-        kind = case.plan.kind if not self._is_repeat(case) else "repeat"
-        self.evidence.trials.append({"kind": kind, **figures, "passed_class": passed})
+        )
         if passed is None:
             raise self._wrong(answer, errors, case)
 
@@ -397,6 +397,8 @@ class Checker:
     def _bounds(self, case: Case) -> list[float]:
         """What an element may err by, for people."""
         before = self._class_so_far()
+        if case.plan is plans.BLANK:
+            return [math.inf] * len(case.noise.tensors)
         if case.plan in plans.RANGE_PLANS and before not in ("tf32", None):
             return case.range_bounds()
         return case.bounds(self._yardstick(case))

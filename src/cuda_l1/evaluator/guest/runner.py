@@ -570,7 +570,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     """An exception of the candidate's as data."""
     try:
         text, memory = str(error).strip(), is_short_of_memory(error)
-    except Exception as odd:  # noqa: BLE001  the text, too, is what a candidate makes of it
+    except BaseException as odd:  # noqa: BLE001  the text, too, is the candidate's code: it may even exit
         text, memory = f"its text cannot be read ({type(odd).__name__})", False
     if _NO_NVCC.search(text):
         text = f"nvcc was not found, `cuda-l1 doctor` says how to get it: {text}"
