@@ -15,6 +15,7 @@ from .case import Case
 from .classes import OWN, own_class
 from .reading import hosted
 from .reference import Answer, BadTask, Reference
+from .room import free_bytes
 from .tensors import leaves, map_leaves
 from .traits import is_integer
 
@@ -332,8 +333,7 @@ def _is_crowded(reference: Reference, case: Case) -> bool:
     """Whether a GPU has little room beside the inputs that lie there already."""
     if reference.device == "cpu":
         return False
-    free = torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
-    return free < ROOM * (_bytes(leaves(case.inputs)) + case.answer_bytes)
+    return free_bytes() < ROOM * (_bytes(leaves(case.inputs)) + case.answer_bytes)
 
 
 def _eager_class(reference: Reference, case: Case) -> str:

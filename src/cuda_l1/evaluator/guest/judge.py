@@ -26,6 +26,7 @@ from .profiling import believable
 from .random_tasks import EvalMode, check_random, check_random_again, unlike_another_process
 from .reference import BadTask, Reference, first_line, synchronize
 from .resting import Rests
+from .room import idle_bytes
 from .session import Deadlines, RunnerFailure, Session, names_of, total_bytes
 from .timed_outputs import kept_calls, verify_timed
 from .traffic import needed_us, traffic_of
@@ -161,7 +162,7 @@ class Judge:
     def give_back(self) -> None:
         """Memory of a GPU that no tensor is in; nothing where the reference has broken the context."""
         with contextlib.suppress(RuntimeError):
-            if self._device != "cpu" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > HOARD_BYTES:
+            if self._device != "cpu" and idle_bytes() > HOARD_BYTES:
                 torch.cuda.empty_cache()
 
     def drop(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:

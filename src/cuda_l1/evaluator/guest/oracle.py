@@ -18,6 +18,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from . import nesting, state
+from .deep_convolutions import CONVOLUTIONS, convolve
 from .dispatch import DispatchMode
 from .reading import hosted, is_waited_for, read, read_each
 from .tensors import map_leaves
@@ -47,7 +48,7 @@ class _Lifted(TorchFunctionMode):
             kwargs["dtype"] = self._dtype
         if func not in _READ_BITS:  # in all others a dtype is what is computed in
             args = tuple(self._dtype if isinstance(a, torch.dtype) and a in self._lower else a for a in args)
-        return func(*args, **kwargs)
+        return convolve(func, args, kwargs) if func in CONVOLUTIONS else func(*args, **kwargs)
 
 
 PRODUCTS = frozenset(
