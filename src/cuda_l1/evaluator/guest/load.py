@@ -43,11 +43,15 @@ def load_module(path: str, name: str, names: Mapping[str, Any] = MappingProxyTyp
 
 
 def seed_everything(seed: int) -> None:
-    """Seed torch (all devices) and `random`; numpy too where it is already imported."""
-    if torch.version.cuda or torch.version.hip:
-        torch.manual_seed(seed)
-    else:  # that would note, with the stack as text, what to do should CUDA be started: half a millisecond
-        torch.default_generator.manual_seed(seed)
+    """Seed torch (CPU and GPUs) and `random`; numpy too where it is already imported."""
+    # `torch.manual_seed` also notes, with the stack as text, what to do should any other kind of device be started: that
+    # takes half a millisecond for each.
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():
+        for generator in torch.cuda.default_generators:
+            generator.manual_seed(seed)
+    elif torch.version.cuda or torch.version.hip:
+        torch.cuda.manual_seed_all(seed)
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
