@@ -25,6 +25,14 @@ def fenced(text: str, label: str = "python", mark: str = "```") -> str:
     return f"{mark}{label}\n{text}{mark}\n"
 
 
+def as_session(text: str) -> str:
+    return "".join(f"{'...' if line[:1] in ' ' else '>>>'} {line}".rstrip() + "\n" for line in text.splitlines())
+
+
+def numbered(text: str, form: str = "{number} {line}") -> str:
+    return "".join(form.format(number=n, line=line) + "\n" for n, line in enumerate(text.splitlines(), 1))
+
+
 def test_the_three_sections() -> None:
     found = parse_reply(SECTIONS + fenced(FILE))
     assert found == ("The second is faster.", "Fuse.", FILE, None, "", ())
@@ -46,9 +54,12 @@ def test_the_three_sections() -> None:
         (SECTIONS + fenced(FILE.replace("return x", "return (x")), "syntax-error"),
         (SECTIONS + fenced(FILE + "return ModelNew\n"), "syntax-error"),
         (SECTIONS + fenced(FILE + "from __future__ import annotations\n"), "syntax-error"),
-        (SECTIONS + fenced(f"cat > model.py <<'EOF'\n{FILE}EOF\n", "bash"), "syntax-error"),
-        (SECTIONS + fenced(f"cat > model.py << EOF\n{FILE}EOF\n", "python"), "syntax-error"),
-        (SECTIONS + fenced(f"cat <<-EOF > model.py\n{FILE}EOF\npython\n", ""), "syntax-error"),
+        (SECTIONS + fenced(f"cat > model.py << EOF\n# $1\n{FILE}EOF\n", "python"), "syntax-error"),
+        (SECTIONS + fenced(f"cat > a.py << 'EOF'\n{FILE}EOF\ncat > b.py << 'END'\n{FILE}END\n", "sh"), "syntax-error"),
+        (SECTIONS + fenced(f"python - << 'EOF'\n{FILE}EOF\n", "python"), "syntax-error"),
+        (SECTIONS + fenced(f"%%writefile -a model.py\n{FILE}"), "syntax-error"),
+        (SECTIONS + fenced(as_session(FILE) + "'done'\n"), "syntax-error"),
+        (SECTIONS + fenced(numbered(FILE).replace("\n3", "\n4")), "syntax-error"),
         (SECTIONS + fenced(FILE + "ModelNew = None\n"), "no-model-new"),
         (SECTIONS + fenced(FILE + "ModelNew: type = 0\n"), "no-model-new"),
         (SECTIONS + fenced(FILE + "del ModelNew\n"), "no-model-new"),
@@ -180,6 +191,28 @@ def test_a_passage_that_derives_from_what_the_reference_has_is_a_file_behind_it(
     text = SECTIONS + fenced(first) + fenced(second.replace("Model)", "nn.Module)"))
     source = parse_reply(text, kind="compact", reference="class Model: ...\n").source
     assert source is not None and source.endswith(first)
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        fenced(f"cat > model.py <<'EOF'\n# $1\n{FILE}EOF\n", "bash").replace("# $1\n", ""),
+        fenced(f"mkdir -p out\ncat > model.py << EOF\n{FILE}EOF\npython model.py\n", "python"),
+        fenced("tee model.py <<-'END' >/dev/null\n\t" + FILE.replace("\n", "\n\t") + "END\n", ""),
+        fenced("%%writefile model.py\n" + FILE),
+        fenced("%%file src/model.py\n\n" + FILE, ""),
+        fenced(as_session(FILE)),
+        as_session(FILE),
+        fenced(numbered(FILE)),
+        fenced(numbered(FILE * 3, "{number:>4}  {line}")),
+        fenced(numbered(FILE, "{number:02d}| {line}").replace("| \n", "|\n")),
+        fenced(numbered(FILE, "{number}:{line}"), "text"),
+        fenced(numbered(FILE, "{number:6d}\t{line}")),
+    ],
+)
+def test_a_file_as_something_else_shows_it(listing: str) -> None:
+    source = parse_reply(SECTIONS + listing, finish_reason="stop").source
+    assert source is not None and source.startswith(FILE[:12]) and source.endswith(FILE)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 from cuda_l1.endpoint import one_line
 from cuda_l1.prompts.continuation import whole_file
 from cuda_l1.prompts.fences import Block, blocks_of
+from cuda_l1.prompts.listing import unlisted
 from cuda_l1.prompts.python_text import bound_names, defines_model_new, formless, needs_no_other, syntax_problem
 from cuda_l1.prompts.sections import ANALYSIS, CODE, DESIGN, NAMES, Section, sections_of
 from cuda_l1.prompts.thinking import GAP, THINKS, THOUGHT, without_thinking
@@ -146,7 +147,8 @@ def _is_cut(block: Block) -> bool:
 
 
 def _as_file(text: str) -> str:
-    return text.strip("\n") + "\n"
+    plain = text.strip("\n") + "\n"
+    return (unlisted(plain) or plain) if syntax_problem(plain) else plain
 
 
 def _unfenced(visible: str, blocks: Sequence[Block], sections: Sequence[Section], finish_reason: str) -> str | None:

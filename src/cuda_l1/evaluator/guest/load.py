@@ -44,10 +44,10 @@ def load_module(path: str, name: str, names: Mapping[str, Any] = MappingProxyTyp
 
 def seed_everything(seed: int) -> None:
     """Seed torch (CPU and GPUs) and `random`; numpy too where it is already imported."""
-    # `torch.manual_seed` also notes, with the stack as text, what to do should any other kind of device be started: that
+    # `torch.manual_seed` also notes, with the stack as text, what to do should another kind of device be started, which
     # takes half a millisecond for each.
     torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         for generator in torch.cuda.default_generators:
             generator.manual_seed(seed)
     elif torch.version.cuda or torch.version.hip:
