@@ -151,7 +151,7 @@ def _judge(todo: Sequence[Item], pool: EvaluatorPool, table: Table, deadline: De
         except InfrastructureError as fault:
             return f"no verdict: {fault}"
 
-    for number, (job, found) in enumerate(pool.run([Job(item, item.case) for item in todo], verdict), 1):
+    for number, (job, found) in enumerate(pool.run([Job(item, item.case, item.case) for item in todo], verdict), 1):
         if found is None:
             say("no time left; the same command goes on from here")
             return False

@@ -99,7 +99,7 @@ def test_evaluators_work_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cuda_l1.evaluator.Evaluator", FakeEvaluator)
     together = threading.Barrier(3, timeout=10.0)
     with EvaluatorPool(EvaluatorSettings(device="cpu"), size=3) as pool:
-        jobs = [Job(number, "task") for number in range(3)]
+        jobs = [Job(number, "task", "") for number in range(3)]
         found = {job.work: result for job, result in pool.run(jobs, lambda evaluator, work: together.wait() >= 0)}
     assert found == {0: True, 1: True, 2: True}
 
@@ -114,7 +114,7 @@ def test_an_evaluator_stays_with_its_task(monkeypatch: pytest.MonkeyPatch) -> No
         together.wait()
 
     with EvaluatorPool(EvaluatorSettings(device="cpu"), size=2) as pool:
-        list(pool.run([Job(work, f"task {work // 2}") for work in range(4)], do))
+        list(pool.run([Job(work, f"task {work // 2}", "") for work in range(4)], do))
     assert sorted(map(sorted, served.values())) == [[0], [1]]
 
 
@@ -129,7 +129,7 @@ def test_an_evaluator_goes_on_with_its_task_in_the_next_run(monkeypatch: pytest.
 
     with EvaluatorPool(EvaluatorSettings(device="cpu"), size=2) as pool:
         for order in ("ab", "ba", "ba"):
-            list(pool.run([Job(task, task) for task in order], do))
+            list(pool.run([Job(task, task, task) for task in order], do))
     assert sorted(served.values()) == [["a"] * 3, ["b"] * 3]
 
 
@@ -147,7 +147,7 @@ def test_the_first_fault_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr("cuda_l1.evaluator.Evaluator", Waiting)
     with pytest.raises(OSError, match="no space"), EvaluatorPool(EvaluatorSettings(device="cpu"), size=2) as pool:
-        list(pool.run([Job(0, "task"), Job(1, "task")], do))
+        list(pool.run([Job(0, "task", ""), Job(1, "task", "")], do))
     assert interrupted.is_set()
 
 

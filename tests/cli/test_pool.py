@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 import cuda_l1.evaluator
+from cuda_l1.api import pool as pool_module
 from cuda_l1.api.pool import EvaluatorPool, Job
 from cuda_l1.config import EvaluatorSettings
 
@@ -40,12 +42,27 @@ def evaluators(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def job(name: str, *, is_slow: bool = False) -> Job[str]:
     """One of the task that the name begins with."""
-    return Job(name, name[0], is_slow_to_build=is_slow)
+    return Job(name, name[0], name, is_slow_to_build=is_slow)
 
 
 def following(work: str, _: object) -> Sequence[Job[str]]:
     """`a` is followed by two."""
     return [job(f"{work}1", is_slow=True), job(f"{work}2")] if len(work) == 1 else []
+
+
+def test_whoever_waits_long_is_told_for_what(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of six ends before it was said that more are under way than are named."""
+    monkeypatch.setattr(pool_module, "QUIET_S", 0.05)
+    said, enough = list[str](), threading.Event()
+
+    def tell(line: str) -> None:
+        said.append(line)
+        if "more" in line:
+            enough.set()
+
+    with EvaluatorPool(SETTINGS, size=6, on_quiet=tell) as pool:
+        list(pool.run([job(name) for name in "abcdef"], lambda evaluator, work: enough.wait(30.0)))
+    assert re.fullmatch(r"still at work, \d+ s without a result: (\w, ){3}\w and [12] more", said[-1])
 
 
 def test_what_follows_is_done_by_the_evaluator_that_has_the_task_open() -> None:
@@ -95,10 +112,10 @@ def test_what_needs_room_is_done_last_with_all_others_closed() -> None:
         return int(evaluator.number), list(Numbered.closed)
 
     def then(work: str, _: object) -> Sequence[Job[str]]:
-        return [Job("d1", "d", needs_room=True)] if work == "d" else []
+        return [Job("d1", "d", "d1", needs_room=True)] if work == "d" else []
 
     with EvaluatorPool(SETTINGS, size=2) as pool:
-        jobs = [Job("d", "d", needs_room=True), job("b"), job("c")]
+        jobs = [Job("d", "d", "d", needs_room=True), job("b"), job("c")]
         results = {each.work: found for each, found in pool.run(jobs, do, then)}
         assert list(results) in (["b", "c", "d", "d1"], ["c", "b", "d", "d1"])
         assert {results["b"][0], results["c"][0]} == {0, 1}

@@ -76,7 +76,8 @@ def judge_many(
         if stored is not None:
             yield from answers(index, Judged(stored, best, clock), "archive")
             continue
-        jobs.append(Job(index, task.sha, is_slow_to_build=any(word in candidate.source for word in _COMPILES)))
+        is_slow = any(word in candidate.source for word in _COMPILES)
+        jobs.append(Job(index, task.sha, f"{task.name} {candidate.label}", is_slow_to_build=is_slow))
 
     def do(evaluator: Evaluator, index: int) -> Judged:
         task, candidate, best = asked[index]

@@ -56,6 +56,11 @@ class Step(NamedTuple):
     is_alone: bool = False
     """Once more, with no other evaluator on the device."""
 
+    @property
+    def name(self) -> str:
+        """What people are told that it is."""
+        return f"{self.task.name} {self.item.candidate.label}" if self.item else f"the size of {self.task.name}"
+
 
 Found = dict[str, Record | CudaL1Error]
 """What came of a task's baselines, by their ids."""
@@ -113,7 +118,7 @@ class Bench:
 
     def _rows_of(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, TaskRow]]:
         progress = {task.sha: Progress() for task in tasks}
-        jobs = [Job(Step(task), task.sha) for task in {task.sha: task for task in tasks}.values()]
+        jobs = [Job(Step(task), task.sha, Step(task).name) for task in {task.sha: task for task in tasks}.values()]
         results = self._pool.run(jobs, self._do, partial(self._then, progress))
         for task in tasks:
             mine = progress[task.sha]
@@ -150,7 +155,7 @@ class Bench:
         if step.item is not None:
             if isinstance(result, NoRoomError) and self._has_company(step):
                 progress[step.task.sha].begun += 1
-                return [Job(step._replace(is_alone=True), step.task.sha, needs_room=True)]
+                return [Job(step._replace(is_alone=True), step.task.sha, step.name, needs_room=True)]
             eager, *others = self._baselines(step.item.task)
             if step.item.candidate.id != eager.id:
                 return []
@@ -175,7 +180,8 @@ class Bench:
                 mine.known.append(Told(item, stored, True))
             else:
                 is_slow = any(word in candidate.source for word in _COMPILING)
-                jobs.append(Job(Step(of, item, is_alone), of.sha, is_slow_to_build=is_slow, needs_room=is_alone))
+                step = Step(of, item, is_alone)
+                jobs.append(Job(step, of.sha, step.name, is_slow_to_build=is_slow, needs_room=is_alone))
         mine.begun += len(jobs)
         return sorted(jobs, key=lambda job: not job.is_slow_to_build)
 

@@ -45,7 +45,7 @@ class PooledCollection:
 
     def chosen(self, choices: Sequence[Choice]) -> Iterator[tuple[Choice, Outcome]]:
         """What came of each task, as they finish. Raises as `Collection.over` does."""
-        jobs = [Job(choice, choice.task.sha) for choice in choices]
+        jobs = [Job(choice, choice.task.sha, choice.task.name) for choice in choices]
         for job, outcome in self._pool.run(jobs, self._collected):
             yield job.work, outcome
 

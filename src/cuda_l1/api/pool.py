@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Generic, Self, TypeVar
@@ -22,12 +23,17 @@ from cuda_l1.evaluator.gpus import visible_gpus
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
+Outcome = TypeVar("Outcome")
 
 HOST_BYTES = 3 << 30
 """Host memory that an evaluator with its processes takes, generously, where the candidate itself takes little."""
 GPU_BYTES = 10 << 30
 """GPU memory for the contexts of an evaluator's processes and the tensors of a task, generously."""
 _JOIN_S = 15.0
+QUIET_S = 60.0
+"""Without a result for so long, whoever waits is told what is under way."""
+_NAMED = 4
+"""Jobs that are named then."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,8 @@ class Job(Generic[Work]):
     work: Work
     task_sha: str
     """An evaluator that has this task open already does it sooner."""
+    name: str
+    """What it is called while it takes long."""
     is_slow_to_build: bool = False
     """Begun first, so that nobody waits for its compiler in the end."""
     needs_room: bool = False
@@ -50,7 +58,7 @@ class _Todo(Generic[Work]):
     waiting: list[Job[Work]]
     begun: int
     """How many there are by now, those that are done and those that wait among them."""
-    under_way: int = 0
+    under_way: list[Job[Work]] = field(default_factory=list)
 
     @property
     def ordinary(self) -> list[Job[Work]]:
@@ -60,13 +68,13 @@ class _Todo(Generic[Work]):
     def begin(self, job: Job[Work]) -> None:
         """Somebody is at it now."""
         self.waiting.remove(job)
-        self.under_way += 1
+        self.under_way.append(job)
 
-    def add(self, following: Sequence[Job[Work]]) -> None:
+    def add(self, done: Job[Work], following: Sequence[Job[Work]]) -> None:
         """One that was under way is done, and these follow from it."""
         self.waiting = [*following, *self.waiting]
         self.begun += len(following)
-        self.under_way -= 1
+        self.under_way.remove(done)
 
 
 class EvaluatorPool:
@@ -77,10 +85,17 @@ class EvaluatorPool:
     """
 
     def __init__(
-        self, settings: EvaluatorSettings, *, size: int | None = None, places: Sequence[EvaluatorSettings] = ()
+        self,
+        settings: EvaluatorSettings,
+        *,
+        size: int | None = None,
+        places: Sequence[EvaluatorSettings] = (),
+        on_quiet: Callable[[str], None] = lambda line: None,
     ) -> None:
         """`size`: how many at most; default: as many as cores and memory allow. `places`: what they are opened with in
-        turn, in place of `settings` on its device and those like it. Raises InfrastructureError."""
+        turn, in place of `settings` on its device and those like it. `on_quiet` gets a line on what is under way for
+        each minute in which nothing is done. Raises InfrastructureError."""
+        self._on_quiet = on_quiet
         self._places = list(places) or [
             settings.model_copy(update={"device": device}) for device in devices_like(settings.device)
         ]
@@ -117,7 +132,7 @@ class EvaluatorPool:
         try:
             taken = 0
             while taken < todo.begun:
-                outcome = finished.get()
+                outcome = self._next_of(finished, todo)
                 if isinstance(outcome, BaseException):
                     raise outcome
                 taken += 1
@@ -128,6 +143,18 @@ class EvaluatorPool:
         finally:
             for thread in threads:
                 thread.join(_JOIN_S)
+
+    def _next_of(self, finished: queue.SimpleQueue[Outcome], todo: _Todo[Work]) -> Outcome:
+        begin = time.monotonic()
+        while True:
+            try:
+                return finished.get(timeout=QUIET_S)
+            except queue.Empty:
+                with self._changed:
+                    names = list(dict.fromkeys(job.name for job in todo.under_way))
+                more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+                took = time.monotonic() - begin
+                self._on_quiet(f"still at work, {took:.0f} s without a result: {', '.join(names[:_NAMED])}{more}")
 
     def _serve(
         self,
@@ -144,7 +171,7 @@ class EvaluatorPool:
                 result = do(self._evaluator(index), job.work)
                 following = then(job.work, result)
                 with self._changed:
-                    todo.add(following)
+                    todo.add(job, following)
                     self._changed.notify_all()
                 finished.put((job, result))
         except BaseException as error:  # noqa: BLE001  it is raised again in the caller's thread

@@ -34,7 +34,7 @@ def verify_sizes(
     def do(evaluator: Evaluator, size: Size) -> list[SizeResult]:
         return list(_at(task, candidates, size, evaluator.verify, precision))
 
-    jobs = [Job(size, repr(size)) for size in sizes]
+    jobs = [Job(size, repr(size), f"{task.name} at {size}") for size in sizes]
     for _, results in pool.run(jobs, do):
         for place, result in enumerate(results):
             yield Tried(place, result)

@@ -58,7 +58,7 @@ class _LazyPool:
         if not tasks:
             return
         self._pool = self._pool or EvaluatorPool(self._settings)
-        for job, entry in self._pool.run([Job(made, made.task.sha) for made in tasks], _audited):
+        for job, entry in self._pool.run([Job(made, made.task.sha, made.task.name) for made in tasks], _audited):
             yield job.work, entry
 
     def __enter__(self) -> Self:

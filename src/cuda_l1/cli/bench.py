@@ -171,7 +171,9 @@ def _run(
     uses: list[tuple[str, ModelUse]] = []
     with (
         Archive.open(archive) as opened,
-        EvaluatorPool(EvaluatorSettings(device=place, limits=settings.limits), size=at_once) as pool,
+        EvaluatorPool(
+            EvaluatorSettings(device=place, limits=settings.limits), size=at_once, on_quiet=Output.say
+        ) as pool,
     ):
         run = BenchRun.open(runs, settings, resume, pool.first.environment.key)
         telling = Telling(run.name, len(tasks), settings.precision, settings.clock)

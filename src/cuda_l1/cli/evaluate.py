@@ -84,7 +84,10 @@ def evaluate(
     sizes = parse_shapes(shapes, task) if shapes is not None else []
     made = [candidate_from(task, read_candidate(path)) for path in candidates]
     output = Output(as_json=json)
-    with Archive.open(archive) as opened, EvaluatorPool(EvaluatorSettings(device=place, limits=allowed)) as pool:
+    with (
+        Archive.open(archive) as opened,
+        EvaluatorPool(EvaluatorSettings(device=place, limits=allowed), on_quiet=Output.say) as pool,
+    ):
         if wanted.name in COMPAT:
             paths = [str(path) for path in candidates]
             return judge_as_published(wanted, made, paths, task, archive=opened, pool=pool, fresh=fresh, output=output)

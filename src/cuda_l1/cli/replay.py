@@ -92,14 +92,17 @@ def replay(
     output = Output(as_json=json)
     wanted, unread = _wanted(release, kernelbench, column.value, select)
     done: list[Explained] = []
-    with Archive.open(archive) as opened, EvaluatorPool(settings, size=at_once) as pool:
+    with Archive.open(archive) as opened, EvaluatorPool(settings, size=at_once, on_quiet=Output.say) as pool:
         if not is_confined(pool.first.environment):
             Output.say(UNCONFINED)
 
         def do(evaluator: Evaluator, item: Item) -> Replayed:
             return judge(item, theirs=harness, ours=own, archive=opened, evaluator=evaluator, run="replay")
 
-        jobs = [Job(item, item.task.sha, is_slow_to_build=item.candidate.language == "cuda") for item in wanted]
+        jobs = [
+            Job(item, item.task.sha, item.task.name, is_slow_to_build=item.candidate.language == "cuda")
+            for item in wanted
+        ]
         faults = 0
         for _, replayed in pool.run(jobs, do):
             faults = faults + 1 if replayed.machine else 0
