@@ -26,6 +26,11 @@ LARGE = [
     ("x * torch.rsqrt(x.pow(2).mean(1, keepdim=True) + 1e-6) * y", "torch.randn(8, 64, 256, 64), torch.randn(64)"),
     ("F.layer_norm(x, (64, 64, 64)) + y", "torch.randn(16, 64, 64, 64), torch.randn(64)"),
     ("F.group_norm(x, 8) * y", "torch.randn(16, 64, 64, 64), torch.randn(64)"),
+    ("F.layer_norm(x + 100, (20001,)) + y", "torch.randn(512, 20001), torch.randn(20001)"),
+    ("F.layer_norm(x * 9 - 100, (300001,)) + y", "torch.randn(16, 300001), torch.randn(300001)"),
+    ("F.instance_norm(x * y)", "torch.randn(32, 40, 160, 160), torch.randn(160)"),
+    ("x.var(-1), y + 1", "torch.randn(8, 70000, dtype=torch.float64), torch.randn(8)"),
+    ("(x - x.mean(0)) * x.std(0) + y", "torch.randn(70000, 24), torch.randn(24)"),
     ("F.mse_loss(x, y)", "torch.randn(2048, 2048), torch.randn(2048, 2048)"),
     ("F.cross_entropy(x, y)", "torch.randn(256, 32000), torch.randint(0, 32000, (256,))"),
     ("F.silu(x) * y", "torch.randn(2048, 2048).bfloat16(), torch.randn(2048, 2048).bfloat16()"),
@@ -121,6 +126,20 @@ def test_special_values(body: str, tmp_path: Path) -> None:
         truth, got = model.double()(x.cuda().double(), y.cuda().double()), model_new(x.cuda(), y.cuda())
     for one, right in zip(_leaves(got), _leaves(truth), strict=True):
         torch.testing.assert_close(one, right.float(), rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize("length", [40000, 300000])
+@pytest.mark.parametrize("body", ["F.softmax(x, -1) * y", "F.layer_norm(x, (x.shape[-1],)) * y"])
+def test_special_values_in_long_rows(body: str, length: int, tmp_path: Path) -> None:
+    """Of 512 rows, one program each, and of 8 that many programs share."""
+    rows = 512 if length == 40000 else 8
+    _, model, model_new = _pair(body, f"torch.randn({rows}, {length}), torch.ones({length})", tmp_path)
+    x, y = torch.randn(rows, length).cuda(), torch.ones(length).cuda()
+    for row, value in enumerate((torch.inf, -torch.inf, torch.nan)):
+        x[row, 4100], x[row + 3, 9000:] = value, value
+    x[6] = -torch.inf
+    with torch.no_grad():
+        torch.testing.assert_close(model_new(x, y), model(x, y), rtol=1e-4, atol=1e-5, equal_nan=True)
 
 
 def test_strides_and_offsets(tmp_path: Path) -> None:

@@ -121,13 +121,17 @@ def test_equal_requests_are_one_value_and_signed_zeros_are_two() -> None:
 
 
 def _kernels(body: str, inputs: str, args: str = "x, y") -> list[str]:
+    tree = ast.parse(_text(body, inputs, args))
+    return [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("fused")]
+
+
+def _text(body: str, inputs: str, args: str = "x, y") -> str:
     draft = open_draft(make_task(f"return {body}", inputs, args=args), "cuda")
     assert TECHNIQUE.applies(draft)
     TECHNIQUE.apply(draft)
     text = render(draft)
     assert not [finding for finding in static_findings(text) if finding.severity != "note"]
-    tree = ast.parse(text)
-    return [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("fused")]
+    return text
 
 
 @pytest.mark.parametrize(
@@ -138,9 +142,28 @@ def _kernels(body: str, inputs: str, args: str = "x, y") -> list[str]:
         ("F.mse_loss(x, y)", "torch.randn(99, 999), torch.randn(99, 999)",
          ["fused_0_nest0_0", "fused_0_nest0_end", "fused_0"]),
         ("F.softmax(x * y, -1)", "torch.randn(4, 99999), torch.randn(99999)",
-         ["fused_0_nest0_0", "fused_0_nest0_1", "fused_0_nest0_2", "fused_0"]),
+         ["fused_0_nest0_0", "fused_0_nest0_1", "fused_0"]),
+        ("F.layer_norm(x * y, (99999,))", "torch.randn(4, 99999), torch.randn(99999)",
+         ["fused_0_nest0_0", "fused_0_nest0_1", "fused_0"]),
     ],
 )  # fmt: skip
 def test_triton_kernels(body: str, inputs: str, names: list[str]) -> None:
     """One kernel where rows fit a program, one per pass where several programs share a row."""
     assert _kernels(body, inputs) == names
+
+
+@pytest.mark.parametrize(
+    ("body", "passes"),
+    [
+        ("F.layer_norm(x, (40000,)) * y", 2),
+        ("F.log_softmax(x, -1) * y", 2),
+        ("x * (x - x.amax(-1, keepdim=True) * 0.5).exp().sum(-1, keepdim=True) * y", 3),
+        ("(x - x.mean(-1, keepdim=True)) * x.var(-1, keepdim=True) * y", 2),
+        ("(x - x.mean(-1, keepdim=True)) * (x - 2 * x.mean(-1, keepdim=True)).square().sum(-1, keepdim=True) * y", 3),
+        ("(x - x.mean()) * (x - x.mean()).square().sum(-1, keepdim=True) * y", 3),
+    ],
+)
+def test_long_rows_are_read_once_for_what_belongs_together(body: str, passes: int) -> None:
+    """And once for the result; a sum about something else needs a pass of its own."""
+    text = _text(body, "torch.randn(512, 40000), torch.randn(40000)")
+    assert text.count("for start in range(") == passes

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cuda_l1.proposers.techniques.codegen.axes import Atom, Axes, count, resolve
+from cuda_l1.proposers.techniques.codegen.companions import Companion, companions_of
 from cuda_l1.proposers.techniques.codegen.ir import COSTS, ITEMSIZE, Unsupported, Value
 from cuda_l1.proposers.techniques.codegen.lowering import Program, contiguous
 from cuda_l1.proposers.techniques.codegen.schedule import Nest, loops
@@ -56,6 +57,8 @@ class Plan:
     axes: Axes
     merged: dict[Atom, list[Atom]] = field(default_factory=dict)
     """Loop to the atoms that it stands for, outermost first."""
+    companions: Mapping[Value, Companion] = field(default_factory=dict)
+    """Reductions that are carried out in the pass of another one."""
 
     @property
     def accesses(self) -> list[Access]:
@@ -107,6 +110,11 @@ class Plan:
         inner = set(self.inner)
         return [(v, a) for v, a in self.stores if not set(a.strides) & inner]
 
+    def in_fewer_passes(self) -> Plan:
+        """The same nest with companions."""
+        found = companions_of(self.reduces)
+        return replace(self, companions=found, levels=_levels(self.values, self.loads, found))
+
     def work(self) -> int:
         """Elements times cost, in additions."""
         cost = sum(COSTS.get(value.op, 1) for value in self.values)
@@ -143,7 +151,7 @@ def plan_nest(nest: Nest, buffers: Mapping[Any, Buffer], shortest: int = 1) -> P
     if vector not in inner and vector in merged:  # one reduction per lane of the vector
         own = frozenset(merged[vector])
         depends = _dependences(axes, values, {v: depends[v] for v in loads}, reduced, own)
-    levels = _levels(values, loads)
+    levels = _levels(values, loads, {})
     return Plan(values, outer, inner, vector, loads, stores, depends, levels, axes, merged)
 
 
@@ -267,12 +275,15 @@ def _ordered(loops: Sequence[Atom], accesses: Sequence[Access]) -> list[Atom]:
     return sorted(loops, key=key)
 
 
-def _levels(values: Iterable[Value], loads: Mapping[Value, Access]) -> dict[Value, int]:
+def _levels(
+    values: Iterable[Value], loads: Mapping[Value, Access], companions: Mapping[Value, Companion]
+) -> dict[Value, int]:
     levels: dict[Value, int] = dict.fromkeys(loads, 0)
     for value in values:
         if value in loads:
             continue
-        below = max((levels.get(arg, 0) for arg in value.args), default=0)
+        needed = [companions[value].operand] if value in companions else value.args
+        below = max((levels.get(arg, 0) for arg in needed), default=0)
         levels[value] = below + 1 if value.op == "reduce" else below
     return levels
 

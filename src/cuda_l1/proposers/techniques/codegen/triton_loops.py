@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cuda_l1.proposers.techniques.codegen.axes import count
+from cuda_l1.proposers.techniques.codegen.companions import Spread
 from cuda_l1.proposers.techniques.codegen.ir import Unsupported, Value
 from cuda_l1.proposers.techniques.codegen.plan import Plan
 from cuda_l1.proposers.techniques.codegen.reroll import HANDS_ON, rerolled
+from cuda_l1.proposers.techniques.codegen.triton_companions import about, first_centre, lanes, last_term, step
 from cuda_l1.proposers.techniques.codegen.triton_expr import TYPES
 from cuda_l1.proposers.techniques.codegen.triton_nest import Scope, Tile, TilePrinter
 
@@ -88,6 +90,8 @@ def _column_tile(kept: int, length: int) -> Tile:
 def print_nest(plan: Plan, name: str) -> list[Launch]:
     """The kernels of a nest, in the order in which they are launched."""
     tile = tile_of(plan)
+    if tile.mode != "whole":
+        plan = plan.in_fewer_passes()
     if tile.mode == "split":
         return [launch for level in range(plan.depth + 1) for launch in _split_level(plan, tile, name, level)]
     printer = TilePrinter(plan, tile)
@@ -129,12 +133,17 @@ def _block_lines(printer: TilePrinter, start: str) -> list[str]:
 
 
 def _contribution(printer: TilePrinter, value: Value) -> str:
-    text = printer.ref(value.args[0])
-    if value.compute not in ("f32", "f64"):
-        raise Unsupported(f"a reduction of {value.compute}")
-    if value.args[0].compute != value.compute:
-        text = f"{text}.to({TYPES[value.compute]})"
-    return printer.masked(f"tl.broadcast_to({text}, [XBLOCK, RBLOCK])", value, _IDENTITY[value.attrs["kind"]])
+    return printer.masked(_on_tile(printer, value.args[0], value), _IDENTITY[value.attrs["kind"]])
+
+
+def _on_tile(printer: TilePrinter, operand: Value, reduction: Value) -> str:
+    """What is reduced, in the reduction's type."""
+    text = printer.ref(operand)
+    if reduction.compute not in ("f32", "f64"):
+        raise Unsupported(f"a reduction of {reduction.compute}")
+    if operand.compute != reduction.compute:
+        text = f"{text}.to({TYPES[reduction.compute]})"
+    return f"tl.broadcast_to({text}, [XBLOCK, RBLOCK])"
 
 
 def _whole(printer: TilePrinter) -> list[str]:
@@ -160,7 +169,10 @@ def _blocks(printer: TilePrinter) -> list[str]:
         row.lines += _pass(printer, level, "0", str(printer.length))
         for value in plan.reductions(level):
             number = plan.values.index(value)
-            row.lines.append(f"t{number} = {_FOLD[value.attrs['kind']].format(f'a{number}')}[:, None]")
+            companion = plan.companions.get(value)
+            centre = printer.ref(companion.centre) if companion is not None else ""
+            folded = _folded(printer, value, f"t{number}", centre, "0", str(printer.length))
+            row.lines += [*folded[:-1], folded[-1] + last_term(companion, centre)]
             row.names[(value, ())] = f"t{number}"
     row.lines += [printer.store(value, access) for value, access in plan.kept_stores()]
     return row.lines
@@ -173,15 +185,35 @@ def _pass(printer: TilePrinter, level: int, low: str, high: str) -> list[str]:
         return []
     lane = printer.lane = Scope()
     for value in reductions:
-        number = f"a{plan.values.index(value)}"
-        lane.lines.append(f"{number} = {_JOIN[value.attrs['kind']].format(number, _contribution(printer, value))}")
+        number, companion = plan.values.index(value), plan.companions.get(value)
+        if companion is not None:
+            tile = _on_tile(printer, companion.operand, value)
+            lane.lines += step(companion, number, tile, TYPES[value.compute], low, printer.masked)
+        else:
+            joined = _JOIN[value.attrs["kind"]].format(f"a{number}", _contribution(printer, value))
+            lane.lines.append(f"a{number} = {joined}")
     lane.lines += [printer.store(value, access) for value, access in stores]
     lines = [f"carry{plan.values.index(v)} = tl.zeros([XBLOCK, 1], {TYPES[v.compute]})" for v in plan.scans]
     for value in reductions:
-        start = f"tl.full([XBLOCK, RBLOCK], {_IDENTITY[value.attrs['kind']]}, {TYPES[value.compute]})"
-        lines.append(f"a{plan.values.index(value)} = {start}")
+        starts = {"a": _IDENTITY[value.attrs["kind"]]}
+        if value in plan.companions:
+            starts["c"] = first_centre(plan.companions[value])
+        for name, start in starts.items():
+            tile = f"tl.full([XBLOCK, RBLOCK], {start}, {TYPES[value.compute]})"
+            lines.append(f"{name}{plan.values.index(value)} = {tile}")
     body = "\n".join([*_block_lines(printer, "start"), *lane.lines])
     return [*lines, f"for start in range({low}, {high}, RBLOCK):", textwrap.indent(body, "    ")]
+
+
+def _folded(printer: TilePrinter, value: Value, name: str, centre: str, low: str, high: str) -> list[str]:
+    """Statements that give what the lanes of a reduction come to; of a companion about `centre`."""
+    number, companion = printer.plan.values.index(value), printer.plan.companions.get(value)
+    fold = _FOLD[value.attrs["kind"]]
+    if companion is None:
+        return [f"{name} = {fold.format(f'a{number}')}[:, None]"]
+    text = fold.format(about(companion, number, f"a{number}", f"c{number}", centre))
+    seen = [lanes(number, low, high)] if isinstance(companion, Spread) else []
+    return [*seen, f"{name} = {text}[:, None]"]
 
 
 # ── rows shared by several programs ───────────────────────────────────────────────────────────────
@@ -205,7 +237,7 @@ def _split_level(plan: Plan, tile: Tile, name: str, level: int) -> list[Launch]:
         body = [printer.store(value, access) for value, access in plan.kept_stores()]
         lines = [*printer.row.lines, *body]
         return [_kernel(printer, f"{name}_end", lines, names, 1)] if body else []
-    size = ceil_div(ceil_div(printer.length, tile.r), tile.splits) * tile.r
+    size = _share(printer)
     bounds = [f"low = tl.program_id(1) * {size}", f"high = tl.minimum(low + {size}, {printer.length})"]
     body = _pass(printer, level, "low", "high")
     if not body:
@@ -214,10 +246,25 @@ def _split_level(plan: Plan, tile: Tile, name: str, level: int) -> list[Launch]:
     for value in plan.reductions(level):
         number = plan.values.index(value)
         place = f"part{number} + tl.program_id(1) * {printer.elements} + x"
-        folded = f"{_FOLD[value.attrs['kind']].format(f'a{number}')}[:, None]"
-        keep.append(f"tl.store({place}, {folded}, xmask)")
+        companion = plan.companions.get(value)
+        own = f"o{plan.values.index(companion.beside)}" if companion is not None else ""
+        if isinstance(companion, Spread):
+            own = f"({own} / tl.maximum(high - low, 1))"
+        keep += _folded(printer, value, f"o{number}", own, "low", "high")
+        keep.append(f"tl.store({place}, o{number}, xmask)")
     lines = [*bounds, *printer.row.lines, *body, *keep]
     return [_kernel(printer, f"{name}_{level}", lines, names, tile.splits)]
+
+
+def _share(printer: TilePrinter) -> int:
+    """Elements of a row that one program takes, the last ones less."""
+    return ceil_div(ceil_div(printer.length, printer.tile.r), printer.tile.splits) * printer.tile.r
+
+
+def _part(printer: TilePrinter, value: Value) -> str:
+    """The partial results of a reduction."""
+    place = f"part{printer.plan.values.index(value)} + s * {printer.elements} + x"
+    return f"tl.load({place}, xmask, {_IDENTITY[value.attrs['kind']]})"
 
 
 def _joined(printer: TilePrinter, level: int) -> None:
@@ -227,8 +274,17 @@ def _joined(printer: TilePrinter, level: int) -> None:
     if ready:
         row.lines.append(f"s = tl.arange(0, {printer.tile.splits})[None, :]")
     for value in ready:
-        number = plan.values.index(value)
-        place = f"part{number} + s * {printer.elements} + x"
-        fold = _FOLD[value.attrs["kind"]].format(f"tl.load({place}, xmask, {_IDENTITY[value.attrs['kind']]})")
-        row.lines.append(f"t{number} = {fold}[:, None]")
+        number, companion, centre = plan.values.index(value), plan.companions.get(value), ""
+        text = _part(printer, value)
+        if companion is not None:
+            own, centre = _part(printer, companion.beside), printer.ref(companion.centre)
+            if isinstance(companion, Spread):
+                seen = f"tl.minimum(tl.maximum({printer.length} - s * {_share(printer)}, 0), {_share(printer)})"
+                row.lines.append(f"n{number} = {seen}")
+                own = f"{own} / tl.maximum(n{number}, 1)"
+            row.lines.append(f"o{number} = {own}")
+            text = about(companion, number, text, f"o{number}", centre)
+        row.lines.append(
+            f"t{number} = {_FOLD[value.attrs['kind']].format(text)}[:, None]{last_term(companion, centre)}"
+        )
         row.names[(value, ())] = f"t{number}"
