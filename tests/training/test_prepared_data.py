@@ -17,6 +17,7 @@ from cuda_l1.errors import UsageError
 from cuda_l1.tasks.evaluation_suites import evaluation_tasks
 from cuda_l1.tasks.synth import split_of_task
 from cuda_l1.training.data import read_facts
+from cuda_l1.training.model_card import describe
 from cuda_l1.training.recipe import Recipe, recipe_from
 from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.training.task_sets import load_task_sets
@@ -75,7 +76,21 @@ def test_held_out_tasks_of_a_data_set_are_counted_as_left_out(
     recipe = recipe_from({"run_dir": str(tmp_path / "run"), "data": {"examples": examples}}, "a test")
     run, _ = prepared(recipe, archive, monkeypatch)
     facts = read_facts(run)
-    assert facts is not None and (facts.tasks, facts.left_out) == (0, 1)
+    assert facts is not None and (facts.tasks, facts.left_out) == (2, 1)
+
+
+@pytest.mark.parametrize("base", [None, "models/Base-7B"])
+def test_a_card_says_what_of_its_contamination_nobody_knows(
+    tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch, base: str | None
+) -> None:
+    pytest.importorskip("trl", reason="a card names its version")
+    examples = [str(write_rows(tmp_path / "rows", [row(1)]))]
+    values = {"run_dir": str(tmp_path / "run"), "data": {"examples": examples}, "model": {"path": base}}
+    run, _ = prepared(recipe_from(values, "a test"), archive, monkeypatch)
+    describe(run.path, run, "sft", start=Path(base or run.start), figures={})
+    card = (run.path / "README.md").read_text()
+    assert "1 tasks from rows; 0 left out" in card and "None of what it was trained on here is among them." in card
+    assert ("What `Base-7B` had learned from before was not compared." in card) == (base is not None)
 
 
 def test_collect_without_training_leaves_out_what_the_generator_holds_out_alone(folder: str) -> None:
@@ -120,7 +135,8 @@ def test_what_was_written_under_other_names_stays_so(tmp_path: Path, folder: str
     values = {"run_dir": str(tmp_path / "run"), "data": {"tasks": [folder]}, "evaluation": {"device": "cpu"}}
     path = RunDirectory.create(recipe_from(values, "a test"), resume=False).path
     others = recipe_from({**values, "sft": {"other_names": 0.5}}, "a test")
-    RunDirectory.create(others, resume=False)
+    with RunDirectory.create(others, resume=False).alone():
+        pass
     (path / "unjudged").mkdir()
     with pytest.raises(UsageError, match=r"sft\.other_names"):
         RunDirectory.create(recipe_from(values, "a test"), resume=True)

@@ -26,7 +26,8 @@ def test_a_run_is_made_opened_and_resumed(tmp_path: Path) -> None:
 
 def test_a_run_is_never_overwritten_or_mixed_with_another(tmp_path: Path) -> None:
     RunDirectory.create(recipe(tmp_path / "run", sft=SftSection(steps=3)), resume=False)
-    RunDirectory.create(recipe(tmp_path / "run"), resume=False)  # nothing was done yet, so the recipe may change
+    with RunDirectory.create(recipe(tmp_path / "run"), resume=False).alone():
+        pass  # nothing was done yet, so the recipe may change
     (tmp_path / "run" / "sft").mkdir()
     RunDirectory.create(recipe(tmp_path / "run"), resume=False, stages=["self"])
     with pytest.raises(UsageError, match="sft was begun there; give --resume"):
@@ -140,9 +141,12 @@ def test_a_run_that_was_killed_before_its_recipe_was_whole_is_begun_again(tmp_pa
 
 
 def test_two_commands_do_not_train_in_one_folder(tmp_path: Path) -> None:
-    first, second = (RunDirectory.create(recipe(tmp_path / "run"), resume=False) for _ in range(2))
+    first, second = (
+        RunDirectory.create(recipe(tmp_path / "run", sft=SftSection(steps=steps)), resume=False) for steps in (3, 4)
+    )
     with first.alone(), pytest.raises(UsageError, match="another command trains there"), second.alone():
         pytest.fail("both have it")
+    assert RunDirectory.open(first.path).recipe == first.recipe, "the one that is refused has left its own"
     with second.alone():
         pass
     RunDirectory.create(recipe(tmp_path / "run", sft=SftSection(steps=3)), resume=False)  # nothing was done yet

@@ -49,7 +49,8 @@ def prepare(
     examples = {row.task_sha: row for folder in recipe.data.examples for row in read_rows(Path(folder))}
     overlapping = _overlapping_rows(recipe, examples, known)
     split_of = splits_of(recipe)
-    held_out = sum(split_of(row.task) == "held-out" for row in examples.values())
+    shown = {sha for sha, row in examples.items() if split_of(row.task) != "held-out"}
+    held_out = len(examples) - len(shown)
     if held_out:
         on_event(Event(NAME, f"{held_out} of {len(examples)} tasks of the data sets are left out: they are held out"))
     sources = [read_source(spec, device=recipe.evaluation.kind) for spec in recipe.data.tasks]
@@ -71,7 +72,7 @@ def prepare(
         run,
         DataFacts(
             sources=(*(source.name for source in sources), *(Path(folder).name for folder in recipe.data.examples)),
-            tasks=len(chosen),
+            tasks=len(shown | {choice.task.sha for choice in chosen}),
             left_out=len(left_out.lines) + held_out,
             unjudged=len(unjudged),
             unjudged_tasks=len({row.task_sha for row in unjudged}),

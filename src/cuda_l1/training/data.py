@@ -20,7 +20,7 @@ class DataFacts(Frozen):
     sources: tuple[str, ...]
     """Suites and data sets, without the folders of the machine."""
     tasks: int
-    """That may be trained on."""
+    """Of the suites and the data sets, that training may use: to learn from or to validate with."""
     left_out: int
     """Tasks of evaluation suites, and those that are held out."""
     unjudged: int = 0

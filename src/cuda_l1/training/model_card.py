@@ -54,6 +54,7 @@ def _write_card(folder: Path, run: RunDirectory, stage: str, *, start: Path, fig
         versions=", ".join([f"cuda-l1 {__version__}", *(f"{name} {version(name)}" for name in PACKAGES)]),
         prompt=run.recipe.prompt.kind,
         facts=read_facts(run),
+        base=None if run.recipe.model.path is None else Path(run.recipe.model.path).name,
         rows={
             "total": len(rows),
             "tasks": len({row.task_sha for row in rows}),

@@ -171,7 +171,8 @@ class RunDirectory:
         with file_faults(path):
             path.mkdir(parents=True, exist_ok=True)
         made = cls(path, recipe)
-        made._write_recipe()
+        if not file.exists():  # another command may be about to train by the one that is there: `alone` tells
+            made._write_recipe()
         return made
 
     @contextmanager
