@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from judge_fakes import TASKS, FakeEvaluator
 
+from cuda_l1.api.training_evaluation import evaluate_run
 from cuda_l1.archive import Archive
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.tasks import load_tasks
@@ -47,6 +48,15 @@ def run(tmp_path: Path) -> RunDirectory:
         "run": {"device": "cpu"},
     }
     return RunDirectory.create(recipe_from(values, "a test"), resume=False, stages=["sft"])
+
+
+def test_the_one_evaluation_is_not_spent_while_the_run_is_trained(run: RunDirectory) -> None:
+    save_policy(run.path / "self" / "final", replies=REPLIES)
+    with run.alone(), pytest.raises(UsageError, match="another command works there"):
+        evaluate_run(run.path, on_event=lambda event: None)
+    (run.path / "contrastive").mkdir()
+    with pytest.raises(UsageError, match=r"contrastive: not finished, .*`cuda-l1 train contrastive RECIPE"):
+        evaluate_run(run.path, on_event=lambda event: None)
 
 
 def test_it_is_asked_once_and_goes_on_where_it_was_interrupted(run: RunDirectory) -> None:

@@ -144,6 +144,8 @@ def test_a_policy_that_is_mostly_wrong_does_not_begin(archive: Archive, tmp_path
     rounds.ask(0, [A])
     with pytest.raises(UsageError, match="25% of the first 4 replies of policy"):
         score(rounds, 0, [reply("speed=1.0"), reply("wrong=1"), reply("wrong=2"), ("no code", True, 1)])
+    outcomes = [row["outcome"] for row in rounds.stage.rows("samples")]
+    assert outcomes == ["ACCEPTED", "WRONG_VALUES", "WRONG_VALUES", "no-code"], "which a person can look at"
     rounds.ask(1, [A])
     score(rounds, 1, [reply("wrong=1"), reply("speed=1.0")])  # later rounds may be worse
 

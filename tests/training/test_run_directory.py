@@ -121,6 +121,25 @@ def test_the_latest_whole_checkpoint_counts(tmp_path: Path) -> None:
     assert stage.checkpoint() == stage.path / "checkpoint-10"
 
 
+def test_a_checkpoint_whose_files_are_cut_short_does_not_count(tmp_path: Path) -> None:
+    torch, numpy = (pytest.importorskip(name, reason="needs safetensors") for name in ("torch", "safetensors.numpy"))
+    stage = StageDirectory(tmp_path / "sft")
+    for number in (1, 2):
+        folder = stage.path / f"checkpoint-{number}"
+        folder.mkdir(parents=True)
+        numpy.save_file({"weight": torch.ones(9).numpy()}, folder / "model.safetensors")
+        torch.save({"state": torch.ones(9)}, folder / "optimizer.pt")
+        (folder / "trainer_state.json").write_text("{}")
+    for name in ("model.safetensors", "optimizer.pt"):
+        file = folder / name
+        whole = file.read_bytes()
+        for part in (whole[:-1], whole[:3], b""):
+            file.write_bytes(part)
+            assert stage.checkpoint() == stage.path / "checkpoint-1", (name, len(part))
+        file.write_bytes(whole)
+        assert stage.checkpoint() == folder
+
+
 def test_lines_survive_one_that_a_kill_has_torn(tmp_path: Path) -> None:
     stage = StageDirectory(tmp_path / "sft")
     stage.append("metrics", {"step": 1})
@@ -144,7 +163,7 @@ def test_two_commands_do_not_train_in_one_folder(tmp_path: Path) -> None:
     first, second = (
         RunDirectory.create(recipe(tmp_path / "run", sft=SftSection(steps=steps)), resume=False) for steps in (3, 4)
     )
-    with first.alone(), pytest.raises(UsageError, match="another command trains there"), second.alone():
+    with first.alone(), pytest.raises(UsageError, match="another command works there"), second.alone():
         pytest.fail("both have it")
     assert RunDirectory.open(first.path).recipe == first.recipe, "the one that is refused has left its own"
     with second.alone():

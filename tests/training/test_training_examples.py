@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import pytest
-from training_fakes import REFERENCE, row
+from training_fakes import REFERENCE, row, write_rows
 
 from cuda_l1.config import PromptSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.reply import parse_reply
-from cuda_l1.training.examples import analysis, design, examples_of, reply_of
+from cuda_l1.training.examples import analysis, design, examples_of, read_rows, reply_of
 
 COMPACT = PromptSettings(kind="compact", device_facts=False, roofline=False, failures=0)
 CONTRASTIVE = COMPACT.model_copy(update={"kind": "contrastive"})
@@ -130,3 +133,40 @@ def test_a_variant_that_no_reply_could_hold_is_named() -> None:
     broken = row(1)._replace(variant="class ModelNew(")
     with pytest.raises(UsageError, match=r"synth/0/1@abc: variant c1 does not read back"):
         reply_of(broken, [], COMPACT)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ({"variant": None}, "row 2: no variant"),
+        ({"techniques": None}, "row 2: no techniques"),
+        ({"speedup_eager": None}, "row 2: no speedup_eager"),
+        ({"speedup_eager": math.nan}, "row 2: speedup_eager is nan"),
+        ({"speedup_eager": 0.0}, r"row 2: speedup_eager is 0\.0"),
+    ],
+)
+def test_a_damaged_row_of_a_data_set_is_named_in_one_line(tmp_path: Path, damage: dict[str, object], said: str) -> None:
+    folder = write_rows(tmp_path, [row(1), row(2)._replace(**damage)])
+    with pytest.raises(UsageError, match=f"parquet: not what .* writes .{said}"):
+        read_rows(folder)
+    assert len(read_rows(write_rows(tmp_path / "whole", [row(1), row(2)]))) == 2
+
+
+@pytest.mark.parametrize("damage", ["cut", "no column", "other type"])
+def test_a_damaged_file_of_a_data_set_is_named_in_one_line(tmp_path: Path, damage: str) -> None:
+    folder = write_rows(tmp_path, [row(1)])
+    from pyarrow import parquet
+
+    (file,) = folder.rglob("*.parquet")
+    table = parquet.read_table(file)
+    if damage == "cut":
+        file.write_bytes(file.read_bytes()[:-100])
+    elif damage == "no column":
+        parquet.write_table(table.drop_columns(["variant"]), file)
+    else:
+        parquet.write_table(
+            table.set_column(table.column_names.index("speedup_eager"), "speedup_eager", [["fast"]]), file
+        )
+    with pytest.raises(UsageError, match="parquet: not what `cuda-l1 collect` writes") as caught:
+        read_rows(folder)
+    assert "\n" not in str(caught.value)

@@ -25,7 +25,8 @@ def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, 
     """The figures of the last finished stage's policy on held-out tasks, which its card then has, too; see
     `training.held_out.evaluate_held_out`.
 
-    Raises UsageError: there is no such run, no stage is finished, or another policy of the run was evaluated.
+    Raises UsageError: there is no such run, another command works in it, no stage is finished or one is not, or another
+    policy of the run was evaluated.
     """
     require_transformers()
     run = RunDirectory.open(path)
@@ -35,7 +36,9 @@ def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, 
     if stored is not None and stored["policy_sha"] == read_checkpoint(policy).sha:
         add_held_out(policy, stored)
         return stored
+    _check_finished(run)
     with (
+        run.alone(),
         Archive.open(run.archive) as archive,
         table_of(run) as table,
         evaluators_of(recipe.evaluation, threads=recipe.run.threads) as evaluators,
@@ -60,3 +63,13 @@ def _last(run: RunDirectory) -> Path:
     if not finished:
         raise UsageError(f"{run.path}: no stage is finished; `cuda-l1 train all RECIPE.toml --resume` goes on")
     return run.stage(finished[-1]).final
+
+
+def _check_finished(run: RunDirectory) -> None:
+    """A run is evaluated once, so that of a stage that is under way none is left for its policy."""
+    for name in STAGES:
+        if (stage := run.stage(name)).path.is_dir() and not stage.is_done:
+            raise UsageError(
+                f"{stage.path}: not finished, and a run is evaluated once; `cuda-l1 train {name} RECIPE.toml --resume` "
+                "goes on, or move that folder away to evaluate what was there before it"
+            )

@@ -68,7 +68,7 @@ def unjudged_of(run: RunDirectory) -> list[Row]:
     """Variants that techniques wrote for the run and nobody judged, each once, all of training tasks."""
     if not run.recipe.data.unjudged:
         return []
-    return list({row.candidate_id: row for row in read_rows(run.unjudged)}.values())
+    return list({row.candidate_id: row for row in read_rows(run.unjudged, are_judged=False)}.values())
 
 
 def split(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:

@@ -81,8 +81,9 @@ class Example(NamedTuple):
     """Variants that the question shows."""
 
 
-def read_rows(folder: Path) -> list[Row]:
-    """The rows of a data set that `cuda-l1 collect` has written. Raises UsageError: there is none, or it is damaged."""
+def read_rows(folder: Path, *, are_judged: bool = True) -> list[Row]:
+    """The rows of a data set that `cuda-l1 collect` has written, or with `are_judged` off of one that `write_rows` has
+    and nobody judged. Raises UsageError: there is none, or it is damaged."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -92,15 +93,33 @@ def read_rows(folder: Path) -> list[Row]:
         raise UsageError(
             f"{folder}: no data set there (data/*.parquet); name a folder that `cuda-l1 collect` has written"
         )
-    found: list[dict[str, Any]] = []
+    found: list[Row] = []
     for file in files:
         try:
-            found += parquet.read_table(file, columns=list(Row._fields)).to_pylist()
+            table = parquet.read_table(file, columns=list(Row._fields)).select(Row._fields).cast(_schema())
+            rows = [Row(**values) for values in table.to_pylist()]
         except (ArrowException, OSError) as error:
-            raise UsageError(
-                f"{file}: not what `cuda-l1 collect` writes ({' '.join(str(error).split())[:120]})"
-            ) from error
-    return [Row(**values) for values in found]
+            raise _damaged(file, " ".join(str(error).split())[:120]) from error
+        for number, row in enumerate(rows, start=1):
+            if problem := _problem(row, are_judged=are_judged):
+                raise _damaged(file, f"row {number}: {problem}")
+        found += rows
+    return found
+
+
+def _damaged(file: Path, why: str) -> UsageError:
+    return UsageError(f"{file}: not what `cuda-l1 collect` writes ({why}); collect it anew, or restore a copy")
+
+
+def _problem(row: Row, *, are_judged: bool) -> str | None:
+    """What a row lacks that `collect` writes into each."""
+    may_lack = ("overlaps",) if are_judged else ("overlaps", "speedup_eager")
+    for name, value in zip(Row._fields, row, strict=True):
+        if value is None and name not in may_lack:
+            return f"no {name}"
+    if row.speedup_eager is not None and not 0 < row.speedup_eager < math.inf:
+        return f"speedup_eager is {row.speedup_eager}"
+    return None
 
 
 def write_rows(file: Path, rows: Sequence[Row]) -> None:

@@ -20,9 +20,10 @@ from cuda_l1.training.loading import LENGTHS, Loaded, trackers
 from cuda_l1.training.order import by_length
 from cuda_l1.training.processes import ALONE, Processes, lost_processes
 from cuda_l1.training.recipe import Recipe
-from cuda_l1.training.run_directory import COMPLETE, StageDirectory, step_of
+from cuda_l1.training.run_directory import StageDirectory, step_of
 from cuda_l1.training.sections import SftSection
 from cuda_l1.training.watching import Watching
+from cuda_l1.training.whole import COMPLETE
 
 RIGHT_TOKENS = "mean_token_accuracy"
 """TRL's name for the share of the answers' tokens that are the most likely ones after those before them, the mean of

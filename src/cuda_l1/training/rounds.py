@@ -129,7 +129,7 @@ class Rounds:
         """
         size, replies, verdicts = self._judged.pop(number)
         scored, judge_s = verdicts()
-        self._check(number, scored)
+        check_machine(scored, f"round {number + 1}")
         rewards = [each.reward for each in scored]
         self._learn([(reply.task.sha, reward) for reply, reward in zip(replies, rewards, strict=True)])
         self._praise(best_rewards(replies, scored))
@@ -137,6 +137,7 @@ class Rounds:
         shaped = [self._shaped(group, reply.task.sha) for group, reply in zip(groups, replies[::size], strict=True)]
         found = [each for group in scoring.advantages(shaped, self.section.scale) for each in group]
         self._log(number, replies, scored, found)
+        self._check(number, scored)
         flat = sum(len({value for value in group if value is not None}) < 2 for group in shaped) / len(groups)
         if flat == 1.0:
             self.alarm(
@@ -159,13 +160,13 @@ class Rounds:
         return Asked(task, self.prompting.render(task, exemplars, ()), best)
 
     def _check(self, number: int, scored: Sequence[Scored]) -> None:
-        check_machine(scored, f"round {number + 1}")
         share, least = pass_rate(scored), self.section.min_pass_rate
         if number == 0 and share < least:
             raise UsageError(
                 f"{share:.0%} of the first {len(scored)} replies of {self.grade.model} are executable and right, below "
                 f"contrastive.min_pass_rate = {least:.0%}: too few to learn from; train stages 1 and 2 longer, or "
-                "begin another run from that model with a lower share"
+                f"begin another run from that model with a lower share ({self.stage.path / SAMPLES}.jsonl says what is "
+                "wrong with them)"
             )
 
     def _learn(self, rewards: Sequence[tuple[str, float | None]]) -> None:

@@ -29,12 +29,11 @@ from cuda_l1.archive.faults import file_faults
 from cuda_l1.archive.runs import described, differing
 from cuda_l1.errors import UsageError
 from cuda_l1.training.recipe import Recipe, as_toml, changeable_until, decisive, load_recipe
+from cuda_l1.training.whole import is_whole
 from cuda_l1.types import digest
 
 CHECKPOINT = re.compile(r"checkpoint-(\d+)")
 LOCK = "lock"
-COMPLETE = "trainer_state.json"
-"""The last file that a trainer writes into a checkpoint: one without it was being written when it was killed."""
 
 
 def partial_of(file: Path) -> Path:
@@ -68,7 +67,7 @@ class StageDirectory:
     def checkpoint(self) -> Path | None:
         """The latest one that is whole."""
         found = ((int(name[1]), path) for path in self._folders() if (name := CHECKPOINT.fullmatch(path.name)))
-        whole = [(number, path) for number, path in found if _is_json(path / COMPLETE)]
+        whole = [(number, path) for number, path in found if is_whole(path)]
         return max(whole)[1] if whole else None
 
     def append(self, file: str, row: dict[str, Any]) -> None:
@@ -187,7 +186,7 @@ class RunDirectory:
             yield
         except BlockingIOError as error:
             raise UsageError(
-                f"{self.path}: another command trains there; wait for it, or give another run_dir"
+                f"{self.path}: another command works there; wait for it, or give another run_dir"
             ) from error
         finally:
             os.close(file)  # which frees it, as the end of the process does
@@ -221,14 +220,6 @@ class RunDirectory:
 def step_of(checkpoint: Path) -> int:
     """The update that a checkpoint was written after."""
     return int(checkpoint.name.rpartition("-")[2])
-
-
-def _is_json(path: Path) -> bool:
-    try:
-        json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _may_change(path: Path, name: str) -> bool:
