@@ -77,6 +77,9 @@ def test_held_out_tasks_of_a_data_set_are_counted_as_left_out(
     run, _ = prepared(recipe, archive, monkeypatch)
     facts = read_facts(run)
     assert facts is not None and (facts.tasks, facts.left_out) == (2, 1)
+    (run.path / "data.json").write_text('{"sources": [')
+    with pytest.raises(UsageError, match=r"data\.json: damaged \(.*\); delete it, and --resume"):
+        read_facts(run)
 
 
 @pytest.mark.parametrize("base", [None, "models/Base-7B"])

@@ -47,6 +47,21 @@ def test_what_looks_like_another_value_is_a_text_where_a_text_is_wanted(file: Pa
     assert recipe.evaluation.table == "true"
 
 
+def test_paths_of_a_file_may_begin_in_the_home_folder(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    file.write_text(
+        'run_dir = "~/run"\n[model]\npath = "~/m"\n[data]\nexamples = ["~/a", "b~"]\n[evaluation]\ntable = "~/t"'
+    )
+    recipe = load_recipe(file, ["run.archive=~/a.sqlite"])
+    assert (recipe.run_dir, recipe.model.path, recipe.data.examples) == (
+        "/home/me/run",
+        "/home/me/m",
+        ("/home/me/a", "b~"),
+    )
+    assert (recipe.evaluation.table, recipe.run.archive) == ("/home/me/t", "/home/me/a.sqlite")
+    assert recipe.evaluation.reviewer_key_file is None
+
+
 def test_what_is_written_reads_back_as_the_same(file: Path, tmp_path: Path) -> None:
     recipe = load_recipe(file, ["run_dir='a \"quoted\" näme\\'", "model.path=some/where", "run.seed=3"])
     (tmp_path / "written.toml").write_text(as_toml(recipe))

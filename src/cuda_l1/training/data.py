@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from cuda_l1.errors import UsageError
 from cuda_l1.training.examples import Row, read_rows
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory, write_whole
 from cuda_l1.training.task_sets import splits_of
 from cuda_l1.types import Frozen
+from cuda_l1.validation import first_problem
 
 
 class DataFacts(Frozen):
@@ -39,9 +42,16 @@ def write_facts(run: RunDirectory, facts: DataFacts) -> None:
 
 
 def read_facts(run: RunDirectory) -> DataFacts | None:
-    """Those of the run; None where no data was prepared for it."""
+    """Those of the run; None where no data was prepared for it. Raises UsageError for a file that is damaged."""
     path = run.path / "data.json"
-    return DataFacts.model_validate_json(path.read_text("utf-8")) if path.exists() else None
+    if not path.exists():
+        return None
+    try:
+        return DataFacts.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise UsageError(
+            f"{path}: damaged ({first_problem(error)}); delete it, and --resume writes it anew from what was collected"
+        ) from error
 
 
 def rows_of(recipe: Recipe, run: RunDirectory) -> list[Row]:

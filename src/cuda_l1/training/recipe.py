@@ -28,6 +28,7 @@ from cuda_l1.training.sections import (
     RunSection,
     SelfSupervisedSection,
     SftSection,
+    at_home,
 )
 from cuda_l1.types import Frozen, digest
 from cuda_l1.validation import plain
@@ -36,6 +37,7 @@ from cuda_l1.validation import plain
 class Recipe(Settings):
     """A whole training run; its digest is in every model card."""
 
+    _home = at_home("run_dir")
     run_dir: Annotated[str, ALWAYS] = Field(min_length=1)
     """The folder of the run: checkpoints, metrics, samples, and the archive unless `run.archive` names another."""
     model: ModelSection = ModelSection()

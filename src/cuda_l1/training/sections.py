@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from os.path import expanduser
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from cuda_l1.config import YEAR_S, Limits, Precision, PromptSettings, SamplerSettings, Settings
 from cuda_l1.scoring import Scale, Shaping
@@ -33,9 +34,20 @@ MOST_SEED = (1 << 32) - 1
 """NumPy takes no larger one."""
 
 
+def at_home(*names: str) -> Any:
+    """What makes these keys of a section, paths or lists of them, begin in the home folder where they begin with `~`: a
+    shell does that for what is typed, and nobody for a file."""
+
+    def expanded(value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        return tuple(map(expanduser, value)) if isinstance(value, tuple) else value and expanduser(value)
+
+    return field_validator(*names)(expanded)
+
+
 class ModelSection(Settings):
     """`[model]`: the policy that training begins with."""
 
+    _home = at_home("path")
     path: str | None = None
     """A folder with model and tokenizer as `save_pretrained` writes them. None: a decoder of its own from random
     weights, with a tokenizer trained on the data, of the sizes below."""
@@ -58,6 +70,7 @@ class ModelSection(Settings):
 class DataSection(Settings):
     """`[data]`: what is learned from. Nothing of an evaluation suite is, unless `allow_overlap` says so."""
 
+    _home = at_home("examples")
     tasks: tuple[str, ...] = ()
     """Suites as `cuda-l1 collect` takes them, e.g. `synth:0:200`: variants are collected from them, sampled for them
     and rewarded on them."""
@@ -256,6 +269,7 @@ class GenerationSection(Settings):
 class EvaluationSection(Settings):
     """`[evaluation]`: where and how rewards are measured."""
 
+    _home = at_home("table", "reviewer_key_file")
     device: str = "auto"
     """`auto`, `cpu`, `cuda` (every visible GPU like the first), `cuda:N`, or some of one kind: `cuda:6,cuda:7`, where
     others train or serve."""
@@ -314,6 +328,7 @@ class EvaluationSection(Settings):
 class RunSection(Settings):
     """`[run]`: what holds for all stages."""
 
+    _home = at_home("archive")
     seed: int = Field(0, ge=0, le=MOST_SEED)
     """Of weights, order, samples and draws."""
     archive: str | None = None
