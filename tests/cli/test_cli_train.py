@@ -11,7 +11,10 @@ import pytest
 from cli_fakes import lines
 from typer.testing import Result
 
+from cuda_l1.api.training import _start, _told
 from cuda_l1.tasks import load_task
+from cuda_l1.training.recipe import Recipe
+from cuda_l1.training.run_directory import RunDirectory
 from cuda_l1.types import Candidate, Origin, Record, Task
 
 pytest.importorskip("trl", reason="needs transformers and TRL")
@@ -69,6 +72,7 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_from_nothing_to_a_checkpoint_and_not_twice(run: Run, recipe: Path, tmp_path: Path) -> None:
     done = run("train", "sft", recipe, "--json")
     assert done.exit_code == 0, done.output
+    assert "sft: begins from start\n" in done.stderr
     summary = lines(done)[-1]
     assert (summary["checkpoint"], summary["stages"]) == ("out/sft/final", ["sft"])
     assert (tmp_path / "out" / "archive.sqlite").exists()
@@ -79,6 +83,16 @@ def test_from_nothing_to_a_checkpoint_and_not_twice(run: Run, recipe: Path, tmp_
     resumed = run("train", "all", recipe, "--resume", "--set", "sft.steps=3")
     assert (resumed.exit_code, "begun with other values (sft.steps " in resumed.stderr) == (2, True)
     assert "sft: is done" in run("train", "sft", recipe, "--resume").stderr
+
+
+def test_a_stage_that_does_not_follow_the_one_before_it_says_so(tmp_path: Path) -> None:
+    run = RunDirectory.create(Recipe(run_dir=str(tmp_path / "run")), resume=False)
+    run.stage("sft").final.mkdir(parents=True)
+    (run.stage("sft").final / "config.json").write_text("{}")
+    assert _told("contrastive", _start("contrastive", run), run) == "begins from sft/final"
+    run.stage("self").path.mkdir()
+    said = _told("contrastive", _start("contrastive", run), run)
+    assert said == "begins from sft/final, and not from self, begun there and not finished"
 
 
 @pytest.mark.parametrize(

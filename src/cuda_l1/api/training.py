@@ -57,6 +57,7 @@ def train(names: Sequence[str], recipe: Recipe, *, resume: bool, on_event: Calla
                 say(Event(name, "is done"))
                 final = run.stage(name).final
             else:
+                say(Event(name, _told(name, start, run)))
                 final = stage(recipe, run, start=start, surroundings=surroundings, on_event=say)
     return final
 
@@ -135,6 +136,15 @@ def _start(name: str, run: RunDirectory) -> Path:
     if run.recipe.model.path:
         return Path(run.recipe.model.path)
     return run.start if run.start.is_dir() else _from_nothing(run)
+
+
+def _told(name: str, start: Path, run: RunDirectory) -> str:
+    """Where a stage begins, for people: a stage before it that nobody finished is not what they expect it to follow."""
+    before = list(STAGES)[: list(STAGES).index(name)]
+    unfinished = [each for each in before if (stage := run.stage(each)).path.is_dir() and not stage.is_done]
+    where = start.relative_to(run.path) if start.is_relative_to(run.path) else start
+    left = f", and not from {' and '.join(unfinished)}, begun there and not finished" if unfinished else ""
+    return f"begins from {where}{left}"
 
 
 def _from_nothing(run: RunDirectory) -> Path:
