@@ -48,12 +48,22 @@ def test_a_policy_in_shards_is_the_same_policy(tmp_path: Path, recipe: Make) -> 
     assert said[0] == said[1] and said[0][0] is not None
 
 
-def test_a_shard_that_is_lost_is_named(tmp_path: Path, recipe: Make) -> None:
+def test_a_shard_that_is_lost_or_cut_short_and_a_tokenizer_that_is_none_are_named(tmp_path: Path, recipe: Make) -> None:
     parts = recipe(tmp_path / "run", model=WIDER, run={"shard_mib": 1})
     folder = make_policy(parts, ["x = 1\n"], tmp_path / "many")
-    sorted(folder.glob("*.safetensors"))[1].unlink()
+    shard = sorted(folder.glob("*.safetensors"))[1]
+    whole = shard.read_bytes()
+    shard.unlink()
     with pytest.raises(UsageError, match=r"many: cannot be loaded: .*model-00002-of"):
         load_policy(folder, parts, longest=64)
+    shard.write_bytes(whole[:-1])
+    with pytest.raises(UsageError, match=r"many: cannot be loaded: .*not fully covered"):
+        load_policy(folder, parts, longest=64)
+    shard.write_bytes(whole)
+    (folder / "tokenizer.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"many: cannot be loaded: ") as caught:
+        load_policy(folder, parts, longest=64)
+    assert "\n" not in str(caught.value)
 
 
 def test_half_of_the_size_is_half_of_the_precision(tmp_path: Path, recipe: Make) -> None:

@@ -51,7 +51,8 @@ def load_policy(folder: Path, recipe: Recipe, *, longest: int) -> Loaded:
     """The policy of a checkpoint folder, in float32; with adapters on a GPU in bfloat16, since it stays as it is.
 
     `longest`: tokens of a sequence that it is to be trained on. Raises UsageError: it is no such folder, weights are
-    missing, its tokenizer is that of another model, or its context is shorter than `longest`.
+    missing, its tokenizer is that of another model, or its context is shorter than `longest`; InfrastructureError: it
+    does not fit into memory.
     """
     checkpoint = read_checkpoint(folder)
     if checkpoint.context_tokens is not None and longest > checkpoint.context_tokens:
@@ -67,7 +68,9 @@ def load_policy(folder: Path, recipe: Recipe, *, longest: int) -> Loaded:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         load: Any = AutoModelForCausalLM.from_pretrained  # its type knows nothing of `info`
         model, info = load(folder, dtype=dtype, local_files_only=True, output_loading_info=True)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except MemoryError as error:
+        raise InfrastructureError(f"checkpoint {folder}: does not fit into memory ({one_line(error)})") from error
+    except Exception as error:  # a folder of somebody's: its readers raise kinds of their own, and ask for packages
         raise UsageError(f"checkpoint {folder}: cannot be loaded: {one_line(error)}") from error
     if missing := sorted(info["missing_keys"]):
         raise UsageError(
