@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cuda_l1.errors import UsageError
+from cuda_l1.training.checkpoints import going_on_from
+from cuda_l1.training.processes import ALONE
 from cuda_l1.training.recipe import Recipe, recipe_from
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
 from cuda_l1.training.sections import SftSection
@@ -138,6 +142,30 @@ def test_a_checkpoint_whose_files_are_cut_short_does_not_count(tmp_path: Path) -
             assert stage.checkpoint() == stage.path / "checkpoint-1", (name, len(part))
         file.write_bytes(whole)
         assert stage.checkpoint() == folder
+
+
+@pytest.mark.parametrize(
+    ("left_out", "said"),
+    [
+        (None, None),
+        ("optimizer.pt", "checkpoint-3: has no optimizer, .*delete it"),
+        ("rng_state.pth", "checkpoint-3: has no rng_state, .*delete it"),
+        ("another process", "written by 2 processes, and 1 are training now"),
+    ],
+)
+def test_a_checkpoint_that_lacks_a_part_is_not_gone_on_from(
+    tmp_path: Path, left_out: str | None, said: str | None
+) -> None:
+    folder = tmp_path / "checkpoint-3"
+    folder.mkdir()
+    names = ["optimizer.pt", "scheduler.pt", "rng_state.pth"]
+    for name in [*names, "rng_state_1.pth"] if left_out == "another process" else names:
+        if name != left_out:
+            with zipfile.ZipFile(folder / name, "w") as made:
+                made.writestr("data.pkl", "x")
+    (folder / "trainer_state.json").write_text("{}")
+    with pytest.raises(UsageError, match=said) if said else nullcontext():
+        assert going_on_from(StageDirectory(tmp_path), ALONE) == folder
 
 
 def test_lines_survive_one_that_a_kill_has_torn(tmp_path: Path) -> None:

@@ -15,6 +15,9 @@ from cuda_l1.training.run_directory import StageDirectory
 _WRITERS = ("No space left", "File too large", "Disk quota exceeded", "failed writing file", "unexpected pos")
 """How safetensors, tokenizers and torch say that a disk is full: as texts of errors of their own."""
 
+PARTS = ("optimizer", "scheduler", "rng_state")
+"""How files and folders of a checkpoint begin that are not the weights."""
+
 
 def is_full(error: Exception) -> bool:
     """Whether what was raised while weights were written says that the disk is full."""
@@ -43,9 +46,14 @@ def going_on_from(stage: StageDirectory, processes: Processes) -> Path | None:
     """The latest whole checkpoint of a stage, the same one in all processes.
 
     Raises UsageError where other than so many processes wrote it: each has random states of its own, and a part of
-    every batch.
+    every batch; and where it lacks what a trainer would go on without, to other weights.
     """
     checkpoint = processes.share(stage.checkpoint)
+    if checkpoint is not None and (lacking := [part for part in PARTS if not any(checkpoint.glob(f"{part}*"))]):
+        raise UsageError(
+            f"{checkpoint}: has no {lacking[0]}, as a copy that was cut short; delete it, and --resume goes on from "
+            "the one before"
+        )
     if checkpoint is not None and (count := len(list(checkpoint.glob("rng_state*.pth")))) != processes.count:
         raise UsageError(
             f"{checkpoint}: written by {count} processes, and {processes.count} are training now; start as many again, "
