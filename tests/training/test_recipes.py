@@ -126,6 +126,13 @@ def test_the_policy_from_nothing_is_asked_about_tasks_that_nobody_generated_and_
     assert asked and sets.held_out and not asked & {task.sha for each in sets[:3] for task in each}
 
 
+def test_the_first_recipe_that_anybody_runs_can_be_evaluated() -> None:
+    from cuda_l1.training.task_sets import load_task_sets
+
+    sets = load_task_sets(_with("smoke-cpu"), "cpu")
+    assert [len(tasks) for tasks in sets[:3]] == [2, 1, 1]
+
+
 def test_the_policy_from_nothing_takes_at_most_25_minutes_a_stage_by_what_was_measured() -> None:
     recipe, (begin_s, step_s, round_s, validation_s) = _with("one-gpu"), (100, 0.163, 19.3, 24.5)  # docs/results/h100
     section = recipe.contrastive

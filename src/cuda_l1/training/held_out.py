@@ -66,7 +66,7 @@ def evaluate_held_out(
             )
         return stored
     if not tasks:
-        raise UsageError("none of the recipe's tasks is held out; give it more tasks")
+        raise UsageError("none of the recipe's tasks is held out; begin another run with more of them in [data] tasks")
     writer: Callable[[], Policy] = cache(lambda: policy_of(policy, recipe))
     sampler = Sampler(
         recipe, folder, archive, judge.place, lambda text, **figures: on_event(Event(NAME, text, figures))
