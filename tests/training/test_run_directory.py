@@ -73,6 +73,21 @@ def test_what_nothing_follows_from_may_always_be_changed(tmp_path: Path, section
     assert RunDirectory.open(made.path).recipe == found.recipe, "`train evaluate` reads it there"
 
 
+def test_of_a_long_list_the_message_shows_the_place_that_differs(tmp_path: Path) -> None:
+    tasks = [f"synth:{number}:2000" for number in range(1000, 1020)]
+    made = RunDirectory.create(
+        recipe_from({"run_dir": str(tmp_path / "run"), "data": {"tasks": tasks}}, "t"), resume=False
+    )
+    (made.path / "start").mkdir()
+    for now, said in (
+        (tasks[:-1], '...", "synth:1018:2000", "synth:1019:2000"], now ...", "synth:1018:2000"]'),
+        ([*tasks, "mine"], 'synth:1019:2000", "mine"]'),
+    ):
+        with pytest.raises(UsageError, match="begun with other values") as caught:
+            resumed(made.path, data={"tasks": now})
+        assert f"{said})" in str(caught.value) and "synth:1000:2000" not in str(caught.value)
+
+
 def test_a_reviewer_may_move_and_not_come_or_go(tmp_path: Path) -> None:
     path = tmp_path / "run"
     first = RunDirectory.create(

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +24,8 @@ from cuda_l1.types import digest
 
 _LONGEST = 60
 """Characters of a setting's value that a message shows."""
+_LEAD = 20
+"""Those before the first that differs, among them."""
 _ABSENT = "(not there)"
 
 
@@ -124,12 +127,23 @@ def differing(stored: dict[str, Any], given: dict[str, Any], prefix: str = "") -
 
 def described(differences: Mapping[str, tuple[Any, Any]]) -> str:
     """What differs, for people: `patience 5, now 1; precision default, now tf32`."""
-    return "; ".join(f"{name} {_short(left)}, now {_short(right)}" for name, (left, right) in differences.items())
+    pairs = {name: (_text(left), _text(right)) for name, (left, right) in differences.items()}
+    return "; ".join(
+        f"{name} {_short(left, right)}, now {_short(right, left)}" for name, (left, right) in pairs.items()
+    )
 
 
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) and value else json.dumps(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) and value else json.dumps(value)
+
+
+def _short(text: str, other: str) -> str:
+    """All of it, or a part from shortly before the place where the two are no longer the same."""
+    is_long = max(len(text), len(other)) > _LONGEST
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(text, other, strict=False))))
+    begin = max(0, same - _LEAD) if is_long else 0
+    end = begin + _LONGEST
+    return f"{'...' if begin else ''}{text[begin:end]}{'...' if len(text) > end else ''}"
 
 
 def _read_config(path: Path) -> dict[str, Any]:
