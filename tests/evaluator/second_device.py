@@ -8,14 +8,13 @@ so that nothing that asks for addresses or times can be tested so.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree as pytree
 
 _T = torch.Tensor
 _OF_ITSELF: frozenset[Any] = frozenset(
@@ -64,6 +63,27 @@ class OnDevice(torch.Tensor):
         return self.values.data_ptr()
 
 
+def _leaves(items: Iterable[Any]) -> Iterator[Any]:
+    """What lies in arguments, however deep. By hand: torch's own trees take most of the time of a test of these."""
+    for item in items:
+        if isinstance(item, tuple | list):
+            yield from _leaves(item)
+        elif isinstance(item, dict):
+            yield from _leaves(item.values())
+        else:
+            yield item
+
+
+def _mapped(change: Callable[[Any], Any], item: Any) -> Any:
+    """The same with every leaf changed. A tuple with names is made again from its fields."""
+    if isinstance(item, tuple | list):
+        made = [_mapped(change, each) for each in item]
+        return type(item)(*made) if hasattr(item, "_fields") else type(item)(made)
+    if isinstance(item, dict):
+        return {key: _mapped(change, each) for key, each in item.items()}
+    return change(item)
+
+
 def _like(tensor: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     made = OnDevice(values)
     return torch.nn.Parameter(made, False) if isinstance(tensor, torch.nn.Parameter) else made
@@ -105,7 +125,7 @@ def _waits_for(name: str, args: Any, kwargs: dict[str, Any], made: Any) -> bool:
         crosses = isinstance(source, OnDevice) != isinstance(target, OnDevice)
         return crosses and not (kwargs.get("non_blocking") and isinstance(target, OnDevice))
     if name in _INDEXING:
-        indices = [i for i in pytree.tree_leaves(args[1]) if isinstance(i, torch.Tensor)]
+        indices = [i for i in _leaves([args[1]]) if isinstance(i, torch.Tensor)]
         there = [isinstance(i, OnDevice) for i in indices]
         # one without dimensions is asked for its number, and those of the host are handed over
         return any(
@@ -138,7 +158,7 @@ def _computed(func: Callable[..., Any], args: Any, kwargs: dict[str, Any], name:
     index a device's with the host's, or as single numbers."""
     if name in _MOVING:
         return _moved(args[0], name, args[1:], dict(kwargs))
-    tensors = [item for item in pytree.tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor)]
+    tensors = [item for item in _leaves((args, kwargs)) if isinstance(item, torch.Tensor)]
     on_device = any(isinstance(tensor, OnDevice) for tensor in tensors)
     may_meet = name == "copy_" or (name in _INDEXING and isinstance(args[0], OnDevice))
     if on_device and not may_meet and any(not isinstance(t, OnDevice) and t.dim() > 0 for t in tensors):
@@ -147,21 +167,21 @@ def _computed(func: Callable[..., Any], args: Any, kwargs: dict[str, Any], name:
         on_device = isinstance(args[0], OnDevice)
     if kwargs.get("device") is not None:
         on_device, kwargs = _is_device(kwargs["device"]), {**kwargs, "device": "cpu"}
-    bare_args, bare_kwargs = pytree.tree_map(_values, (args, kwargs))
+    bare_args, bare_kwargs = _mapped(_values, (args, kwargs))
     made = func(*bare_args, **bare_kwargs)
     known = {id(_values(tensor)): tensor for tensor in tensors}
 
     def placed(item: Any) -> Any:
         return known.get(id(item), OnDevice(item) if on_device else item) if isinstance(item, torch.Tensor) else item
 
-    return pytree.tree_map(placed, made)
+    return _mapped(placed, made)
 
 
 class _Device(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         with torch._C.DisableTorchFunction():
-            items = pytree.tree_leaves((args, kwargs))
+            items = _leaves((args, kwargs))
             concerned = any(isinstance(item, OnDevice) for item in items) or _is_device(kwargs.get("device"))
             if func not in _OF_ITSELF and (concerned or func in (_T.to, _T.cuda)):
                 return _compute(func, args, kwargs, func.__name__)
