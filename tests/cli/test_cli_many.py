@@ -156,9 +156,9 @@ def test_the_first_fault_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_interrupted_batch_goes_on(tmp_path: Path) -> None:
     (tmp_path / "ref.py").write_text(REFERENCE)
     text = "import torch\nimport time\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
-    paths = [tmp_path / f"c{number}.py" for number in range(6)]
+    paths = [tmp_path / f"c{number}.py" for number in range(4)]
     for number, path in enumerate(paths):
-        path.write_text(f"# {number}\n{text}        time.sleep(0.02)\n        return x.clamp_min(0)\n")
+        path.write_text(f"# {number}\n{text}        time.sleep(0.005)\n        return x.clamp_min(0)\n")
     words = [sys.executable, "-m", "cuda_l1.cli", "evaluate", "ref.py", *(path.name for path in paths)]
     words += ["--protocol", "screen", "--device", "cpu", "--json", "--archive", "a.sqlite"]
     place = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -167,7 +167,7 @@ def test_an_interrupted_batch_goes_on(tmp_path: Path) -> None:
     )
     assert process.stderr is not None
     for line in process.stderr:
-        if line.startswith("[2/6]"):
+        if line.startswith("[2/4]"):
             process.send_signal(signal.SIGINT)
             break
     told = process.communicate(timeout=60)[1]
