@@ -214,8 +214,9 @@ def test_replies_before_the_calls(evaluator):
 
 
 SLOW_AND_DENIED = """
+import sys
+
 if ROLE == "cuda-l1-runner":
-    import sys
     harness = next(m for name, m in sys.modules.items() if name.endswith("guest.runner"))
     start, true = time.perf_counter_ns(), harness._now
     harness._now = lambda: 1000
@@ -224,6 +225,9 @@ if ROLE == "cuda-l1-runner":
 
 def test_time_that_does_not_pass_is_seen_from_outside(evaluator):
     # Twenty milliseconds, where the reference takes ten microseconds: more than a busy machine excuses.
-    slow = HONEST.format(before="end = time.perf_counter() + 0.02\n        while time.perf_counter() < end: pass")
+    # Only calls that are timed take it: all others of a verdict would be most of the test.
+    timed = "'block' in (sys._getframe(depth).f_code.co_name for depth in range(1, 8))"
+    end = f"end = time.perf_counter() + 0.02 * ({timed})"
+    slow = HONEST.format(before=f"{end}\n        while time.perf_counter() < end: pass")
     result = verdict(evaluator, SOCKETS, SLOW_AND_DENIED, slow)
     assert result.outcome is Outcome.REJECTED and "clock-mismatch" in checks(result, "reject")
