@@ -14,7 +14,7 @@ from cuda_l1.evaluator.gpus import visible_gpus
 from shares import in_turn
 
 DEVICE = "cuda" if visible_gpus() else "cpu"
-SHARES = 2
+SHARES = 4
 """On one core a kernel has one thread, and what several do to it would not be seen: one part of these kernels, another
 at each commit, has all cores to itself; on a GPU each."""
 SHARE = in_turn(SHARES)
