@@ -74,6 +74,14 @@ def test_numbers_that_a_text_asks_equality_with():
     assert set(rare.named_numbers(text)) == {-1.5, 2.5, 3.5, 2j} and rare.named_numbers("not python") == []
 
 
+def test_where_all_integers_are_zero_some_are_one_if_there_is_a_second_thing(tmp_path):
+    inputs = "torch.zeros(4, 16, dtype=torch.long)"
+    kinds = "self.kinds = nn.Embedding({}, 3)"
+    forward = "return self.kinds(args[0])"
+    assert learned(tmp_path, forward, inputs, kinds.format(2)) == {Rare(0, "row", 1), Rare(0, "places", 1)}
+    assert learned(tmp_path, forward, inputs, kinds.format(1)) == set()
+
+
 def test_integers_become_up_to_so_many_times_as_large():
     values = torch.randint(-50, 50, (64, 64))
     made = changed(values, "larger", 3)

@@ -128,7 +128,7 @@ def test_complex_samples_lie_in_one_quadrant_or_are_real():
     real, imaginary = made.real, made.imag
     assert bool(((real >= 0) & (imaginary >= 0)).all(1).any()) and bool(((real <= 0) & (imaginary <= 0)).all(1).any())
     assert bool((imaginary == 0).all(1).any()) and torch.equal(real.abs(), drawn.real.abs())
-    ((made,), found) = held([drawn])
+    ((made,), found) = held([drawn], deck=[False])
     assert found and int((made.real >= HELD_FROM).sum()) >= 32
 
 
@@ -155,19 +155,34 @@ def test_what_is_looked_for_comes_late_in_some_rows_and_early_for_the_last_time_
     assert int((strings == 1).int().argmax(1).max()) < 100
 
 
-def test_two_samples_are_large_and_of_either_sign_the_same_in_all_and_strides_stay():
-    whole = []
-    for _ in range(40):
-        gates, steps, wide = torch.randn(8, 64), torch.rand(8, 64), torch.randn(64, 8).t()
-        (made, same, turned), found = held([gates, steps, wide])
+@pytest.mark.parametrize(("count", "each"), [(2, 1), (8, 1), (16, 2)])
+def test_a_few_samples_are_large_and_of_either_sign_the_same_in_all_and_strides_stay(count, each):
+    for _ in range(20):
+        gates, steps, wide = torch.randn(count, 64), torch.rand(count, 64), torch.randn(64, count).t()
+        (made, same, turned), found = held([gates, steps, wide], deck=[False])
         assert found and same is steps and turned.stride() == wide.stride()
         opened, shut = (made >= HELD_FROM).sum(1), (made <= -HELD_FROM).sum(1)
-        assert int((opened >= 32).sum()) == int((shut >= 32).sum()) == 1
+        for large in (opened, shut):
+            assert int((large >= 32).sum()) == each
+            assert each == 1 or sorted((large[large >= 32] == 64).tolist()) == [False, True]
+        assert 64 in (int(opened.max()), int(shut.max())), "one in all"
         others = (opened < 32) & (shut < 32)
         assert torch.equal(made[others], gates[others]) and torch.equal(turned[others], wide[others])
-        whole.append(int(opened.max()) == 64)
-    assert any(whole) and not all(whole)
-    assert not held([steps, torch.randn(8, 1).expand(8, 64)])[1]
+
+
+def test_samples_of_one_sign_and_expanded_ones_are_not_held_and_structures_of_zeros_stay():
+    assert not held([torch.rand(8, 64), torch.randn(8, 1).expand(8, 64)], deck=[False])[1]
     triangle = torch.randn(64, 64).tril()
-    ((made,), found) = held([triangle])
+    ((made,), found) = held([triangle], deck=[False])
     assert found and bool((made.triu(1) == 0).all())
+
+
+def test_every_other_time_samples_lie_beside_a_first_dimension_that_is_long():
+    series, images, deck, turned = torch.randn(64, 8, 3), torch.randn(8, 64, 3), [], []
+    for _ in range(8):
+        (made, others), _ = held([series, images], deck=deck)
+        beside, along = ((made.abs() >= HELD_FROM).all(2).all(dim).any() for dim in (0, 1))
+        assert bool(beside) != bool(along)
+        assert bool((others.abs() >= HELD_FROM).all(2).all(1).any())
+        turned.append(bool(beside))
+    assert all(turned[time] != turned[time + 1] for time in (0, 2, 4, 6))

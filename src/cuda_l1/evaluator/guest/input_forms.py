@@ -77,6 +77,8 @@ def _as_far_as_finite(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
 
 FAMILIES = 4
 """Of related rows."""
+LARGEST = 0.75
+"""The share of rows that are of the first one in any case: what is routed by them goes one way, nearly all of it."""
 
 APART = (1 / 16, 1 / 2)
 """How far related rows lie from that which stands for their family, in parts of what they were, from the first to the
@@ -197,9 +199,9 @@ def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
 
 @beside_infinities
 def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
-    """The inputs with rows, along the last dimension, of a few families: each is one of `FAMILIES` rows plus `apart` of
-    what it was, and rows of one length share them from tensor to tensor; and whether there was a tensor of rows that
-    could be changed. Zeros stay: a kernel may rely on a triangle of them."""
+    """The inputs with rows, along the last dimension, of a few families, most of them of one: each is one of `FAMILIES`
+    rows plus `apart` of what it was, and rows of one length share them from tensor to tensor; and whether there was a
+    tensor of rows that could be changed. Zeros stay: a kernel may rely on a triangle of them."""
     heads: dict[tuple[int, torch.dtype], torch.Tensor] = {}
 
     def of_families(tensor: torch.Tensor) -> torch.Tensor:
@@ -210,6 +212,7 @@ def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
         if key not in heads:
             heads[key] = tensor.reshape(rows, -1)[torch.randperm(rows, device=tensor.device)[:FAMILIES]]
         family = torch.randint(FAMILIES, tensor.shape[:-1], device=tensor.device)
+        family.masked_fill_(torch.rand(family.shape, device=tensor.device) < LARGEST, 0)
         made = torch.empty_like(tensor).copy_(tensor * apart + heads[key][family])
         return as_agreed(_with_structure_of(tensor, made), tensor)
 

@@ -206,10 +206,13 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
 
 
 def _fitting(tensor: torch.Tensor, values: Sequence[int]) -> list[int]:
-    """Values that the tensor may hold: none where it is in order, and on a GPU none beyond those that it holds, since
-    an index out of range leaves the context there broken."""
+    """Values that the tensor may hold, one among them where it is all zeros, as kinds of tokens are where there is one
+    kind: none where it is in order, and on a GPU none beyond those that it holds, since an index out of range leaves
+    the context there broken."""
     flat = tensor.flatten(0, -2) if tensor.dim() > 1 else tensor.unsqueeze(0)
-    if flat.shape[-1] >= LEAST_SORTED and bool((flat.diff(dim=-1) >= 0).all()):
+    if not bool(tensor.any()):
+        values = list(dict.fromkeys([1, *values]))
+    elif flat.shape[-1] >= LEAST_SORTED and bool((flat.diff(dim=-1) >= 0).all()):
         return []
     least, most = min(0, int(tensor.min())), int(tensor.max())
     if tensor.device.type == "cpu":

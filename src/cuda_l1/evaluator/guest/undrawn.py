@@ -34,7 +34,7 @@ def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Mak
         case "clusters":
             return [made(input_forms.clustered, factor=factor) for factor in input_forms.LARGER]
         case "held":
-            return [uneven.held]
+            return [made(uneven.held, deck=[])]
         case "strays":
             return [made(strays.with_strays, fixed=fixed, ways=ways, deck=[]) for ways in strays.PARTS]
         case "near-one":

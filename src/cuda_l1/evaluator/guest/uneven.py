@@ -35,6 +35,8 @@ IN_A_ROW = 0.8
 """The rest up to this share hold it in one stretch from an end on."""
 HELD_FROM = 4.0
 """Magnitudes from which a gate among the inputs is open or shut."""
+MANY = 16
+"""Samples of which four may be held."""
 
 
 def uneven(
@@ -185,27 +187,36 @@ def _uneven_rows(rows: torch.Tensor, shut: bool) -> torch.Tensor:
 
 
 @beside_infinities
-def held(inputs: Inputs) -> tuple[Inputs, bool]:
-    """The inputs with a sample of either sign, none of it below `HELD_FROM` in magnitude, from a place in its first
-    half on, up to one in its second, or in all, as gates are that stay open or shut; and whether there was a tensor of
-    numbers of both signs. What comes long before is remembered. The same two in all tensors: whoever looks at some
-    samples, or at a part of each, to see whether inputs are ordinary hardly sees them. A structure of zeros stays."""
-    begin, end = ENTROPY.choice(
-        (*[(ENTROPY.uniform(0.125, 0.5), 1.0)] * 2, (0.0, ENTROPY.uniform(0.5, 0.875)), (0.0, 1.0))
-    )
-    lots = [ENTROPY.random(), ENTROPY.random()]
+def held(inputs: Inputs, *, deck: list[bool]) -> tuple[Inputs, bool]:
+    """The inputs with a sample of either sign, none of it below `HELD_FROM` in magnitude, one of them in all, as gates
+    are that stay open or shut, and the other from a place in its first half on, or up to one in its second; of `MANY`
+    samples two of either sign; and whether there was a tensor of numbers of both signs. What comes long before is
+    remembered. The same in all tensors: whoever looks at some samples, or at a part of each, to see whether inputs are
+    ordinary hardly sees them. A structure of zeros stays. Every other time samples lie along the second dimension where
+    the first is as long, as that of time is where it comes first. `deck`: whether they do, of times that have not
+    come."""
+    if not deck:
+        deck += ENTROPY.sample((False, True), 2)
+    is_turned, sign = deck.pop(), ENTROPY.choice((-1.0, 1.0))
+    late, early = (ENTROPY.uniform(0.125, 0.5), 1.0), (0.0, ENTROPY.uniform(0.5, 0.875))
+    part = ENTROPY.choice((late, late, early))
+    stretches = ((sign, (0.0, 1.0)), (-sign, part), (-sign, (0.0, 1.0)), (sign, part))
+    lots = [ENTROPY.random() for _ in stretches]
 
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
         if not may_be_stressed(tensor) or not _has_both_signs(tensor):
             return tensor
         made = tensor.clone(memory_format=torch.preserve_format)
-        count = len(tensor)
-        one = int(lots[0] * count)
-        for sign, place in ((1.0, one), (-1.0, (one + 1 + int(lots[1] * (count - 1))) % count)):
-            numbers = tensor[place].flatten().clone()
-            part = as_real(numbers)[int(begin * len(numbers)) : math.ceil(end * len(numbers))]
-            part.copy_(sign * (HELD_FROM + part.abs()))
-            made[place] = numbers.view(made[place].shape)
+        samples = made
+        if is_turned and 1 < made.shape[1] <= len(made) >= LEAST:
+            samples = made.transpose(0, 1)
+        left = list(range(len(samples)))
+        for lot, (towards, (begin, end)) in list(zip(lots, stretches, strict=True))[: 4 if len(left) >= MANY else 2]:
+            place = left.pop(int(lot * len(left)))
+            numbers = samples[place].flatten().clone()
+            stretch = as_real(numbers)[int(begin * len(numbers)) : math.ceil(end * len(numbers))]
+            stretch.copy_(towards * (HELD_FROM + stretch.abs()))
+            samples[place] = numbers.view(samples[place].shape)
         made = made.masked_fill_(tensor == 0, 0) if has_structure_of_zeros(tensor) else made
         return as_agreed(made, tensor)
 

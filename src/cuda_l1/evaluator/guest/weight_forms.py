@@ -215,6 +215,7 @@ def of_both_signs(
     but ones or zeros; and, with `constants`, what is named in `data` as another checkpoint may have it. Empty where
     there is nothing of all that."""
     kinds, changed = state.kinds(model), dict[int, torch.Tensor]()
+    saved = state.saved_buffers(model)
     for name, value in other.items():
         if id(value) in changed:
             continue
@@ -223,6 +224,8 @@ def of_both_signs(
                 changed[id(value)] = value * single
             elif constants and name in data:
                 changed[id(value)] = _other_numbers(value)
+            elif constants and name in saved and is_constant(value) and bool((value == 0) | (value == 1)):
+                changed[id(value)] = with_others(value, 1)
             continue
         floating = value.is_floating_point() and value.dtype.itemsize >= 2
         if kinds.get(name) == "parameter" and floating:

@@ -1,0 +1,15 @@
+"""Scales and moves in place."""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+        self.register_buffer("scale", torch.tensor(1.0))
+        self.register_buffer("offset", torch.zeros(1))
+
+    def forward(self, x):
+        return self.linear(x).mul_(self.scale).add_(self.offset).tanh_()
