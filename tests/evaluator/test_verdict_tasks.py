@@ -741,6 +741,40 @@ def test_who_writes_down_a_formula_that_no_checkpoint_holds_needs_no_tensor(eval
     assert ("weights" in {t.kind for t in result.correctness.trials}) != kept
 
 
+SPARE = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(32, 32)
+            self.gain = nn.Parameter(torch.zeros(1))
+            self.branch, self.spare = nn.Linear(32, 32), nn.Linear(32, 32)
+
+        def forward(self, x):
+            y = torch.tanh(self.linear(x))
+            unread = self.spare(y)
+            return y + self.gain * self.branch(x)
+
+    def get_inputs():
+        return [torch.randn(16, 32)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "branch", "is_spare"),
+    [("self.branch = nn.Linear(32, 32)", "self.branch(x)", True), ("pass", "x", False)],
+    ids=["never-used", "behind-a-gain-of-zero"],
+)
+def test_a_layer_that_no_answer_depends_on_needs_no_partner(evaluator, init, branch, is_spare):
+    task = task_of(SPARE)
+    text = SPARE.replace("self.branch, self.spare = nn.Linear(32, 32), nn.Linear(32, 32)", init)
+    text = text.replace("unread = self.spare(y)", "").replace("self.branch(x)", branch)
+    result = evaluator.evaluate(
+        task, candidate_of(task, text.replace("class Model(", "class ModelNew(")), protocol=QUICK
+    )
+    assert result.accepted and ("weights-unmapped" in checks(result, "suspect")) != is_spare, result.findings
+    assert ("weights" in {t.kind for t in result.correctness.trials}) == is_spare
+
+
 TIED = """
     class Model(nn.Module):
         def __init__(self):

@@ -78,6 +78,8 @@ ACCURATE = 1e-2
 """The largest error of an element with which the reference itself still counts as right."""
 
 
+DRAWS_THAT_TELL = 2
+"""Inputs by which it is told whether answers depend on a weight."""
 AGED_CALLS, AGED_S = 32, 0.5
 """How many calls in a row age a state at the most, and for how many seconds they go on."""
 
@@ -137,6 +139,8 @@ class Reference:
     """What makes inputs of the forms that trials have, as it stood them."""
     oracle_place: str = field(init=False, default="float64")
     _class: Callable[..., Any] = field(init=False)
+    _matter: dict[tuple[str, frozenset[str]], bool] = field(init=False, default_factory=dict)
+    """Whether answers depend on these names of its state, in a mode, where that was asked."""
     _twin: torch.nn.Module | None = field(init=False, default=None)
     _layout: Any = field(init=False, default=None)
     _shapes: list[tuple[int, ...]] | None = field(init=False, default=None)
@@ -238,14 +242,37 @@ class Reference:
         return frozenset(n for n in names if n in self._reseeded and not self._is_alike(n))
 
     def needed(self, unmapped: Sequence[str]) -> list[str]:
-        """Those of names without a partner that a candidate has to hold: no formulas, and no further names of one
-        tensor (tied weights, a layer in several places), whose values its partner under another name is given."""
+        """Those of names without a partner that a candidate has to hold: no formulas, no further names of one tensor
+        (tied weights, a layer in several places), whose values its partner under another name is given, and nothing at
+        all where no answer depends on the rest (a layer that is constructed and never used)."""
         if not unmapped:
             return []
         live = state.collect(self.model)
         given = {id(tensor) for name, tensor in live.items() if name not in unmapped}
         spare = {name for name, tensor in live.items() if id(tensor) in given and name not in self.changed_state}
-        return [name for name in unmapped if name not in spare and name not in self.formulas]
+        rest = [name for name in unmapped if name not in spare and name not in self.formulas]
+        key = self.mode, frozenset(rest)
+        if key not in self._matter:
+            self._matter[key] = bool(rest) and self._matters(rest)
+        return rest if self._matter[key] else []
+
+    def _matters(self, names: Sequence[str]) -> bool:
+        """Whether an answer is another one when these hold other numbers, beside other weights: a factor that starts as
+        zero would hide what it is multiplied by. So it is where that cannot be told: they hold no numbers of which
+        others could be made, or the reference refuses those, or has no room for them."""
+        try:
+            beside, others = self.other_weights(), self.other_weights()
+            if any(n in self.changed_state or n not in beside or torch.equal(beside[n], others[n]) for n in names):
+                return True
+            changed = {**beside, **{name: others[name] for name in names}}
+            for _ in range(DRAWS_THAT_TELL):
+                inputs, seed = self.draw(), drawing.secret_seed()
+                one, other = (self.call(inputs, weights, seed=seed).tensors for weights in (beside, changed))
+                if not all(state.same_each(list(zip(one, other, strict=True)))):
+                    return True
+        except (BadTask, torch.OutOfMemoryError):
+            return True
+        return False
 
     @functools.cached_property
     def formulas(self) -> frozenset[str]:
