@@ -143,8 +143,6 @@ def _text(body: str, inputs: str, args: str = "x, y") -> str:
          ["fused_0_nest0_0", "fused_0_nest0_end", "fused_0"]),
         ("F.softmax(x * y, -1)", "torch.randn(4, 99999), torch.randn(99999)",
          ["fused_0_nest0_0", "fused_0_nest0_1", "fused_0"]),
-        ("F.layer_norm(x * y, (99999,))", "torch.randn(4, 99999), torch.randn(99999)",
-         ["fused_0_nest0_0", "fused_0_nest0_1", "fused_0"]),
     ],
 )  # fmt: skip
 def test_triton_kernels(body: str, inputs: str, names: list[str]) -> None:
@@ -155,12 +153,9 @@ def test_triton_kernels(body: str, inputs: str, names: list[str]) -> None:
 @pytest.mark.parametrize(
     ("body", "passes"),
     [
-        ("F.layer_norm(x, (40000,)) * y", 2),
         ("F.log_softmax(x, -1) * y", 2),
         ("x * (x - x.amax(-1, keepdim=True) * 0.5).exp().sum(-1, keepdim=True) * y", 3),
-        ("(x - x.mean(-1, keepdim=True)) * x.var(-1, keepdim=True) * y", 2),
-        ("(x - x.mean(-1, keepdim=True)) * (x - 2 * x.mean(-1, keepdim=True)).square().sum(-1, keepdim=True) * y", 3),
-        ("(x - x.mean()) * (x - x.mean()).square().sum(-1, keepdim=True) * y", 3),
+        ("x * (x - x.amin(-1, keepdim=True)).exp().sum(-1, keepdim=True) * y", 3),
     ],
 )
 def test_long_rows_are_read_once_for_what_belongs_together(body: str, passes: int) -> None:

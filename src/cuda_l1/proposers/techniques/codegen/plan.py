@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cuda_l1.proposers.techniques.codegen.axes import Atom, Axes, count, resolve
-from cuda_l1.proposers.techniques.codegen.companions import Companion, companions_of
 from cuda_l1.proposers.techniques.codegen.ir import COSTS, ITEMSIZE, Unsupported, Value
 from cuda_l1.proposers.techniques.codegen.lowering import Program, contiguous
+from cuda_l1.proposers.techniques.codegen.peaks import peaks_of
 from cuda_l1.proposers.techniques.codegen.schedule import Nest, loops
 
 Strides = dict[Atom, int]
@@ -57,8 +57,8 @@ class Plan:
     axes: Axes
     merged: dict[Atom, list[Atom]] = field(default_factory=dict)
     """Loop to the atoms that it stands for, outermost first."""
-    companions: Mapping[Value, Companion] = field(default_factory=dict)
-    """Reductions that are carried out in the pass of another one."""
+    peaks: Mapping[Value, Value] = field(default_factory=dict)
+    """Sums of exponentials that are carried out in the pass of their maximum, and that."""
 
     @property
     def accesses(self) -> list[Access]:
@@ -111,9 +111,9 @@ class Plan:
         return [(v, a) for v, a in self.stores if not set(a.strides) & inner]
 
     def in_fewer_passes(self) -> Plan:
-        """The same nest with companions."""
-        found = companions_of(self.reduces)
-        return replace(self, companions=found, levels=_levels(self.values, self.loads, found))
+        """The same nest with `peaks`."""
+        peaks = peaks_of(self.reduces)
+        return replace(self, peaks=peaks, levels=_levels(self.values, self.loads, peaks))
 
     def work(self) -> int:
         """Elements times cost, in additions."""
@@ -275,14 +275,12 @@ def _ordered(loops: Sequence[Atom], accesses: Sequence[Access]) -> list[Atom]:
     return sorted(loops, key=key)
 
 
-def _levels(
-    values: Iterable[Value], loads: Mapping[Value, Access], companions: Mapping[Value, Companion]
-) -> dict[Value, int]:
+def _levels(values: Iterable[Value], loads: Mapping[Value, Access], peaks: Mapping[Value, Value]) -> dict[Value, int]:
     levels: dict[Value, int] = dict.fromkeys(loads, 0)
     for value in values:
         if value in loads:
             continue
-        needed = [companions[value].operand] if value in companions else value.args
+        needed = peaks[value].args if value in peaks else value.args
         below = max((levels.get(arg, 0) for arg in needed), default=0)
         levels[value] = below + 1 if value.op == "reduce" else below
     return levels

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cuda_l1.proposers.techniques.codegen.axes import count
-from cuda_l1.proposers.techniques.codegen.companions import Spread
 from cuda_l1.proposers.techniques.codegen.ir import Unsupported, Value
 from cuda_l1.proposers.techniques.codegen.plan import Plan
 from cuda_l1.proposers.techniques.codegen.reroll import HANDS_ON, rerolled
-from cuda_l1.proposers.techniques.codegen.triton_companions import about, first_centre, lanes, last_term, step
 from cuda_l1.proposers.techniques.codegen.triton_expr import TYPES
 from cuda_l1.proposers.techniques.codegen.triton_nest import Scope, Tile, TilePrinter
 
@@ -133,17 +131,12 @@ def _block_lines(printer: TilePrinter, start: str) -> list[str]:
 
 
 def _contribution(printer: TilePrinter, value: Value) -> str:
-    return printer.masked(_on_tile(printer, value.args[0], value), _IDENTITY[value.attrs["kind"]])
-
-
-def _on_tile(printer: TilePrinter, operand: Value, reduction: Value) -> str:
-    """What is reduced, in the reduction's type."""
-    text = printer.ref(operand)
-    if reduction.compute not in ("f32", "f64"):
-        raise Unsupported(f"a reduction of {reduction.compute}")
-    if operand.compute != reduction.compute:
-        text = f"{text}.to({TYPES[reduction.compute]})"
-    return f"tl.broadcast_to({text}, [XBLOCK, RBLOCK])"
+    text = printer.ref(value.args[0])
+    if value.compute not in ("f32", "f64"):
+        raise Unsupported(f"a reduction of {value.compute}")
+    if value.args[0].compute != value.compute:
+        text = f"{text}.to({TYPES[value.compute]})"
+    return printer.masked(f"tl.broadcast_to({text}, [XBLOCK, RBLOCK])", value, _IDENTITY[value.attrs["kind"]])
 
 
 def _whole(printer: TilePrinter) -> list[str]:
@@ -169,10 +162,8 @@ def _blocks(printer: TilePrinter) -> list[str]:
         row.lines += _pass(printer, level, "0", str(printer.length))
         for value in plan.reductions(level):
             number = plan.values.index(value)
-            companion = plan.companions.get(value)
-            centre = printer.ref(companion.centre) if companion is not None else ""
-            folded = _folded(printer, value, f"t{number}", centre, "0", str(printer.length))
-            row.lines += [*folded[:-1], folded[-1] + last_term(companion, centre)]
+            peak = f"t{plan.values.index(plan.peaks[value])}" if value in plan.peaks else ""
+            row.lines.append(f"t{number} = {_folded(plan, value, peak)}{_nothing_about_infinity(peak)}")
             row.names[(value, ())] = f"t{number}"
     row.lines += [printer.store(value, access) for value, access in plan.kept_stores()]
     return row.lines
@@ -185,35 +176,49 @@ def _pass(printer: TilePrinter, level: int, low: str, high: str) -> list[str]:
         return []
     lane = printer.lane = Scope()
     for value in reductions:
-        number, companion = plan.values.index(value), plan.companions.get(value)
-        if companion is not None:
-            tile = _on_tile(printer, companion.operand, value)
-            lane.lines += step(companion, number, tile, TYPES[value.compute], low, printer.masked)
+        number = plan.values.index(value)
+        if value in plan.peaks:
+            lane.lines += _grown(printer, plan.peaks[value], number)
         else:
             joined = _JOIN[value.attrs["kind"]].format(f"a{number}", _contribution(printer, value))
             lane.lines.append(f"a{number} = {joined}")
     lane.lines += [printer.store(value, access) for value, access in stores]
     lines = [f"carry{plan.values.index(v)} = tl.zeros([XBLOCK, 1], {TYPES[v.compute]})" for v in plan.scans]
     for value in reductions:
-        starts = {"a": _IDENTITY[value.attrs["kind"]]}
-        if value in plan.companions:
-            starts["c"] = first_centre(plan.companions[value])
-        for name, start in starts.items():
-            tile = f"tl.full([XBLOCK, RBLOCK], {start}, {TYPES[value.compute]})"
-            lines.append(f"{name}{plan.values.index(value)} = {tile}")
+        number = plan.values.index(value)
+        starts = {f"a{number}": value, **({f"c{number}": plan.peaks[value]} if value in plan.peaks else {})}
+        for name, of in starts.items():
+            lines.append(f"{name} = tl.full([XBLOCK, RBLOCK], {_IDENTITY[of.attrs['kind']]}, {TYPES[of.compute]})")
     body = "\n".join([*_block_lines(printer, "start"), *lane.lines])
     return [*lines, f"for start in range({low}, {high}, RBLOCK):", textwrap.indent(body, "    ")]
 
 
-def _folded(printer: TilePrinter, value: Value, name: str, centre: str, low: str, high: str) -> list[str]:
-    """Statements that give what the lanes of a reduction come to; of a companion about `centre`."""
-    number, companion = printer.plan.values.index(value), printer.plan.companions.get(value)
-    fold = _FOLD[value.attrs["kind"]]
-    if companion is None:
-        return [f"{name} = {fold.format(f'a{number}')}[:, None]"]
-    text = fold.format(about(companion, number, f"a{number}", f"c{number}", centre))
-    seen = [lanes(number, low, high)] if isinstance(companion, Spread) else []
-    return [*seen, f"{name} = {text}[:, None]"]
+def _grown(printer: TilePrinter, peak: Value, number: int) -> list[str]:
+    """Statements that take one more block into each lane's maximum `c` and the sum of exponentials `a` about it."""
+    added = printer.masked(_power(f"d{number}", f"e{number}"), peak, "0.0")
+    return [
+        f"d{number} = {_contribution(printer, peak)}",
+        f"e{number} = larger(c{number}, d{number})",
+        f"a{number} = a{number} * {_power(f'c{number}', f'e{number}')} + {added}",
+        f"c{number} = e{number}",
+    ]
+
+
+def _power(value: str, peak: str) -> str:
+    """exp(value - peak), and 1 for the peak itself where it is infinite."""
+    return f"tl.where({value} == {peak}, 1.0, libdevice.exp({value} - {peak}))"
+
+
+def _folded(plan: Plan, value: Value, peak: str) -> str:
+    """What the lanes of a reduction come to; of a sum of exponentials about `peak`."""
+    number = plan.values.index(value)
+    lanes = f"a{number} * {_power(f'c{number}', peak)}" if value in plan.peaks else f"a{number}"
+    return f"{_FOLD[value.attrs['kind']].format(lanes)}[:, None]"
+
+
+def _nothing_about_infinity(peak: str) -> str:
+    """What a finished sum is added to, so that about an infinite maximum it is nan, as in PyTorch."""
+    return f" + ({peak} - {peak})" if peak else ""
 
 
 # ── rows shared by several programs ───────────────────────────────────────────────────────────────
@@ -237,7 +242,7 @@ def _split_level(plan: Plan, tile: Tile, name: str, level: int) -> list[Launch]:
         body = [printer.store(value, access) for value, access in plan.kept_stores()]
         lines = [*printer.row.lines, *body]
         return [_kernel(printer, f"{name}_end", lines, names, 1)] if body else []
-    size = _share(printer)
+    size = ceil_div(ceil_div(printer.length, tile.r), tile.splits) * tile.r
     bounds = [f"low = tl.program_id(1) * {size}", f"high = tl.minimum(low + {size}, {printer.length})"]
     body = _pass(printer, level, "low", "high")
     if not body:
@@ -246,19 +251,11 @@ def _split_level(plan: Plan, tile: Tile, name: str, level: int) -> list[Launch]:
     for value in plan.reductions(level):
         number = plan.values.index(value)
         place = f"part{number} + tl.program_id(1) * {printer.elements} + x"
-        companion = plan.companions.get(value)
-        own = f"o{plan.values.index(companion.beside)}" if companion is not None else ""
-        if isinstance(companion, Spread):
-            own = f"({own} / tl.maximum(high - low, 1))"
-        keep += _folded(printer, value, f"o{number}", own, "low", "high")
+        peak = f"o{plan.values.index(plan.peaks[value])}" if value in plan.peaks else ""
+        keep.append(f"o{number} = {_folded(plan, value, peak)}")
         keep.append(f"tl.store({place}, o{number}, xmask)")
     lines = [*bounds, *printer.row.lines, *body, *keep]
     return [_kernel(printer, f"{name}_{level}", lines, names, tile.splits)]
-
-
-def _share(printer: TilePrinter) -> int:
-    """Elements of a row that one program takes, the last ones less."""
-    return ceil_div(ceil_div(printer.length, printer.tile.r), printer.tile.splits) * printer.tile.r
 
 
 def _part(printer: TilePrinter, value: Value) -> str:
@@ -274,17 +271,11 @@ def _joined(printer: TilePrinter, level: int) -> None:
     if ready:
         row.lines.append(f"s = tl.arange(0, {printer.tile.splits})[None, :]")
     for value in ready:
-        number, companion, centre = plan.values.index(value), plan.companions.get(value), ""
-        text = _part(printer, value)
-        if companion is not None:
-            own, centre = _part(printer, companion.beside), printer.ref(companion.centre)
-            if isinstance(companion, Spread):
-                seen = f"tl.minimum(tl.maximum({printer.length} - s * {_share(printer)}, 0), {_share(printer)})"
-                row.lines.append(f"n{number} = {seen}")
-                own = f"{own} / tl.maximum(n{number}, 1)"
-            row.lines.append(f"o{number} = {own}")
-            text = about(companion, number, text, f"o{number}", centre)
-        row.lines.append(
-            f"t{number} = {_FOLD[value.attrs['kind']].format(text)}[:, None]{last_term(companion, centre)}"
-        )
+        number = plan.values.index(value)
+        text, peak = _part(printer, value), ""
+        if value in plan.peaks:
+            own, peak = _part(printer, plan.peaks[value]), f"t{plan.values.index(plan.peaks[value])}"
+            text = f"{text} * {_power(own, peak)}"
+        fold = _FOLD[value.attrs["kind"]].format(text)
+        row.lines.append(f"t{number} = {fold}[:, None]{_nothing_about_infinity(peak)}")
         row.names[(value, ())] = f"t{number}"

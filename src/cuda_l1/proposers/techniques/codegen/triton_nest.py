@@ -121,7 +121,7 @@ class TilePrinter:
             raise Unsupported("a scan that does not run along its loop")
         self.fresh += 1
         part, total = f"p{self.fresh}", f"carry{self.plan.values.index(value)}"
-        arg = self.masked(self.ref(value.args[0]), "0.0")
+        arg = self.masked(self.ref(value.args[0]), value.args[0], "0.0")
         self.lane.lines.append(f"{part} = tl.broadcast_to({arg}, [XBLOCK, RBLOCK])")
         if self.tile.mode == "whole":
             return f"tl.cumsum({part}, 1)"
@@ -144,7 +144,7 @@ class TilePrinter:
     def partial(self) -> bool:
         return self.length % self.tile.r != 0
 
-    def masked(self, text: str, other: str) -> str:
+    def masked(self, text: str, value: Value, other: str) -> str:
         """A tile with `other` where no element is."""
         condition = self.mask(True, True)
         return f"tl.where({condition}, {text}, {other})" if condition else text
