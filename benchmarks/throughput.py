@@ -214,7 +214,7 @@ def _ratios(rows: Sequence[Row]) -> list[str]:
         for own in own_rows:
             for other in other_rows:
                 ratio = float(own["per_minute"]) / float(other["per_minute"])
-                lines.append(f"- build {kind}: {own['protocol']} judges {ratio:.1f} times as many as {THEIRS}")
+                lines.append(f"- build {kind}: {own['protocol']} judges {ratio:.2f} times as many as {THEIRS}")
     return lines
 
 

@@ -83,7 +83,7 @@ def test_the_error_of_a_speedup_is_known_where_the_true_one_is(tmp_path: Path) -
     table.append({"system": "KernelBench", "protocol": "default", **common, **row, "per_minute": 4.0})
     text = report(table.rows())
     assert "| none | cuda-l1 | screen | 3 of 4 | 2 | 12.0 | 20.0 | 1.5 | 2.00 % | 3.00 % | - |" in text
-    assert "- build none: screen judges 5.0 times as many as KernelBench" in text
+    assert "- build none: screen judges 5.00 times as many as KernelBench" in text
 
 
 def side(tmp_path: Path, evaluation: str) -> str:

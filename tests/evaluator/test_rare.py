@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -34,6 +35,7 @@ def get_inputs():
 
 def learned(tmp_path, forward, inputs, init="pass", above=""):
     path = tmp_path / "task.py"
+    shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)  # which knows a text by its second and its size
     path.write_text(BASE.format(forward=forward, inputs=inputs, init=init, above=above))
     return set(rare.learn(Reference(str(path), "cpu")))
 

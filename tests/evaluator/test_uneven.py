@@ -128,7 +128,7 @@ def test_complex_samples_lie_in_one_quadrant_or_are_real():
     real, imaginary = made.real, made.imag
     assert bool(((real >= 0) & (imaginary >= 0)).all(1).any()) and bool(((real <= 0) & (imaginary <= 0)).all(1).any())
     assert bool((imaginary == 0).all(1).any()) and torch.equal(real.abs(), drawn.real.abs())
-    ((made,), found) = held([drawn], deck=[False])
+    ((made,), found) = held([drawn])
     assert found and int((made.real >= HELD_FROM).sum()) >= 32
 
 
@@ -159,7 +159,7 @@ def test_what_is_looked_for_comes_late_in_some_rows_and_early_for_the_last_time_
 def test_a_few_samples_are_large_and_of_either_sign_the_same_in_all_and_strides_stay(count, each):
     for _ in range(20):
         gates, steps, wide = torch.randn(count, 64), torch.rand(count, 64), torch.randn(64, count).t()
-        (made, same, turned), found = held([gates, steps, wide], deck=[False])
+        (made, same, turned), found = held([gates, steps, wide])
         assert found and same is steps and turned.stride() == wide.stride()
         opened, shut = (made >= HELD_FROM).sum(1), (made <= -HELD_FROM).sum(1)
         for large in (opened, shut):
@@ -171,18 +171,18 @@ def test_a_few_samples_are_large_and_of_either_sign_the_same_in_all_and_strides_
 
 
 def test_samples_of_one_sign_and_expanded_ones_are_not_held_and_structures_of_zeros_stay():
-    assert not held([torch.rand(8, 64), torch.randn(8, 1).expand(8, 64)], deck=[False])[1]
+    assert not held([torch.rand(8, 64), torch.randn(8, 1).expand(8, 64)])[1]
     triangle = torch.randn(64, 64).tril()
-    ((made,), found) = held([triangle], deck=[False])
+    ((made,), found) = held([triangle])
     assert found and bool((made.triu(1) == 0).all())
 
 
-def test_every_other_time_samples_lie_beside_a_first_dimension_that_is_long():
-    series, images, deck, turned = torch.randn(64, 8, 3), torch.randn(8, 64, 3), [], []
+def test_samples_lie_beside_a_first_dimension_that_may_be_time():
+    series, few, table, wide = torch.randn(64, 8, 3), torch.randn(16, 64, 3), torch.randn(64, 8), torch.randn(8, 64)
     for _ in range(8):
-        (made, others), _ = held([series, images], deck=deck)
-        beside, along = ((made.abs() >= HELD_FROM).all(2).all(dim).any() for dim in (0, 1))
-        assert bool(beside) != bool(along)
-        assert bool((others.abs() >= HELD_FROM).all(2).all(1).any())
-        turned.append(bool(beside))
-    assert all(turned[time] != turned[time + 1] for time in (0, 2, 4, 6))
+        (made, other, turned, same), found = held([series, few, table, wide], beside=True)
+        assert found and same is wide
+        for each in (made.abs().amin(2), other.abs().amin(2), turned):
+            large = each.abs() >= HELD_FROM
+            assert bool(large.all(0).any()) and not bool(large.all(1).any())
+    assert not held([wide, torch.randn(4, 64, 3)], beside=True)[1]

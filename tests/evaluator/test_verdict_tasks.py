@@ -760,13 +760,18 @@ SPARE = """
 
 
 @pytest.mark.parametrize(
-    ("init", "branch", "is_spare"),
-    [("self.branch = nn.Linear(32, 32)", "self.branch(x)", True), ("pass", "x", False)],
-    ids=["never-used", "behind-a-gain-of-zero"],
+    ("gain", "init", "branch", "is_spare"),
+    [
+        ("nn.Parameter(torch.zeros(1))", "self.branch = nn.Linear(32, 32)", "self.branch(x)", True),
+        ("nn.Parameter(torch.zeros(1))", "pass", "x", False),
+        ("0.0", "pass", "x", False),
+    ],
+    ids=["never-used", "behind-a-gain-of-zero", "behind-a-number"],
 )
-def test_a_layer_that_no_answer_depends_on_needs_no_partner(evaluator, init, branch, is_spare):
-    task = task_of(SPARE)
-    text = SPARE.replace("self.branch, self.spare = nn.Linear(32, 32), nn.Linear(32, 32)", init)
+def test_a_layer_that_no_answer_depends_on_needs_no_partner(evaluator, gain, init, branch, is_spare):
+    source = SPARE.replace("nn.Parameter(torch.zeros(1))", gain)
+    task = task_of(source)
+    text = source.replace("self.branch, self.spare = nn.Linear(32, 32), nn.Linear(32, 32)", init)
     text = text.replace("unread = self.spare(y)", "").replace("self.branch(x)", branch)
     result = evaluator.evaluate(
         task, candidate_of(task, text.replace("class Model(", "class ModelNew(")), protocol=QUICK

@@ -549,7 +549,7 @@ def test_too_many_processes_are_the_candidates_crash(cache_dir):
     with Evaluator(EvaluatorSettings(device="cpu", cache_dir=cache_dir, limits=patient)) as opened:
         result = judged(opened, model_new(forks))
     assert result.outcome is Outcome.CRASHED
-    assert_detail(result, "more processes than allowed")
+    assert_detail(result, "more processes than allowed|BlockingIOError")  # a busy machine counts after the refusal
 
 
 @pytest.mark.parametrize("persistent", [False, True])

@@ -56,7 +56,14 @@ def test_the_three_sections() -> None:
         (SECTIONS + fenced(FILE + "from __future__ import annotations\n"), "syntax-error"),
         (SECTIONS + fenced(f"cat > model.py << EOF\n# $1\n{FILE}EOF\n", "python"), "syntax-error"),
         (SECTIONS + fenced(f"cat > a.py << 'EOF'\n{FILE}EOF\ncat > b.py << 'END'\n{FILE}END\n", "sh"), "syntax-error"),
-        (SECTIONS + fenced(f"python - << 'EOF'\n{FILE}EOF\n", "python"), "syntax-error"),
+        *[
+            (SECTIONS + fenced(f"{command}\n{FILE}EOF\n", "python"), "syntax-error")
+            for command in (
+                *("python - << 'EOF'", "python - << 'EOF' > log.py", "python - <<'EOF' | tee log.py"),
+                *("cat <<'EOF' | python - > log.py", "cat >> model.py <<'EOF'", "cat > model.cu <<'EOF'"),
+            )
+        ],
+        (SECTIONS + fenced("1:" + numbered(FILE, "{number}| {line}")[2:]), "syntax-error"),
         (SECTIONS + fenced(f"%%writefile -a model.py\n{FILE}"), "syntax-error"),
         (SECTIONS + fenced(as_session(FILE) + "'done'\n"), "syntax-error"),
         (SECTIONS + fenced(numbered(FILE).replace("\n3", "\n4")), "syntax-error"),
@@ -207,6 +214,8 @@ def test_a_passage_that_derives_from_what_the_reference_has_is_a_file_behind_it(
         fenced(numbered(FILE * 3, "{number:>4}  {line}")),
         fenced(numbered(FILE, "{number:02d}| {line}").replace("| \n", "|\n")),
         fenced(numbered(FILE, "{number}:{line}"), "text"),
+        fenced(numbered(FILE, "{number:4d}   │ {line}"), "text"),
+        fenced(numbered(FILE, "{number:>3} | {line}"), ""),
         fenced(numbered(FILE, "{number:6d}\t{line}")),
     ],
 )

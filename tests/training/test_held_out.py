@@ -52,9 +52,9 @@ def run(tmp_path: Path) -> RunDirectory:
 
 def test_the_one_evaluation_is_not_spent_while_the_run_is_trained(run: RunDirectory) -> None:
     save_policy(run.path / "self" / "final", replies=REPLIES)
+    (run.path / "contrastive").mkdir()
     with run.alone(), pytest.raises(UsageError, match="another command works there"):
         evaluate_run(run.path, on_event=lambda event: None)
-    (run.path / "contrastive").mkdir()
     with pytest.raises(UsageError, match=r"contrastive: not finished, .*`cuda-l1 train contrastive RECIPE"):
         evaluate_run(run.path, on_event=lambda event: None)
 

@@ -147,9 +147,10 @@ def test_a_checkpoint_whose_files_are_cut_short_does_not_count(tmp_path: Path) -
         folder = stage.path / f"checkpoint-{number}"
         folder.mkdir(parents=True)
         numpy.save_file({"weight": torch.ones(9).numpy()}, folder / "model.safetensors")
-        torch.save({"state": torch.ones(9)}, folder / "optimizer.pt")
+        for name in ("optimizer.pt", "optimizer.bin"):
+            torch.save({"state": torch.ones(9)}, folder / name)
         (folder / "trainer_state.json").write_text("{}")
-    for name in ("model.safetensors", "optimizer.pt"):
+    for name in ("model.safetensors", "optimizer.pt", "optimizer.bin"):
         file = folder / name
         whole = file.read_bytes()
         for part in (whole[:-1], whole[:3], b""):

@@ -23,7 +23,7 @@ from cuda_l1.evaluator.gpus import visible_gpus
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
-Outcome = TypeVar("Outcome")
+Finished = TypeVar("Finished")
 
 HOST_BYTES = 3 << 30
 """Host memory that an evaluator with its processes takes, generously, where the candidate itself takes little."""
@@ -144,7 +144,7 @@ class EvaluatorPool:
             for thread in threads:
                 thread.join(_JOIN_S)
 
-    def _next_of(self, finished: queue.SimpleQueue[Outcome], todo: _Todo[Work]) -> Outcome:
+    def _next_of(self, finished: queue.SimpleQueue[Finished], todo: _Todo[Work]) -> Finished:
         begin = time.monotonic()
         while True:
             try:

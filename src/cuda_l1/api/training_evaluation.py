@@ -30,15 +30,21 @@ def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, 
     """
     require_transformers()
     run = RunDirectory.open(path)
-    recipe = run.recipe
     policy = _last(run)
     stored = read_result(run)
     if stored is not None and stored["policy_sha"] == read_checkpoint(policy).sha:
         add_held_out(policy, stored)
         return stored
-    _check_finished(run)
+    with run.alone():
+        _check_finished(run)
+        found = _evaluated(run, policy, on_event)
+    add_held_out(policy, found)
+    return found
+
+
+def _evaluated(run: RunDirectory, policy: Path, on_event: Callable[[Event], None]) -> dict[str, Any]:
+    recipe = run.recipe
     with (
-        run.alone(),
         Archive.open(run.archive) as archive,
         table_of(run) as table,
         evaluators_of(recipe.evaluation, threads=recipe.run.threads) as evaluators,
@@ -50,12 +56,10 @@ def evaluate_run(path: Path, *, on_event: Callable[[Event], None]) -> dict[str, 
         opinions = Opinions.of(
             recipe.evaluation, archive, reviewer_of(recipe.evaluation), lambda text: on_event(Event(NAME, text))
         )
-        found = evaluate_held_out(
+        return evaluate_held_out(
             recipe, run, tasks, suites=suites, policy=policy, archive=archive, judge=judge, opinions=opinions,
             on_event=on_event,
         )  # fmt: skip
-    add_held_out(policy, found)
-    return found
 
 
 def _last(run: RunDirectory) -> Path:

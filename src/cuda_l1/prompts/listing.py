@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-_CELL = re.compile(r"%%(?:writefile|file)[ \t]+(?!-a\b)\S.*")
+_CELL = re.compile(r"%%(?:writefile|file)[ \t]+(?!-)\S.*")
 _HERE_DOCUMENT = re.compile(
-    r"(?=.*\btee\b|.*[^>]>[ \t]*\S)[^#]*<<(?P<dash>-?)[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote).*"
+    r"(?P<before>[^#]*?)<<(?P<dash>-?)[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)(?P<after>.*)"
 )
-"""Its text goes to a file, and not to a program."""
+_WRITES_A_FILE = re.compile(
+    r"\s*(?:cat\s*>\s*|tee\s+)(?P<quote>['\"]?)[\w./~+-]+\.py(?P=quote)\s*(?:>\s*/dev/null\s*)?"
+)
+"""A command without its here-document whose text becomes a file, and goes to no program and to no end of one."""
 _EXPANDED = frozenset("$`\\")
 """What a shell changes in a here-document whose end mark is not quoted."""
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: (?P<code>.*)|)")
-_MARKS = "|:.)│"
-_NUMBERED = re.compile(rf"[ \t]*(?P<number>\d+)(?P<code>[ \t{_MARKS}].*|)")
+_NUMBERED = re.compile(r"[ \t]*(?P<number>\d+)(?P<code>[ \t|:.)│].*|)")
+_MARKED = re.compile(r"[ \t]*(?P<mark>[|:.)│])(?P<code>.*)")
 
 
 def unlisted(text: str) -> str | None:
@@ -35,6 +38,8 @@ def _of_script(lines: list[str]) -> list[str] | None:
     if not begins:
         return None
     at, opening = begins[0]
+    if not _WRITES_A_FILE.fullmatch(f"{opening['before']} {opening['after']}"):
+        return None
     end = next(
         (n for n in range(at + 1, len(lines)) if lines[n].strip("\t" if opening["dash"] else "") == opening["end"]),
         None,
@@ -58,7 +63,8 @@ def _of_editor(lines: list[str]) -> list[str] | None:
     if len(numbers) < len(lines) or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         return None
     codes = [line["code"] for line in found if line]
-    if all(code[0] in _MARKS for code in codes if code.strip()):
-        codes = [code[1:] for code in codes]
+    marked = [_MARKED.fullmatch(code) for code in codes if code.strip()]
+    if all(marked) and len({line["mark"] for line in marked if line}) == 1:
+        codes = [line["code"] if (line := _MARKED.fullmatch(code)) else "" for code in codes]
     margin = min((len(code) - len(code.lstrip()) for code in codes if code.strip()), default=0)
     return [code[margin:] for code in codes]

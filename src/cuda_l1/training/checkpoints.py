@@ -15,8 +15,8 @@ from cuda_l1.training.run_directory import StageDirectory
 _WRITERS = ("No space left", "File too large", "Disk quota exceeded", "failed writing file", "unexpected pos")
 """How safetensors, tokenizers and torch say that a disk is full: as texts of errors of their own."""
 
-PARTS = ("optimizer", "scheduler", "rng_state")
-"""How files and folders of a checkpoint begin that are not the weights."""
+_PARTS = ("optimizer", "scheduler", "rng_state")
+"""How files and folders begin without which a trainer would go on to other weights."""
 
 
 def is_full(error: Exception) -> bool:
@@ -49,7 +49,7 @@ def going_on_from(stage: StageDirectory, processes: Processes) -> Path | None:
     every batch; and where it lacks what a trainer would go on without, to other weights.
     """
     checkpoint = processes.share(stage.checkpoint)
-    if checkpoint is not None and (lacking := [part for part in PARTS if not any(checkpoint.glob(f"{part}*"))]):
+    if checkpoint is not None and (lacking := [part for part in _PARTS if not any(checkpoint.glob(f"{part}*"))]):
         raise UsageError(
             f"{checkpoint}: has no {lacking[0]}, as a copy that was cut short; delete it, and --resume goes on from "
             "the one before"

@@ -176,7 +176,7 @@ class RunDirectory:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """No other command trains in the folder as long as the block lasts, and the recipe there is this one. Raises
+        """No other command works in the folder as long as the block lasts, and the recipe there is this one. Raises
         UsageError where one does."""
         with file_faults(self.path):
             file = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR, 0o644)

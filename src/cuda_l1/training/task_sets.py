@@ -63,6 +63,7 @@ def _of(split: Split, tasks: Sequence[Task]) -> list[Task]:
 def _nothing(tasks: int, overlapping: int) -> str:
     if not tasks:
         return '[data] names no tasks to sample and reward; give e.g. tasks = ["synth:0"]'
-    suites = f", {overlapping} belong to evaluation suites (data.allow_overlap = true trains on them)"
+    suites = f"{overlapping} belong to evaluation suites (data.allow_overlap = true trains on them)"
     others = f"{tasks - overlapping} are held out or for validation by their graphs"
-    return f"[data] leaves no task to train on: of {tasks} {others}{suites if overlapping else ''}; name more tasks"
+    why = ", ".join([suites] * bool(overlapping) + [others] * (tasks > overlapping))
+    return f"[data] leaves no task to train on: of {tasks}, {why}; name more tasks"

@@ -9,12 +9,13 @@ from zipfile import is_zipfile
 
 COMPLETE = "trainer_state.json"
 """The last file that a trainer writes into a checkpoint: one without it was being written when it was killed."""
-_ZIPPED = (".pt", ".pth")
+_ZIPPED = (".pt", ".pth", ".bin")
 """What `torch.save` writes: its list of contents is at the end."""
 
 
 def is_whole(checkpoint: Path) -> bool:
-    """Whether all of a checkpoint's files can be read, by their beginnings and ends."""
+    """Whether what trainers write of weights and states (`.safetensors`, `.pt`, `.pth`, `.bin`) can be read, by its
+    beginnings and ends; what lies in folders is not looked at."""
     return _is_json(checkpoint / COMPLETE) and all(_is_readable(file) for file in checkpoint.iterdir())
 
 

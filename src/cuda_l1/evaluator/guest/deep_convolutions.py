@@ -1,8 +1,9 @@
 """Convolutions in three dimensions in float64, as truth needs them, on a GPU.
 
 cuDNN has no quick kernel for these. PyTorch's own unfold the input, sample by sample, and multiply matrices: on an H200
-they took 1.3 to 16 times less time in six tasks of KernelBench's level 1, for one and two dimensions neither wins
-(docs/lab-notes.md).
+they took 1.3 to 17 times less time in six tasks of KernelBench's level 1, for one and two dimensions neither wins
+(docs/lab-notes.md). Which one computes hangs on the memory that is free at the moment; they differ by what float64
+rounds.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _SHARE_OF_FREE = 4
 
 
 def convolve(func: Callable[..., torch.Tensor], args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.Tensor:
-    """What one of `CONVOLUTIONS` makes of its arguments, without cuDNN where that is quicker and there is room for it.
+    """What one of `CONVOLUTIONS` makes of its arguments, without cuDNN where there is room for it.
 
     Raises:
         whatever `func` raises.

@@ -47,10 +47,7 @@ def seed_everything(seed: int) -> None:
     # `torch.manual_seed` also notes, with the stack as text, what to do should another kind of device be started, which
     # takes half a millisecond for each.
     torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        for generator in torch.cuda.default_generators:
-            generator.manual_seed(seed)
-    elif torch.version.cuda or torch.version.hip:
+    if torch.version.cuda or torch.version.hip:
         torch.cuda.manual_seed_all(seed)
     random.seed(seed)
     numpy = sys.modules.get("numpy")

@@ -86,6 +86,8 @@ BLANK = Plan("blank", in_forms=True)
 input meets none. An answer need only be finite where truth is: beside nothing no error is small."""
 HELD = Plan("held", in_forms=True)
 """Samples that are large and of one sign, as gates among the inputs are that stay open or shut."""
+HELD_BESIDE = Plan("held-beside", in_forms=True)
+"""The same of samples that lie along the second dimension."""
 STRAYS = Plan("strays", in_forms=True)
 """Few samples whose numbers lie as no independent ones do, beside others as they are drawn."""
 PRUNED = Plan("pruned", other_weights=True, in_forms=True)
@@ -97,7 +99,7 @@ AGED = Plan("aged", other_weights=True, in_forms=True)
 AGED_ALIKE = Plan("aged-alike", other_weights=True, in_forms=True)
 """The same of calls on inputs whose rows are alike."""
 
-LENIENT = (PRUNED, HISTORY, HELD, STRAYS)
+LENIENT = (PRUNED, HISTORY, HELD, HELD_BESIDE, STRAYS)
 SLIGHT = 1e-3
 """An error that leaves a class as it is in these, since limits are far from ordinary inputs, sums of numbers in order
 go far before they come back, and a normalisation divides what is constant, as a channel without weights is, by the root
@@ -116,6 +118,7 @@ UNDRAWN_PLANS = (
     Plan("clusters", in_forms=True),  # large values near one another
     Plan("near-one", in_forms=True),  # numbers of which long products neither vanish nor overflow
     HELD,
+    HELD_BESIDE,
     STRAYS,
     Plan("rare", in_forms=True),  # integers that the task's text names, probabilities of zero and one
     Plan("signs", other_weights=True, in_forms=True),  # parameters of both signs, buffers of another checkpoint

@@ -206,11 +206,11 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
 
 
 def _fitting(tensor: torch.Tensor, values: Sequence[int]) -> list[int]:
-    """Values that the tensor may hold, one among them where it is all zeros, as kinds of tokens are where there is one
+    """Values that the tensor may hold, 1 among them where rows are all zeros, as kinds of tokens are where there is one
     kind: none where it is in order, and on a GPU none beyond those that it holds, since an index out of range leaves
     the context there broken."""
     flat = tensor.flatten(0, -2) if tensor.dim() > 1 else tensor.unsqueeze(0)
-    if not bool(tensor.any()):
+    if tensor.dim() > 1 and not bool(tensor.any()):
         values = list(dict.fromkeys([1, *values]))
     elif flat.shape[-1] >= LEAST_SORTED and bool((flat.diff(dim=-1) >= 0).all()):
         return []

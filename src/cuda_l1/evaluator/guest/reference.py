@@ -9,6 +9,7 @@ import contextlib
 import copy
 import functools
 import hashlib
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -80,6 +81,7 @@ ACCURATE = 1e-2
 
 DRAWS_THAT_TELL = 2
 """Inputs by which it is told whether answers depend on a weight."""
+
 AGED_CALLS, AGED_S = 32, 0.5
 """How many calls in a row age a state at the most, and for how many seconds they go on."""
 
@@ -140,7 +142,7 @@ class Reference:
     oracle_place: str = field(init=False, default="float64")
     _class: Callable[..., Any] = field(init=False)
     _matter: dict[tuple[str, frozenset[str]], bool] = field(init=False, default_factory=dict)
-    """Whether answers depend on these names of its state, in a mode, where that was asked."""
+    """Whether answers may depend on these names of its state, in a mode, where that was asked."""
     _twin: torch.nn.Module | None = field(init=False, default=None)
     _layout: Any = field(init=False, default=None)
     _shapes: list[tuple[int, ...]] | None = field(init=False, default=None)
@@ -244,7 +246,7 @@ class Reference:
     def needed(self, unmapped: Sequence[str]) -> list[str]:
         """Those of names without a partner that a candidate has to hold: no formulas, no further names of one tensor
         (tied weights, a layer in several places), whose values its partner under another name is given, and nothing at
-        all where no answer depends on the rest (a layer that is constructed and never used)."""
+        all where the rest is not read (a layer that is constructed and never used)."""
         if not unmapped:
             return []
         live = state.collect(self.model)
@@ -257,18 +259,19 @@ class Reference:
         return rest if self._matter[key] else []
 
     def _matters(self, names: Sequence[str]) -> bool:
-        """Whether an answer is another one when these hold other numbers, beside other weights: a factor that starts as
-        zero would hide what it is multiplied by. So it is where that cannot be told: they hold no numbers of which
-        others could be made, or the reference refuses those, or has no room for them."""
+        """Whether an answer may depend on what these hold: whether it is another one where they are nothing but nan,
+        which no factor of zero hides. So it is where that cannot be told: they hold no floating numbers, something that
+        is saved may switch on what they do, or the reference stands no nan, or has no room for it."""
+        weights = self.other_weights()
+        switches = [n for n in state.saved_buffers(self.model) if n in weights and _may_switch(n, weights[n])]
+        if switches or any(n in self.changed_state or n not in weights or not _may_be_nan(weights[n]) for n in names):
+            return True
+        changed = {**weights, **{name: torch.full_like(weights[name], math.nan) for name in names}}
         try:
-            beside, others = self.other_weights(), self.other_weights()
-            if any(n in self.changed_state or n not in beside or torch.equal(beside[n], others[n]) for n in names):
-                return True
-            changed = {**beside, **{name: others[name] for name in names}}
             for _ in range(DRAWS_THAT_TELL):
                 inputs, seed = self.draw(), drawing.secret_seed()
-                one, other = (self.call(inputs, weights, seed=seed).tensors for weights in (beside, changed))
-                if not all(state.same_each(list(zip(one, other, strict=True)))):
+                one, other = (self.call(inputs, held, seed=seed).tensors for held in (weights, changed))
+                if not all(oracle.are_finite(one)) or not all(state.same_each(list(zip(one, other, strict=True)))):
                     return True
         except (BadTask, torch.OutOfMemoryError):
             return True
@@ -592,6 +595,15 @@ class Reference:
         state.reinstate(self.model, before, self.changed_state)
         state.restore(self.model, self.public)
         return best
+
+
+def _may_be_nan(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def _may_switch(name: str, buffer: torch.Tensor) -> bool:
+    """Whether a saved buffer may say what is computed at all: it is one number, and no batch normalisation's count."""
+    return buffer.numel() == 1 and not name.endswith("num_batches_tracked")
 
 
 def _unlike(inputs: Sequence[Any], args: Sequence[Any]) -> list[int]:

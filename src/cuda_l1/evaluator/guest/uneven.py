@@ -187,17 +187,14 @@ def _uneven_rows(rows: torch.Tensor, shut: bool) -> torch.Tensor:
 
 
 @beside_infinities
-def held(inputs: Inputs, *, deck: list[bool]) -> tuple[Inputs, bool]:
+def held(inputs: Inputs, *, beside: bool = False) -> tuple[Inputs, bool]:
     """The inputs with a sample of either sign, none of it below `HELD_FROM` in magnitude, one of them in all, as gates
     are that stay open or shut, and the other from a place in its first half on, or up to one in its second; of `MANY`
     samples two of either sign; and whether there was a tensor of numbers of both signs. What comes long before is
     remembered. The same in all tensors: whoever looks at some samples, or at a part of each, to see whether inputs are
-    ordinary hardly sees them. A structure of zeros stays. Every other time samples lie along the second dimension where
-    the first is as long, as that of time is where it comes first. `deck`: whether they do, of times that have not
-    come."""
-    if not deck:
-        deck += ENTROPY.sample((False, True), 2)
-    is_turned, sign = deck.pop(), ENTROPY.choice((-1.0, 1.0))
+    ordinary hardly sees them. A structure of zeros stays. `beside`: samples lie along the second dimension, as where
+    that of time comes first; only of tensors where the first is long enough for that."""
+    sign = ENTROPY.choice((-1.0, 1.0))
     late, early = (ENTROPY.uniform(0.125, 0.5), 1.0), (0.0, ENTROPY.uniform(0.5, 0.875))
     part = ENTROPY.choice((late, late, early))
     stretches = ((sign, (0.0, 1.0)), (-sign, part), (-sign, (0.0, 1.0)), (sign, part))
@@ -206,10 +203,10 @@ def held(inputs: Inputs, *, deck: list[bool]) -> tuple[Inputs, bool]:
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
         if not may_be_stressed(tensor) or not _has_both_signs(tensor):
             return tensor
+        if beside and not _may_begin_with_time(tensor.shape):
+            return tensor
         made = tensor.clone(memory_format=torch.preserve_format)
-        samples = made
-        if is_turned and 1 < made.shape[1] <= len(made) >= LEAST:
-            samples = made.transpose(0, 1)
+        samples = made.transpose(0, 1) if beside else made
         left = list(range(len(samples)))
         for lot, (towards, (begin, end)) in list(zip(lots, stretches, strict=True))[: 4 if len(left) >= MANY else 2]:
             place = left.pop(int(lot * len(left)))
@@ -221,6 +218,11 @@ def held(inputs: Inputs, *, deck: list[bool]) -> tuple[Inputs, bool]:
         return as_agreed(made, tensor)
 
     return with_each(inputs, (), make)
+
+
+def _may_begin_with_time(shape: torch.Size) -> bool:
+    """Of a table, which has no third dimension, only where there are more steps than samples."""
+    return shape[0] >= LEAST and shape[1] > 1 and (len(shape) > 2 or shape[0] >= shape[1])
 
 
 @once

@@ -1,4 +1,4 @@
-"""Every token is answered by its expert: of 64 that are drawn none of the two is ever chosen by more than 48."""
+"""Every token is answered by its expert: of 64 that are drawn hardly ever more than 48 choose one of the two."""
 
 import torch
 from torch import nn
