@@ -12,9 +12,10 @@ import pytest
 pytest.importorskip("trl", reason="needs transformers and TRL")
 
 import torch
+from transformers import AutoModelForCausalLM
 
 from cuda_l1.config import GenerationSettings
-from cuda_l1.errors import UsageError
+from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.training.loading import load_policy, save_policy
@@ -64,6 +65,14 @@ def test_a_shard_that_is_lost_or_cut_short_and_a_tokenizer_that_is_none_are_name
     with pytest.raises(UsageError, match=r"many: cannot be loaded: ") as caught:
         load_policy(folder, parts, longest=64)
     assert "\n" not in str(caught.value)
+
+
+def test_a_policy_without_memory_for_it_is_the_machines_matter(tmp_path: Path, recipe: Make, monkeypatch) -> None:
+    run = recipe(tmp_path / "run")
+    folder = make_policy(run, ["x = 1\n"], tmp_path / "made")
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", lambda *_, **__: torch.empty(1 << 60))
+    with pytest.raises(InfrastructureError, match=r"made: does not fit into memory \(.*can't allocate memory"):
+        load_policy(folder, run, longest=64)
 
 
 def test_half_of_the_size_is_half_of_the_precision(tmp_path: Path, recipe: Make) -> None:

@@ -68,9 +68,9 @@ def load_policy(folder: Path, recipe: Recipe, *, longest: int) -> Loaded:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         load: Any = AutoModelForCausalLM.from_pretrained  # its type knows nothing of `info`
         model, info = load(folder, dtype=dtype, local_files_only=True, output_loading_info=True)
-    except MemoryError as error:
-        raise InfrastructureError(f"checkpoint {folder}: does not fit into memory ({one_line(error)})") from error
     except Exception as error:  # a folder of somebody's: its readers raise kinds of their own, and ask for packages
+        if isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error):
+            raise InfrastructureError(f"checkpoint {folder}: does not fit into memory ({one_line(error)})") from error
         raise UsageError(f"checkpoint {folder}: cannot be loaded: {one_line(error)}") from error
     if missing := sorted(info["missing_keys"]):
         raise UsageError(
