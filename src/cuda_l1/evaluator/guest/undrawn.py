@@ -34,7 +34,7 @@ def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Mak
         case "clusters":
             return [made(input_forms.clustered, factor=factor) for factor in input_forms.LARGER]
         case "held" | "held-beside":
-            return [made(uneven.held, beside=plan is HELD_BESIDE)]
+            return [made(uneven.held, beside=plan == HELD_BESIDE)]
         case "strays":
             return [made(strays.with_strays, fixed=fixed, ways=ways, deck=[]) for ways in strays.PARTS]
         case "near-one":
