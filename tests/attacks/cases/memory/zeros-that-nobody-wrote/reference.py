@@ -1,4 +1,4 @@
-"""Rows that are filled up with zeros to four times their width."""
+"""Rows that are filled up with zeros to four times their width: 34 MB, which the allocator of a CPU never keeps."""
 
 import torch
 import torch.nn as nn
@@ -15,7 +15,7 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    return [torch.randn(160, 4096)]
+    return [torch.randn(520, 4096)]
 
 
 def get_init_inputs() -> list[int]:
