@@ -118,7 +118,8 @@ class Bench:
 
     def _rows_of(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, TaskRow]]:
         progress = {task.sha: Progress() for task in tasks}
-        jobs = [Job(Step(task), task.sha, Step(task).name) for task in {task.sha: task for task in tasks}.values()]
+        steps = [Step(task) for task in {task.sha: task for task in tasks}.values()]
+        jobs = [Job(step, step.task.sha, step.name) for step in steps]
         results = self._pool.run(jobs, self._do, partial(self._then, progress))
         for task in tasks:
             mine = progress[task.sha]

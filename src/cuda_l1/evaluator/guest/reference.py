@@ -262,12 +262,14 @@ class Reference:
         """Whether an answer may depend on what these hold: whether it is another one where they are nothing but nan,
         which no factor of zero hides. So it is where that cannot be told: they hold no floating numbers, something that
         is saved may switch on what they do, or the reference stands no nan, or has no room for it."""
-        weights = self.other_weights()
-        switches = [n for n in state.saved_buffers(self.model) if n in weights and _may_switch(n, weights[n])]
-        if switches or any(n in self.changed_state or n not in weights or not _may_be_nan(weights[n]) for n in names):
-            return True
-        changed = {**weights, **{name: torch.full_like(weights[name], math.nan) for name in names}}
         try:
+            weights = self.other_weights()
+            saved = [n for n in state.saved_buffers(self.model) if n in weights]
+            if any(n in self.changed_state or n not in weights or not _may_be_nan(weights[n]) for n in names):
+                return True
+            if any(_may_switch(n, weights[n]) for n in saved):
+                return True
+            changed = {**weights, **{name: torch.full_like(weights[name], math.nan) for name in names}}
             for _ in range(DRAWS_THAT_TELL):
                 inputs, seed = self.draw(), drawing.secret_seed()
                 one, other = (self.call(inputs, held, seed=seed).tensors for held in (weights, changed))

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from . import arranged, choices, input_forms, rare, strays, uneven
 from .input_forms import Make
-from .plans import HELD_BESIDE, Plan
+from .plans import Plan
 from .reference import Reference
 
 ALIKE: Make = functools.partial(input_forms.related, apart=input_forms.APART[0])
@@ -33,8 +33,10 @@ def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Mak
             return [made(arranged.arranged, fixed=fixed)]
         case "clusters":
             return [made(input_forms.clustered, factor=factor) for factor in input_forms.LARGER]
-        case "held" | "held-beside":
-            return [made(uneven.held, beside=plan == HELD_BESIDE)]
+        case "held":
+            return [uneven.held]
+        case "held-beside":
+            return [made(uneven.held, beside=True)]
         case "strays":
             return [made(strays.with_strays, fixed=fixed, ways=ways, deck=[]) for ways in strays.PARTS]
         case "near-one":
