@@ -92,7 +92,8 @@ def test_a_card_says_what_of_its_contamination_nobody_knows(
     run, _ = prepared(recipe_from(values, "a test"), archive, monkeypatch)
     describe(run.path, run, "sft", start=Path(base or run.start), figures={})
     card = (run.path / "README.md").read_text()
-    assert "1 tasks from rows; 0 left out" in card and "None of what it was trained on here is among them." in card
+    assert "1 task from rows; 0 left out" in card and "1 right variant of 1 task:" in card
+    assert "None of what it was trained on here is among them." in card
     assert ("What `Base-7B` had learned from before was not compared." in card) == (base is not None)
 
 
