@@ -10,7 +10,7 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    return [torch.randn(32, 128)]
+    return [torch.randn(512, 512)]
 
 
 def get_init_inputs() -> list[int]:
