@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import signal
 import time
 from collections.abc import Sequence
 
+import pytest
 from search_fakes import TASK, ListProposer, candidate
 
+from cuda_l1 import interruption
 from cuda_l1.proposers import NOT_YET, NotYet
 from cuda_l1.search.schedule import Schedule
 from cuda_l1.types import Candidate, Record, Task
@@ -57,6 +61,16 @@ def test_who_does_not_wait_gets_what_is_there() -> None:
     assert schedule.propose([], math.inf, waits=False) is None
     late = schedule.propose([], math.inf, waits=False)
     assert late is not None and late.source == "late"
+
+
+def test_an_interruption_that_a_proposer_swallows_is_no_lack_of_ideas() -> None:
+    class Swallows(Scripted):
+        def propose(self, task: Task, history: Sequence[Record], until: float) -> None:
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt), interruption.remembered():
+        Schedule(TASK, [Swallows()]).propose([], math.inf)
 
 
 def test_one_that_leaves_leaves_the_others() -> None:

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from cuda_l1 import interruption
 from cuda_l1.proposers import NOT_YET, Proposer
 from cuda_l1.types import Candidate, Record, Task
 
@@ -34,7 +35,8 @@ class Schedule:
     def propose(self, history: Sequence[Record], until: float, *, waits: bool = True) -> Candidate | None:
         """The next proposal, possibly one made before; None when every proposer is exhausted or `until` has come.
 
-        Who has nothing yet keeps nobody waiting; only where that is all of them it is waited, if it `waits`.
+        Who has nothing yet keeps nobody waiting; only where that is all of them it is waited, if it `waits`. Raises
+        KeyboardInterrupt for a Ctrl-C that got lost in a proposer.
         """
         without, has_told = 0, False
         while self._waiting:
@@ -48,6 +50,7 @@ class Schedule:
                 without = 0
             proposer, repeats = self._waiting.popleft()
             candidate = proposer.propose(self._task, history, until)
+            interruption.pass_on()  # torch catches everything in places: a search would end as if nothing were left
             if candidate is None:
                 continue
             if candidate is NOT_YET:
