@@ -420,7 +420,14 @@ def test_a_row_that_others_slowed_down_is_asked_for_again_and_accuses_nobody():
     slowed = itertools.chain([5000.0], itertools.repeat(0.0))
     busy.between = {CANDIDATE.id: lambda: next(slowed)}
     timer = timed(busy)
-    assert timer.findings() == [] and busy.calls[CANDIDATE.id, "back_to_back"] == 3
+    assert timer.findings() == [] and busy.calls[CANDIDATE.id, "back_to_back"] == 2
+
+
+def test_who_is_slowed_down_as_eager_is_is_accused_of_nothing():
+    """Others come between eager's row and the candidate's, and stay."""
+    busy = bench()
+    busy.between = {CANDIDATE.id: lambda: 400.0, EAGER.id: itertools.chain([0.0], itertools.repeat(800.0)).__next__}
+    assert timed(busy).findings() == []
 
 
 def test_who_is_not_faster_is_not_asked_for_calls_in_a_row():

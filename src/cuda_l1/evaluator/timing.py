@@ -28,8 +28,8 @@ from cuda_l1.types import CallProfile, Candidate, Clock, Finding, Outcome, Timin
 DOUBTFUL_PAIRS, SUSPICIOUS_PAIRS = 3, 5
 """So many pairs decide where fewer leave a doubt, or a suspicion."""
 MORE_ROWS = 4
-"""Asked of a candidate with threads of its own that one row does not accuse, and half as many of one without that it
-does."""
+"""Asked of a candidate with threads of its own that one row does not accuse. Half as many, with as many of eager's, of
+one without any that it does."""
 WORTH_A_ROW = 1.05
 """A candidate that looks faster by this factor is asked for calls in a row."""
 SLOW_PREPARE_S = 2.0
@@ -315,21 +315,38 @@ class Timer:
         worth = self._on_cpu and PairResult(sides).log_ratio("call", 1) > math.log(WORTH_A_ROW)
         if not worth or (self.pairs and not self._evidence.accuses_between("call")):
             return
+        self._call_both_in_a_row(sides)
+        accused, has_own = self._accused(sides), self._has_threads(sides)
+        if sides[0].back_to_back_us is None or accused == has_own:
+            return
+        if has_own:  # its threads may have kept up by luck
+            rows = [sides[0].back_to_back_us, *(self._blocks.back_to_back_us(sides[0]) for _ in range(MORE_ROWS))]
+            sides[0].back_to_back_us = statistics.median(row for row in rows if row is not None)
+            return
+        for _ in range(MORE_ROWS // 2):  # what a row takes longer may be others on the machine, and then eager's does
+            before = PairResult(sides).in_a_row(), [side.back_to_back_us for side in sides[:2]]
+            self._call_both_in_a_row(sides)
+            after = PairResult(sides).in_a_row()
+            if before[0] and after and before[0].factor < after.factor:
+                for side, us in zip(sides, before[1], strict=False):
+                    side.back_to_back_us = us
+            if not self._accused(sides):
+                return
+
+    def _call_both_in_a_row(self, sides: list[Side]) -> None:
         try:
             sides[1].back_to_back_us = self._blocks.back_to_back_us(sides[1])
         except Failure as failure:
             self._drop(sides[1].name, failure)
-        one = sides[0].back_to_back_us = self._blocks.back_to_back_us(sides[0])
-        evidence = ClockEvidence([PairResult(sides)], output_bytes=0, bandwidth=None)
-        threads, usual = (side.runner.guest.threads() for side in sides[:2])
-        accused, has_own = evidence.accuses_between("call"), threads > usual
-        if one is None or accused == has_own:
-            return
-        count = MORE_ROWS // 2 if accused else MORE_ROWS
-        found = [one, *(self._blocks.back_to_back_us(sides[0]) for _ in range(count))]
-        rows = [row for row in found if row is not None]
-        # Threads may have kept up by luck; without any, what a row takes longer may be others on the machine.
-        sides[0].back_to_back_us = statistics.median(rows) if has_own else min(rows)
+        sides[0].back_to_back_us = self._blocks.back_to_back_us(sides[0])
+
+    def _accused(self, sides: list[Side]) -> bool:
+        return ClockEvidence([PairResult(sides)], output_bytes=0, bandwidth=None).accuses_between("call")
+
+    def _has_threads(self, sides: list[Side]) -> bool:
+        """Whether the candidate has more than eager."""
+        ours, usual = (side.runner.guest.threads() for side in sides[:2])
+        return ours > usual
 
     def _look_closer(self, sides: list[Side]) -> None:
         """What is asked of one pair only, after its samples."""
