@@ -41,6 +41,7 @@ class Session:
         self._last, self._kept, self._reply = 0, -1, {}
 
     def ask(self, op: str, timeout: float, stage: str, fds: Any, **fields: Any) -> None:
+        self.bytes = fields["bytes"]
         self._sets = unpack(fields["value"], buffers.attach(fds[0], fields["bytes"], None))
 
     def poison(self) -> None:
@@ -70,8 +71,8 @@ class Session:
 
 def test_no_inputs_come_twice_and_the_quickest_stretch_that_counts_is_compared():
     session, supply = Session(), Supply()
-    us = back_to_back_us(session, supply, call_us=100.0, patience_s=1.0)
-    assert us is not None and us < 2000 / back_to_back.SETS
+    us, cold_us = back_to_back_us(session, supply, call_us=2000.0, patience_s=1.0)
+    assert us < 2000 / back_to_back.SETS and cold_us == 0.0, "no more than a call alone"
     assert len(session.seen) == len(set(session.seen)) and len(session.firsts) >= back_to_back.LEAST_ROWS
     assert all(len(firsts) == back_to_back.STRETCHES for firsts in session.firsts)
     times = [took for took, _ in session.back_to_back]
@@ -79,6 +80,21 @@ def test_no_inputs_come_twice_and_the_quickest_stretch_that_counts_is_compared()
     for _, kept in session.back_to_back:
         assert torch.equal(kept.tensors[0], 2 * kept.inputs[0]) and kept.earlier is None
         assert session.seen.index(float(kept.inputs[0][0])) % 64 == QUICK * back_to_back.SETS + 1
+
+
+@pytest.mark.parametrize(("laid_us", "cold_us"), [(40.0, 60.0), (140.0, 0.0)])
+def test_what_inputs_take_to_come_from_memory_is_told_of_a_row_that_takes_longer(monkeypatch, laid_us, cold_us):
+    read: list[list[torch.Tensor]] = []
+
+    def read_us(tensors: list[torch.Tensor]) -> float:
+        read.append(tensors)
+        return 100.0 * len(tensors) if len(tensors) > 1 else laid_us
+
+    monkeypatch.setattr(back_to_back, "_read_us", read_us)
+    session = Session()
+    assert back_to_back_us(session, Supply(), call_us=1.0, patience_s=1.0)[1] == cold_us
+    row = torch.cat([tensor for tensors in read if len(tensors) > 1 for tensor in tensors])
+    assert row.numel() == session.bytes, "all of it is read, in stretches"
 
 
 def test_what_hangs_on_earlier_calls_is_kept_with_their_inputs():

@@ -44,6 +44,7 @@ class FakeBench:
         self.us, self.noise = us, noise
         self.hidden: dict[str, float] = {}
         """What only the judge sees of a call: inside its window, and beside it."""
+        self.cold_us = 0.0
         self.between: dict[str, Callable[[], float]] = {}
         """What a call takes more among several in a row than alone."""
         self.beside: dict[str, float] = {}
@@ -135,7 +136,9 @@ class FakeBench:
         if op == "profile":
             return {"streams": 3, "profile": self.profile}
         if op == "back_to_back":
-            return {"us": us + self.between.get(identity, lambda: 0.0)()}
+            return {
+                "row": [us + self.between.get(identity, lambda: 0.0)(), self.cold_us if identity == CANDIDATE.id else 0]
+            }
         assert op == "block" and self.shared
         us *= self.drift.get(runner.guest.pid, 1.0)
         self.calls[identity, "called"] = self.calls.get((identity, "called"), 0) + fields["calls"]
@@ -421,6 +424,14 @@ def test_a_row_that_others_slowed_down_is_asked_for_again_and_accuses_nobody():
     busy.between = {CANDIDATE.id: lambda: next(slowed)}
     timer = timed(busy)
     assert timer.findings() == [] and busy.calls[CANDIDATE.id, "back_to_back"] == 2
+
+
+@pytest.mark.parametrize(("cold_us", "severity"), [(200.0, None), (100.0, "suspect"), (0.0, "suspect")])
+def test_what_inputs_take_to_come_from_memory_is_no_work_between_calls(cold_us, severity):
+    """400 us more in a row than the 500 of one alone, where half of these are allowed."""
+    streaming = bench()
+    streaming.between, streaming.cold_us = {CANDIDATE.id: lambda: 400.0}, cold_us
+    assert [f.severity for f in timed(streaming).findings()] == ([severity] if severity else [])
 
 
 def test_who_is_slowed_down_as_eager_is_is_accused_of_nothing():

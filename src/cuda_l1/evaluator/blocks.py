@@ -13,7 +13,7 @@ from cuda_l1.config import Limits, Protocol
 from cuda_l1.evaluator.bench import Bench
 from cuda_l1.evaluator.failures import Failure, one_line
 from cuda_l1.evaluator.guest.entropy import ENTROPY
-from cuda_l1.evaluator.pairs import Side
+from cuda_l1.evaluator.pairs import Row, Side
 from cuda_l1.types import CallProfile, Candidate, Clock
 
 BLOCKS = 6
@@ -121,16 +121,15 @@ class Blocks:
         side.late = side.late or reply["late"]
         side.opened += reply["opened"]
 
-    def back_to_back_us(self, side: Side) -> float | None:
-        """On a CPU: what a call takes of several in a row, by the judge's clock; None where inputs are too large."""
+    def back_to_back(self, side: Side) -> Row | None:
+        """On a CPU, calls in a row; None where inputs are too large."""
         call_us = max(1.0, statistics.median(side.judge["call"]))
         side.runner.guest.resume()
         reply = self.bench.ask(
             side.runner, "back_to_back", 300.0 + 100 * self._call_s(side), quiet=True, call_us=call_us
         )
         side.runner.guest.stop()
-        us: float | None = reply["us"]
-        return us
+        return Row(*reply["row"]) if reply["row"] else None
 
     def slope_us(self, side: Side) -> float | None:
         """On a GPU, for a call so short that the judge's clock is coarse: a lower bound of its own from many calls

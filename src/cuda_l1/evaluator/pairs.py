@@ -11,6 +11,16 @@ from cuda_l1.evaluator.bench import Runner
 from cuda_l1.types import Candidate, Clock
 
 
+@dataclass(frozen=True)
+class Row:
+    """Calls back to back, by the judge's clock, microseconds."""
+
+    us: float
+    """What one of them takes."""
+    cold_us: float = 0.0
+    """What its inputs take longer to read than those of a call alone, by the judge's own measure."""
+
+
 @dataclass
 class Side:
     """One runner of a pair: samples by clock, microseconds."""
@@ -27,8 +37,8 @@ class Side:
     """Added on the device clock."""
     late: bool = False
     """An output was not yet there when its call had returned."""
-    back_to_back_us: float | None = None
-    """What a call takes of several in a row, by the judge's clock, where that was asked."""
+    row: Row | None = None
+    """Of its calls, where one was asked for."""
     opened: int = 0
     """Calls on the device clock that the gate had to be opened for, before they returned."""
     ended: bool = False
@@ -88,7 +98,8 @@ class InARow:
     """A candidate's calls back to back, against what one takes alone."""
 
     excess_us: float
-    """By how much a call takes longer than alone, beyond that by which the opponent's does."""
+    """By how much a call takes longer than alone, beyond that by which the opponent's does, or by which reading its
+    inputs does."""
     factor: float
     """By which a call takes longer than alone, beyond the factor by which the opponent's does: so much less is the
     candidate's speed-up in a row."""
@@ -112,11 +123,11 @@ class PairResult:
     def in_a_row(self) -> InARow | None:
         """What calls in a row say of the candidate and the first opponent; None where that was not asked."""
         ours, theirs = self.sides[:2]
-        if ours.back_to_back_us is None or theirs.back_to_back_us is None:
+        if ours.row is None or theirs.row is None:
             return None
         alone, alone_theirs = (max(side.median("call"), 1e-3) for side in (ours, theirs))
-        factor = ours.back_to_back_us / alone * alone_theirs / max(theirs.back_to_back_us, 1e-3)
-        return InARow(ours.back_to_back_us - alone - max(theirs.back_to_back_us - alone_theirs, 0.0), factor)
+        factor = ours.row.us / alone * alone_theirs / max(theirs.row.us, 1e-3)
+        return InARow(ours.row.us - alone - max(theirs.row.us - alone_theirs, ours.row.cold_us), factor)
 
     def outside_excess_us(self, clock: Clock, opponent: int) -> float:
         """By how much more goes on outside of the candidate's windows than of the opponent's: preparing and copying are

@@ -317,28 +317,28 @@ class Timer:
             return
         self._call_both_in_a_row(sides)
         accused, has_own = self._accused(sides), self._has_threads(sides)
-        if sides[0].back_to_back_us is None or accused == has_own:
+        if sides[0].row is None or accused == has_own:
             return
         if has_own:  # its threads may have kept up by luck
-            rows = [sides[0].back_to_back_us, *(self._blocks.back_to_back_us(sides[0]) for _ in range(MORE_ROWS))]
-            sides[0].back_to_back_us = statistics.median(row for row in rows if row is not None)
+            rows = [sides[0].row, *filter(None, (self._blocks.back_to_back(sides[0]) for _ in range(MORE_ROWS)))]
+            sides[0].row = sorted(rows, key=lambda row: row.us)[len(rows) // 2]
             return
         for _ in range(MORE_ROWS // 2):  # what a row takes longer may be others on the machine, and then eager's does
-            before = PairResult(sides).in_a_row(), [side.back_to_back_us for side in sides[:2]]
+            before, rows_before = PairResult(sides).in_a_row(), [side.row for side in sides[:2]]
             self._call_both_in_a_row(sides)
             after = PairResult(sides).in_a_row()
-            if before[0] and after and before[0].factor < after.factor:
-                for side, us in zip(sides, before[1], strict=False):
-                    side.back_to_back_us = us
+            if before and after and before.factor < after.factor:
+                for side, row in zip(sides, rows_before, strict=False):
+                    side.row = row
             if not self._accused(sides):
                 return
 
     def _call_both_in_a_row(self, sides: list[Side]) -> None:
         try:
-            sides[1].back_to_back_us = self._blocks.back_to_back_us(sides[1])
+            sides[1].row = self._blocks.back_to_back(sides[1])
         except Failure as failure:
             self._drop(sides[1].name, failure)
-        sides[0].back_to_back_us = self._blocks.back_to_back_us(sides[0])
+        sides[0].row = self._blocks.back_to_back(sides[0])
 
     def _accused(self, sides: list[Side]) -> bool:
         return ClockEvidence([PairResult(sides)], output_bytes=0, bandwidth=None).accuses_between("call")

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from typing import Any
+
+import torch
 
 from . import buffers
 from .driving import KEPT_BYTES, QUICKEST, Kept, Supply, seed_of
@@ -27,14 +30,18 @@ most, and at the least."""
 TOTAL_S, DRAWN_S = 1.0, 2.0
 """Seconds that all calls of one side may take together, and drawing their inputs, about."""
 
+WORD = torch.int32.itemsize
 EARLIER_S = 0.1
 """The same of one row where something hangs on earlier calls: the reference makes all of them for one answer."""
 
 
-def back_to_back_us(session: Session, supply: Supply, *, call_us: float, patience_s: float) -> float | None:
+def back_to_back_us(
+    session: Session, supply: Supply, *, call_us: float, patience_s: float
+) -> tuple[float, float] | None:
     """What a call takes of many in a row, with inputs that lay there before: by the judge's clock, microseconds, of the
-    quickest stretch, since other work on the machine only adds. `call_us`: about what one takes. None where the inputs
-    are too large for that."""
+    quickest stretch, since other work on the machine only adds. Beside it, where that is more than `call_us`, about
+    what one takes alone: by how much longer the judge itself reads the inputs of a row than those of one call, which
+    have just been laid and are in a cache. None where the inputs are too large for a row."""
     fit = BYTES // max(1, total_bytes(supply.first))
     count = min(SETS, fit, max(LEAST_SETS, int(1e6 * TOTAL_S / call_us)))
     if count < LEAST_SETS:
@@ -48,7 +55,8 @@ def back_to_back_us(session: Session, supply: Supply, *, call_us: float, patienc
     session.ask("back_to_back", 60.0, "calls in a row", [made.buffer.fileno()], rows=rows, **made.described)
     quickest = min(made.run() for _ in range(rows))
     session.receive(patience_s, "calls in a row")
-    return quickest / count
+    us = quickest / count
+    return us, made.cold_us() if us > call_us else 0.0
 
 
 class _Rows:
@@ -96,3 +104,27 @@ class _Rows:
         rows = sorted([*session.back_to_back, (quickest, kept)], key=lambda each: each[0])
         session.back_to_back = rows[: 1 if earlier is not None else max(1, few)]
         return quickest
+
+    def cold_us(self) -> float:
+        """What a call's inputs take longer to read when all of a row were laid than when they alone were, of the
+        quickest stretch. A reduction: a copy waits for its writes."""
+        rewrite(self._sets, self._places, self.buffer)
+        each = self.buffer.nbytes // len(self._sets) // WORD * WORD
+        if each == 0:
+            return 0.0
+        inputs = [self.buffer.bytes_at(number * each, each) for number in range(len(self._sets))]
+        firsts = range(0, len(inputs), self._count)
+        cold = min(_read_us(inputs[first : first + self._count]) for first in firsts)
+        return max(0.0, cold / self._count - min(_laid_us(inputs[-1]) for _ in range(self._count)))
+
+
+def _laid_us(tensor: torch.Tensor) -> float:
+    tensor.copy_(tensor.clone())
+    return _read_us([tensor])
+
+
+def _read_us(tensors: Sequence[torch.Tensor]) -> float:
+    begin = time.perf_counter_ns()
+    for tensor in tensors:
+        tensor.view(torch.int32).amax()
+    return (time.perf_counter_ns() - begin) / 1e3
