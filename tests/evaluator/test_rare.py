@@ -121,13 +121,40 @@ def test_sums_of_integers_come_near_what_floats_do_not_hold(tmp_path, forward, i
     reference = Reference(str(tmp_path / "task.py"), "cpu")
     made, _ = rare.with_rare(reference.draw(), found)
     largest = int(reference.call(made, reference.public).tensors[0].abs().max())
-    assert most // 16 < largest <= 2 * most and all(each.value > 3 for each in found)
+    assert most // 16 < largest <= 2 * most and all(each.value > 3 for each in found if each.kind == "larger")
 
 
 @pytest.mark.parametrize("forward", ["(args[0] * 100).clamp(max=50_000)", "args[0].float().cumsum(-1).long() + 1 - 1"])
 def test_integers_are_three_times_as_large_where_answers_to_larger_ones_are_not(tmp_path, forward):
     """Beyond a limit, or where the reference computes in floats, answers are not in proportion."""
-    assert learned(tmp_path, f"return {forward}", "torch.randint(100, (8, 256))") == {Rare(0, "larger", 3)}
+    assert learned(tmp_path, f"return {forward}", "torch.randint(100, (8, 256))") == {
+        Rare(0, "larger", 3),
+        Rare(0, "negated"),
+    }
+
+
+def test_integers_that_stand_for_numbers_are_negative_in_two_places(tmp_path):
+    assert Rare(0, "negated") not in learned(tmp_path, "return args[0] * 2", "torch.randint(-9, 100, (8, 64))")
+    drawn = torch.randint(1, 100, (8, 64))
+    ((made,), found) = rare.with_rare([drawn], {Rare(0, "negated")})
+    assert found and 1 <= int((made < 0).sum()) <= 2 and torch.equal(made.abs(), drawn)
+
+
+@pytest.mark.parametrize(
+    ("forward", "least", "is_put"),
+    [
+        ("args[1].sum(-1) / args[0].clamp(min=1)", 1, True),
+        ("args[1].sum(-1) / args[0].float().clamp_min(1.0)", 1, True),
+        ("args[1].sum(-1) / torch.maximum(args[0], torch.tensor(1))", 1, True),
+        ("args[1].sum(-1) / args[0].clamp(min=1)", 0, False),
+        ("args[1].sum(-1) / args[0]", 1, False),
+        ("(args[1].sum(-1) / args[0]).clamp(min=1)", 1, False),
+    ],
+)
+def test_what_is_raised_to_one_is_zero_somewhere(tmp_path, forward, least, is_put):
+    """Where a draw holds no zero."""
+    found = learned(tmp_path, f"return {forward}", f"torch.randint({least}, 9, (64,)), torch.rand(64, 8)")
+    assert (Rare(0, "places", 0) in found) is is_put
 
 
 def test_a_number_that_is_asked_for_is_put_in_some_places(tmp_path):

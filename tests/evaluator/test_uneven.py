@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from cuda_l1.evaluator.guest.reference import Reference
-from cuda_l1.evaluator.guest.uneven import HELD_FROM, counted, held, uneven
+from cuda_l1.evaluator.guest.uneven import FROM_ZERO, HELD_FROM, counted, held, of_one_sign, uneven
 
 
 def made_of(*drawn, fixed=frozenset(), counted=frozenset(), numbers=True, places=True, shut=True):
@@ -186,3 +186,16 @@ def test_samples_lie_beside_a_first_dimension_that_may_be_time():
             large = each.abs() >= HELD_FROM
             assert bool(large.all(0).any()) and not bool(large.all(1).any())
     assert not held([wide, torch.randn(4, 64, 3)], beside=True)[1]
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_all_numbers_are_of_one_sign_and_none_is_near_zero(sign):
+    drawn, positive, kept = torch.randn(64, 64), torch.rand(64, 64), torch.arange(9)
+    (made, same, other), found = of_one_sign([drawn, positive, kept], sign)
+    assert found and same is positive and other is kept
+    assert float((made * sign).min()) >= FROM_ZERO * float(drawn.abs().mean()) * 0.99
+    (triangle,), _ = of_one_sign([drawn.tril()], sign)
+    assert torch.equal(triangle == 0, drawn.tril() == 0) and not bool((triangle * sign < 0).any())
+    ((both,), _) = of_one_sign([torch.randn(8, 8, dtype=torch.complex64)], sign)
+    assert bool((torch.view_as_real(both) * sign > 0).all())
+    assert of_one_sign([positive], sign) == ([positive], False)

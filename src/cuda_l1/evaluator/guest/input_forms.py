@@ -12,6 +12,7 @@ from typing import Concatenate, ParamSpec
 import torch
 
 from .drawing import Inputs
+from .entropy import ENTROPY
 from .patterns import flag_columns, pattern_of
 from .reading import hosted, read
 from .tensors import as_real, extent, leaves, map_leaves, with_leaves
@@ -22,6 +23,7 @@ from .traits import (
     are_shares,
     has_numbers_beside_infinities,
     has_structure_of_zeros,
+    holds_both_signs,
     holds_zeros,
     is_constant,
     is_in_order,
@@ -480,17 +482,31 @@ def _is_truth(tensor: torch.Tensor) -> bool:
 
 @beside_infinities
 def near_one(inputs: Inputs) -> tuple[Inputs, bool]:
-    """The inputs with every number's magnitude within some hundredths of one and its sign as it was, and whether there
-    was any: a product of many of them neither vanishes nor overflows, as one of what is drawn soon does."""
+    """The inputs with every number's magnitude within some hundredths of one and its sign as it was, save at one place
+    of each dimension of several, where all are of one where there are both; and whether there was any. A product of
+    many of them neither vanishes nor overflows, as one of what is drawn soon does, and the largest number of a channel
+    is never negative."""
 
     def made(tensor: torch.Tensor) -> torch.Tensor:
         if not may_be_stressed(tensor):
             return tensor
         flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
         near = flat.sgn() * (1 + NEAR_ONE * torch.randn_like(flat.real))
-        return as_agreed(torch.as_strided(near, tensor.shape, tensor.stride()), tensor)
+        near = torch.as_strided(near, tensor.shape, tensor.stride())
+        if not tensor.is_complex() and tensor.numel() == extent(tensor) and holds_both_signs(tensor):
+            _side_lines(near)
+        return as_agreed(near, tensor)
 
     return map_leaves(inputs, made), any(map(may_be_stressed, leaves(inputs)))
+
+
+def _side_lines(numbers: torch.Tensor) -> None:
+    """Make all at one place of each dimension of several one sign, in place."""
+    sign = ENTROPY.choice((-1.0, 1.0))
+    for dim, size in enumerate(numbers.shape):
+        if size > 1:
+            line = numbers.select(dim, ENTROPY.randrange(size))
+            line.copy_(line.abs() * sign)
 
 
 def with_each(

@@ -88,6 +88,11 @@ HELD = Plan("held", in_forms=True)
 """Samples that are large and of one sign, as gates among the inputs are that stay open or shut."""
 HELD_BESIDE = Plan("held-beside", in_forms=True)
 """The same of samples that lie along the second dimension."""
+POSITIVE = Plan("positive", in_forms=True)
+NEGATIVE = Plan("negative", in_forms=True)
+"""All numbers of one sign: the largest of many is never negative in a draw."""
+SHARED = Plan("shared", in_forms=True)
+"""Rows and integers of one input as another has them."""
 STRAYS = Plan("strays", in_forms=True)
 """Few samples whose numbers lie as no independent ones do, beside others as they are drawn."""
 PRUNED = Plan("pruned", other_weights=True, in_forms=True)
@@ -99,7 +104,7 @@ AGED = Plan("aged", other_weights=True, in_forms=True)
 AGED_ALIKE = Plan("aged-alike", other_weights=True, in_forms=True)
 """The same of calls on inputs whose rows are alike."""
 
-LENIENT = (PRUNED, HISTORY, HELD, HELD_BESIDE, STRAYS)
+LENIENT = (PRUNED, HISTORY, HELD, HELD_BESIDE, POSITIVE, NEGATIVE, SHARED, STRAYS)
 SLIGHT = 1e-3
 """An error that leaves a class as it is in these, since limits are far from ordinary inputs, sums of numbers in order
 go far before they come back, and a normalisation divides what is constant, as a channel without weights is, by the root
@@ -119,6 +124,9 @@ UNDRAWN_PLANS = (
     Plan("near-one", in_forms=True),  # numbers of which long products neither vanish nor overflow
     HELD,
     HELD_BESIDE,
+    POSITIVE,
+    NEGATIVE,
+    SHARED,
     STRAYS,
     Plan("rare", in_forms=True),  # integers that the task's text names, probabilities of zero and one
     Plan("signs", other_weights=True, in_forms=True),  # parameters of both signs, buffers of another checkpoint

@@ -9,6 +9,7 @@ is nothing that a caller means who never gives any.
 from __future__ import annotations
 
 import ast
+import math
 import re
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -33,8 +34,9 @@ ASK_S, ASK_AT_LEAST = 2.0, 4
 LEAST_BEYOND = 128
 """How far beyond the integers of a tensor another one may lie, or as far as the largest of them where that is more: a
 reference may make room for as many things as the largest integer says, which should not fill the memory."""
-ELEMENTS, ROWS = 256, 64
-"""The most elements of a tensor, and the most rows, that become others."""
+ELEMENTS, ROWS, NEGATED = 256, 64, 2
+"""The most elements of a tensor, and the most rows, that become others, and the most integers that become negative:
+what is added up is to stay as large as it was."""
 _KEYWORDS = {"ignore_index", "padding_idx"}
 """Not `blank`: what a CTC loss is to find may hold none."""
 _TELLING = re.compile(r"blank|bos|eos|ignore|pad(?!ding$)|mask_(id|idx|token)|missing|sentinel|sep_|cls_|special|unk")
@@ -46,7 +48,7 @@ _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _OF_PROBABILITIES = re.compile(r"log|entr|kl_?div|BCE|NLL", re.IGNORECASE)
 """In the text of what computes with probabilities."""
 
-Kind = Literal["places", "row", "larger", "column", "shares", "ends"]
+Kind = Literal["places", "row", "larger", "negated", "column", "shares", "ends"]
 LARGER = 3
 """Integers are made at least so many times as large where they stand for numbers."""
 BEYOND_FLOATS = 1 << 28
@@ -63,8 +65,8 @@ class Rare:
     """Of the tensor, in the order of `leaves`."""
     kind: Kind
     """`places`, `row`: the value in some places, or all along one row; `larger`: integers up to `value` times as large;
-    `column`: rows of a one-hot tensor that are of a category that none is of; `shares`: some that sum to one are zero,
-    or one; `ends`: some numbers are zero, or one."""
+    `negated`: some integers with the other sign; `column`: rows of a one-hot tensor that are of a category that none is
+    of; `shares`: some that sum to one are zero, or one; `ends`: some numbers are zero, or one."""
     value: float = 0
     """What is put there; of `shares` the dimension along which they sum to one."""
     imaginary: float = 0
@@ -84,6 +86,7 @@ def learn(reference: Reference) -> tuple[Rare, ...]:
         if rare.kind == "larger":
             if times := _times_larger(reference, inputs, rare.index):
                 found.append(replace(rare, value=times))
+                found.extend(_negated(reference, inputs, rare.index))
         elif _stands(reference, made) and not _counts_from_an_end(reference, inputs, made, rare):
             found.append(rare)
     return tuple(found)
@@ -189,7 +192,7 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
         elif is_integer(tensor):
             if _may_be_larger(tensor):
                 yield Rare(index, "larger", LARGER)
-            fitting = _fitting(tensor, values)
+            fitting = _fitting(tensor, list(dict.fromkeys([*values, *_below_clamps(reference, inputs, index)])))
             if tensor.dim() > 1 and len(tensor) > 1:
                 yield from (Rare(index, "row", value) for value in fitting[:1])  # before single places: it covers them
             yield from (Rare(index, "places", value) for value in fitting)
@@ -245,6 +248,45 @@ def _times_larger(reference: Reference, inputs: Inputs, index: int) -> int:
     times = int(min((most / largest) ** (1 / together), torch.iinfo(tensors[index].dtype).max / own))
     exact = times > LARGER and _multiplied(reference, inputs, index, times, rtol=0)
     return times if exact else LARGER  # a reference may compute in floats itself
+
+
+def _negated(reference: Reference, inputs: Inputs, index: int) -> list[Rare]:
+    """Of integers that stand for numbers, and none of which is negative in a draw."""
+    rare, tensor = Rare(index, "negated"), leaves(inputs)[index]
+    if bool((tensor < 0).any()) or not torch.iinfo(tensor.dtype).min:
+        return []
+    return [rare] if _stands(reference, with_rare(inputs, (rare,))[0]) else []
+
+
+class _Clamped(DispatchMode):
+    """`with _Clamped(tensor) as seen: ...`; `seen.least` are the integers above zero to which smaller ones among what
+    the tensor holds are raised."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        super().__init__()
+        self._held = tensor.flatten().double()
+        self.least = set[int]()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.overloadpacket.__name__.strip("_") in ("clamp", "clamp_min", "maximum"):
+            least = {**dict(zip(("self", "min"), args, strict=False)), **(kwargs or {})}.get("min")
+            if isinstance(least, torch.Tensor):
+                least = float(least) if least.numel() == 1 else None
+            if least is not None and least > 0 and self._is_it(args[0]):
+                self.least.add(math.ceil(least))
+        return func(*args, **(kwargs or {}))
+
+    def _is_it(self, operand: Any) -> bool:
+        same = isinstance(operand, torch.Tensor) and operand.numel() == self._held.numel()
+        return same and torch.equal(operand.flatten().double(), self._held)
+
+
+def _below_clamps(reference: Reference, inputs: Inputs, index: int) -> list[int]:
+    """Integers just below what the reference raises those of a tensor to, where all are at least as large."""
+    tensor = leaves(inputs)[index]
+    with _Clamped(tensor) as seen:
+        reference.call(inputs, reference.public)
+    return [least - 1 for least in sorted(seen.least) if least <= int(tensor.min())]
 
 
 def _multiplied(
@@ -339,6 +381,8 @@ def _changed(tensor: torch.Tensor, rare: Rare) -> torch.Tensor:
         case "larger":
             times = int(rare.value)
             made.mul_(times).sub_(torch.randint_like(made, times) * made.sign())
+        case "negated":
+            made.masked_fill_(chosen := some_places(made.shape, NEGATED, made), 0).sub_(tensor * chosen)
         case "column":
             _fill_columns(made)
         case "shares":

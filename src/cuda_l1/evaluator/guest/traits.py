@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from .reading import Once, once, read, read_each
+from .tensors import as_real
 
 LEAST_SHARE = 2.0**-7
 
@@ -39,6 +40,7 @@ class _Look:
     """Which of both it holds."""
     is_binary: bool
     """Zeros and ones, and nothing else."""
+    both_signs: bool
     sums_to_one: bool
     """Rows do, and hold nothing below zero."""
     in_order: bool
@@ -67,6 +69,7 @@ def _asked(tensor: torch.Tensor) -> list[torch.Tensor]:
     flat = sampled(tensor)
     zeros, true = flat == 0, torch.ones((), dtype=torch.bool, device=tensor.device)
     asked = [zeros.float().mean(), (flat == -math.inf).any(), (flat == math.inf).any(), (zeros | (flat == 1)).all()]
+    asked.append((flat < 0).any() & (flat > 0).any())
     if tensor.dim() > 0 and tensor.shape[-1] > 1:
         rows = tensor.reshape(-1, tensor.shape[-1])[:64]
         asked += [_are_shares(rows.float()), (rows[:, 1:] >= rows[:, :-1]).all()]
@@ -99,6 +102,15 @@ def sampled(tensor: torch.Tensor) -> torch.Tensor:
     """Elements of a tensor, one after the other, some 65,536 of a large one."""
     flat = tensor.detach().flatten()
     return flat[:: max(1, flat.numel() // 65536)]
+
+
+@once
+def holds_both_signs(tensor: torch.Tensor) -> bool:
+    """Whether floating numbers above zero and below it are there, in either part of complex ones."""
+    if _is_looked_at(tensor):
+        return _look(tensor).both_signs
+    parts = as_real(tensor)
+    return bool((parts < 0).any() & (parts > 0).any())
 
 
 def infinities(tensor: torch.Tensor) -> list[float]:

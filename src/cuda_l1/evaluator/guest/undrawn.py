@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection
 
-from . import arranged, choices, input_forms, rare, strays, uneven
+from . import arranged, choices, input_forms, rare, shared, strays, uneven
 from .input_forms import Make
 from .plans import Plan
 from .reference import Reference
@@ -37,6 +37,10 @@ def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Mak
             return [uneven.held]
         case "held-beside":
             return [made(uneven.held, beside=True)]
+        case "positive" | "negative":
+            return [made(uneven.of_one_sign, sign=1.0 if plan.kind == "positive" else -1.0)]
+        case "shared":
+            return [made(shared.shared, fixed=fixed, numbers=n, integers=i) for n, i in shared.PARTS]
         case "strays":
             return [made(strays.with_strays, fixed=fixed, ways=ways, deck=[]) for ways in strays.PARTS]
         case "near-one":

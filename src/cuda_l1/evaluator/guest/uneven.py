@@ -17,10 +17,18 @@ from .drawing import Inputs
 from .entropy import ENTROPY
 from .input_forms import as_agreed, beside_infinities, with_each
 from .patterns import Pattern, flag_columns, pattern_of
-from .reading import once
 from .reference import Reference
 from .tensors import as_real, leaves
-from .traits import are_distinct, has_structure_of_zeros, is_integer, is_mask, is_one_hot, is_symmetric, may_be_stressed
+from .traits import (
+    are_distinct,
+    has_structure_of_zeros,
+    holds_both_signs,
+    is_integer,
+    is_mask,
+    is_one_hot,
+    is_symmetric,
+    may_be_stressed,
+)
 
 PARTS = ((True, True, True), (True, True, False), (False, True, False), (True, False, False))
 """What becomes uneven, from the first to the last that the reference stands: numbers, what selects, and whether masks
@@ -35,6 +43,8 @@ IN_A_ROW = 0.8
 """The rest up to this share hold it in one stretch from an end on."""
 HELD_FROM = 4.0
 """Magnitudes from which a gate among the inputs is open or shut."""
+FROM_ZERO = 0.25
+"""The share of their mean magnitude below which no number of one sign is."""
 MANY = 16
 """Samples of which four may be held."""
 
@@ -225,11 +235,31 @@ def _may_begin_with_time(shape: torch.Size) -> bool:
     return shape[0] >= LEAST and shape[1] > 1 and (len(shape) > 2 or shape[0] >= shape[1])
 
 
-@once
 def _has_both_signs(tensor: torch.Tensor) -> bool:
     """Whether it holds several samples, and in them numbers of both signs."""
-    parts = as_real(tensor)
-    return tensor.dim() > 1 and len(tensor) > 1 and bool((parts < 0).any() & (parts > 0).any())
+    return tensor.dim() > 1 and len(tensor) > 1 and holds_both_signs(tensor)
+
+
+@beside_infinities
+def of_one_sign(inputs: Inputs, sign: float) -> tuple[Inputs, bool]:
+    """The inputs with all numbers of tensors that hold both signs of one, -1.0 or 1.0, none of them near zero, of
+    complex ones both parts; and whether there was such a tensor. The largest of many independent numbers is never
+    negative, and all of them are never positive. A structure of zeros stays."""
+
+    def is_changed(tensor: torch.Tensor) -> bool:
+        return may_be_stressed(tensor) and holds_both_signs(tensor)
+
+    def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
+        if not is_changed(tensor):
+            return tensor
+        made = tensor.clone(memory_format=torch.preserve_format)
+        parts = as_real(made)
+        size = parts.abs()
+        parts.copy_(sign * (size + FROM_ZERO * (size.mean() - size)))
+        made = made.masked_fill_(tensor == 0, 0) if has_structure_of_zeros(tensor) else made
+        return as_agreed(made, tensor)
+
+    return with_each(inputs, (), make)
 
 
 @beside_infinities
