@@ -14,7 +14,7 @@ from cuda_l1.evaluator.guest.audit import audit
 from cuda_l1.evaluator.guest.case import AS_MANY, REACH, Case
 from cuda_l1.evaluator.guest.check import Checker
 from cuda_l1.evaluator.guest.elements import MORE_JUMPS
-from cuda_l1.evaluator.guest.reference import BadTask
+from cuda_l1.evaluator.guest.reference import Answer, BadTask
 
 WIDE = """
     class Model(nn.Module):
@@ -508,6 +508,40 @@ def test_ties_of_a_task_that_chooses_are_no_trial(tmp_path, empty, counts):
 def test_ties_change_nothing_where_nothing_is_chosen(tmp_path):
     body = GATED.replace("F.one_hot(shares.argmax(-1), 16) * shares.amax(-1, keepdim=True)", "shares")
     assert with_empty_rows(tmp_path, 8, body).sound
+
+
+OTHERWISE = """
+    class Model(nn.Module):
+        def forward(self, x):
+            y = x.mean((2, 3))
+            return y if x.is_contiguous() else y * (1 + 3e-6)
+
+    def get_inputs():
+        return [torch.rand(8, 16, 6, 6)LAST]
+"""
+
+
+@pytest.mark.parametrize(
+    ("factor", "last", "passes"), [(3e-6, "", True), (3e-5, "", True), (3e-4, "", False), (3e-6, ".flatten(2)", False)]
+)
+def test_what_the_reference_errs_channels_last_an_answer_may_err(tmp_path, factor, last, passes):
+    """As a kernel of the library's does that adds up in another order; of images alone."""
+    body = OTHERWISE.replace("LAST", last).replace("(2, 3)", "(2, 3)" if not last else "2")
+    reference = reference_of(tmp_path, body)
+    audit(reference)
+    case = Case(reference, plans.Plan("base"), reference.draw(), reference.public, drawing.secret_seed(), jumpy=False)
+    answer = Answer(case.truth.structure, [t.double().mul(1 + factor).float() for t in case.truth.tensors])
+    assert case.passes(case.errors(answer), "fp32") is passes
+
+
+@pytest.mark.parametrize(("factor", "well_posed"), [("1e18", False), ("1.0", True)])
+def test_a_task_in_float64_is_ill_posed_once_answers_to_inputs_a_roundoff_off_are_known(tmp_path, factor, well_posed):
+    body = OTHERWISE.replace("LAST", "").replace("x.mean((2, 3))", f"torch.sin(x.double() * {factor})")
+    reference = reference_of(tmp_path, body.replace("if x.is_contiguous() else y * (1 + 3e-6)", ""))
+    case = Case(reference, plans.Plan("rows", in_forms=True), reference.draw(), reference.public, 0, jumpy=False)
+    assert case.sound
+    case.passes(case.errors(Answer("", [case.truth.tensors[0] + 2])), "fp32")
+    assert case.is_well_posed is well_posed
 
 
 SMALL_PART = """

@@ -47,7 +47,15 @@ REACH = 32
 """Missing a bound by more than this factor is no matter of luck: arithmetic of another class errs so."""
 DRAWS = 8
 """How often the reference's error is drawn again: where rounding moves few elements far, most draws show nothing."""
+MOST_OWN = 1e-2
+"""What the reference itself may err by at the most."""
+CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+"""By the dimensions of a batch of images or volumes."""
 _OF_TRUTH = (torch.float64, torch.complex128)
+
+
+def _laid_channels_last(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(memory_format=CHANNELS_LAST.get(tensor.dim(), torch.preserve_format))
 
 
 def _raised(
@@ -207,9 +215,13 @@ class Case:
         known = [(k, n) for k, n in zip(self._known, self._plain, strict=True) if k.truth.is_floating_point()]
         finite = all(k.is_finite or (not self._overflows and elements.is_infinite_alike(n, k.truth)) for k, n in known)
         judged = all(mask is None for mask in self.unjudged) and all(map(self._tells_jumps, range(len(self.jumps))))
-        return (
-            finite and judged and self.reference_error <= 1e-2 and self._is_determined() and self._stands_as_shipped()
-        )
+        return finite and judged and self.is_well_posed and self._is_determined() and self._stands_as_shipped()
+
+    @property
+    def is_well_posed(self) -> bool:
+        """Whether the reference itself passes, by all of its errors that are known: where truth is computed as it is,
+        in float64, more draws may have shown that these inputs, a roundoff off, have another answer."""
+        return self.reference_error <= MOST_OWN
 
     def _stands_as_shipped(self) -> bool:
         """Whether the reference gives no nan where truth is a number when nothing looks over its shoulder, too: in eval
@@ -477,8 +489,12 @@ class Case:
             return False
         self._redrawn.add(name)
         others = {"tf32": self._errors_by_chance, "relaxed": self._errors_in_bf16}
-        draw = others.get(name, self._errors_of_neighbours)
-        found = [drawn for drawn in (draw() for _ in range(DRAWS)) if drawn is not None]
+        draws = (
+            [others[name]] * DRAWS
+            if name in others
+            else [self._errors_of_neighbours] * DRAWS + [self._errors_laid_last]
+        )
+        found = [drawn for drawn in (draw() for draw in draws) if drawn is not None]
         if not found:
             return False
         own = self._reference_in(name)
@@ -490,6 +506,14 @@ class Case:
 
     def _errors_of_neighbours(self) -> Errors | None:
         answer = self._answer_to_neighbours()
+        return None if answer is None else self._errors(answer)
+
+    def _errors_laid_last(self) -> Errors | None:
+        """In its own arithmetic with images channels-last, where there are any: libraries have other kernels for these,
+        which add up in another order, as no other inputs would make them."""
+        if not any(t.dim() in CHANNELS_LAST for t in leaves(self.inputs)):
+            return None
+        answer = self._answer_to_moved(_laid_channels_last)
         return None if answer is None else self._errors(answer)
 
     def _errors_by_chance(self) -> Errors | None:

@@ -376,6 +376,8 @@ class Checker:
             passed = before
         else:
             passed = case.best_class(errors, relaxed=relaxed)
+        if case.plan.in_forms and not case.is_well_posed:
+            return  # found out since it was chosen
         if case.plan is not plans.BLANK:
             self._say_small_parts(case, errors, passed)
         worst = max(errors.worst, default=0.0)

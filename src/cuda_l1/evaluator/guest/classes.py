@@ -19,8 +19,8 @@ exp(x) - 1 for ELU and 2 sigmoid(2 x) - 1 for tanh lose that much by cancellatio
 
 The reference's own error is one draw of what rounding does, and where a task magnifies rounding (a softmax of large
 scores) it may be a lucky one. An answer that misses its class by little is therefore held against more draws: what the
-reference errs when its inputs are a roundoff off (one of bfloat16 for `relaxed`), or its operands rounded otherwise
-(docs/adr/0045).
+reference errs when its inputs are a roundoff off (one of bfloat16 for `relaxed`) or images lie channels-last, or its
+operands are rounded otherwise (docs/adr/0045).
 """
 
 from __future__ import annotations
