@@ -222,6 +222,23 @@ def test_truth_is_float64_throughout():
     assert torch.get_default_dtype() is torch.float32
 
 
+class Quantising(torch.nn.Module):
+    """Operators that refuse float64, between others."""
+
+    def forward(self, x):
+        scales, zeros = torch.full((4,), 0.1), torch.zeros(4, dtype=torch.int32)
+        return torch.fake_quantize_per_channel_affine(x / 3, scales, zeros, 1, -128, 127) * 3 + x / 3
+
+
+def test_what_refuses_float64_is_computed_in_float32_and_nothing_else_is():
+    x = torch.randn(8, 4)
+    out = oracle.run_float64(Quantising(), [x.double()])
+    assert out.dtype is torch.float64 and (out - out.float().double()).abs().max() > 0
+    assert oracle.max_error(Quantising()(x), out) < 1e-6
+    with pytest.raises(RuntimeError, match="same dtype"):
+        oracle.run_float64(lambda x: torch.mm(x, torch.ones(4, 4, dtype=torch.int32).view(torch.float32)), [x.double()])
+
+
 class Closures(torch.nn.Module):
     """Reaches its parts by what `copy.deepcopy` takes for constants."""
 

@@ -21,7 +21,7 @@ from . import nesting, state
 from .deep_convolutions import CONVOLUTIONS, convolve
 from .dispatch import DispatchMode
 from .reading import hosted, is_waited_for, read, read_each
-from .tensors import map_leaves
+from .tensors import leaves, map_leaves
 
 _LOWER = {
     torch.float64: (torch.float32, torch.float16, torch.bfloat16),
@@ -48,7 +48,27 @@ class _Lifted(TorchFunctionMode):
             kwargs["dtype"] = self._dtype
         if func not in _READ_BITS:  # in all others a dtype is what is computed in
             args = tuple(self._dtype if isinstance(a, torch.dtype) and a in self._lower else a for a in args)
-        return convolve(func, args, kwargs) if func in CONVOLUTIONS else func(*args, **kwargs)
+        if func in CONVOLUTIONS:
+            return convolve(func, args, kwargs)
+        try:
+            return func(*args, **kwargs)
+        except RuntimeError as error:
+            if "Double" not in str(error) or not _may_be_narrowed(func, args, kwargs):
+                raise
+        made = func(*map_leaves(args, _narrowed), **map_leaves(kwargs, _narrowed))
+        return map_leaves(made, lambda t: t.double() if t.dtype is torch.float32 else t)
+
+
+def _may_be_narrowed(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether an operator that refuses float64, as those that quantise do, may have float32 instead: not one that
+    writes to an argument, nor where widths were mixed."""
+    floating = [t for t in leaves([args, kwargs]) if t.is_floating_point()]
+    writes = getattr(func, "__name__", "_").rstrip("_") != getattr(func, "__name__", "_") or "out" in kwargs
+    return bool(floating) and not writes and all(t.dtype is torch.float64 for t in floating)
+
+
+def _narrowed(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.float() if tensor.dtype is torch.float64 else tensor
 
 
 PRODUCTS = frozenset(

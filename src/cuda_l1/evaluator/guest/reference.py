@@ -428,7 +428,10 @@ class Reference:
         except (Exception, SystemExit) as error:
             if self.device != "cpu" and is_short_of_memory(error):
                 raise torch.OutOfMemoryError(first_line(error)) from error
-            raise BadTask(f"Model.forward raised {first_line(error)}") from error
+            told = (
+                "Model.forward raised" if wide is torch.float32 else "Model.forward in float64, which is truth, raised"
+            )
+            raise BadTask(f"{told} {first_line(error)}") from error
         else:
             self._require_shapes(leaves(result))
             if run is oracle.run_plain:
