@@ -153,6 +153,18 @@ def test_limits_of_other_processes(machine):
     assert verdict(machine, prlimit, 1, 7) == errno.EPERM
 
 
+def test_limits_of_time_are_read_and_not_set(machine):
+    """The kernel's SIGKILL for one cannot be told from somebody else's."""
+    prlimit, setrlimit = number_of(machine, "prlimit64"), number_of(machine, "setrlimit")
+    for resource in (0, 15):
+        assert verdict(machine, setrlimit, resource, 0x7000) == errno.EPERM
+        assert verdict(machine, prlimit, 0, resource, 0, 0x7000) == ALLOW
+        for new in (0x7000, 1 << 32):
+            assert verdict(machine, prlimit, 0, resource, new, 0) == errno.EPERM
+    assert verdict(machine, setrlimit, 7, 0x7000) == verdict(machine, prlimit, 0, 7, 0x7000, 0) == ALLOW
+    assert verdict(machine, prlimit, 1, 0, 0, 0x7000) == errno.EPERM
+
+
 def test_signals_are_free_where_landlock_or_a_namespace_holds_them(machine):
     for name in ("kill", "tgkill", "pidfd_send_signal"):
         assert verdict(machine, number_of(machine, name), 1, 9) == ALLOW

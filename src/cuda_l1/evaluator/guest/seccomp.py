@@ -90,6 +90,7 @@ _NUMBERS = {  # name: (x86-64, aarch64); None where the architecture has no such
     "clone3": (435, 435),
     "prctl": (157, 167),
     "prlimit64": (302, 261),
+    "setrlimit": (160, 164),
     "kill": (62, 129),
     "tkill": (200, 130),
     "tgkill": (234, 131),
@@ -100,7 +101,7 @@ _NUMBERS = {  # name: (x86-64, aarch64); None where the architecture has no such
     "seccomp": (317, 277),
 }
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")  # callers know how to do without
-_CONDITIONAL = ("socketpair", "clone", "fork", "vfork", "prctl", "prlimit64", "seccomp", "fcntl")
+_CONDITIONAL = ("socketpair", "clone", "fork", "vfork", "prctl", "prlimit64", "setrlimit", "seccomp", "fcntl")
 _CUDA_CALLS = ("socket", "bind", "listen")
 _LOOPBACK_CALLS = ("socket", "connect", "bind", "listen", "accept", "accept4")
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
@@ -113,6 +114,7 @@ _CLONE_NEW_ANY, _CLONE_THREAD = 0x7E020000, 0x10000
 _SOCK_TYPE_MASK, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
 _PR_SET_PDEATHSIG = 1
 _SIGKILL = 9
+_RLIMIT_CPU, _RLIMIT_RTTIME = 0, 15
 _F_SETOWN, _F_SETOWN_EX = 8, 15
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
@@ -221,7 +223,20 @@ def _rule(name: str, only_signal: int | None, fork: int) -> list[Instruction]:
             skip = (_EQUAL, 1, 0, _PR_SET_PDEATHSIG)
             return [_argument(0), skip, (_RETURN, 0, 0, _ALLOW), *_only(1, [_SIGKILL])]
         case "prlimit64":  # other processes of the user have limits too
-            return _only(0, [0])
+            others = [_argument(0), (_EQUAL, 1, 0, 0), _refuse(errno.EPERM)]
+            read = (_RETURN, 0, 0, _ALLOW)
+            return [
+                *others,
+                *_of_time(1),
+                _argument(2),
+                (_EQUAL, 0, 2, 0),
+                _argument(2, high=True),
+                (_EQUAL, 1, 0, 0),
+                _refuse(errno.EPERM),
+                read,
+            ]
+        case "setrlimit":
+            return [*_of_time(0), _refuse(errno.EPERM)]
         case "fcntl" if only_signal is not None:  # who gets SIGIO
             owners = [(_EQUAL, 1, 0, _F_SETOWN), (_EQUAL, 0, 1, _F_SETOWN_EX)]
             return [_argument(1), *owners, _refuse(errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
@@ -230,6 +245,12 @@ def _rule(name: str, only_signal: int | None, fork: int) -> list[Instruction]:
 
 def _connected_kind() -> list[Instruction]:
     return [_argument(1), (_AND, 0, 0, _SOCK_TYPE_MASK), *_among([_SOCK_STREAM, _SOCK_SEQPACKET])]
+
+
+def _of_time(argument: int) -> list[Instruction]:
+    """Allow what is no limit of time, and go on for what is: SIGKILL that the kernel
+    sends for one reaches process 1 of a namespace, too, and looks as if somebody outside had sent it."""
+    return [_argument(argument), (_EQUAL, 2, 0, _RLIMIT_CPU), (_EQUAL, 1, 0, _RLIMIT_RTTIME), (_RETURN, 0, 0, _ALLOW)]
 
 
 def _when(number: int, block: list[Instruction]) -> list[Instruction]:
@@ -247,9 +268,9 @@ def _among(values: list[int]) -> list[Instruction]:
     return [*tests, _refuse(errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
 
 
-def _argument(place: int) -> Instruction:
-    """Load the low 32 bits: every argument looked at here is an int in the kernel."""
-    return (_LOAD, 0, 0, _AT_ARGUMENTS + 8 * place)
+def _argument(place: int, *, high: bool = False) -> Instruction:
+    """Load the low 32 bits, which are all of an int in the kernel, or the `high` ones of a pointer."""
+    return (_LOAD, 0, 0, _AT_ARGUMENTS + 8 * place + 4 * high)
 
 
 def _refuse(number: int) -> Instruction:
