@@ -239,6 +239,25 @@ def test_what_refuses_float64_is_computed_in_float32_and_nothing_else_is():
         oracle.run_float64(lambda x: torch.mm(x, torch.ones(4, 4, dtype=torch.int32).view(torch.float32)), [x.double()])
 
 
+class Seeded(torch.nn.Module):
+    """The same random features in every call."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.dtype = dtype
+
+    def forward(self, x):
+        g = torch.Generator().manual_seed(7)
+        return torch.cos(x @ torch.randn(4, 16, generator=g, **self.dtype).to(x.dtype)) + torch.rand(16, generator=g)
+
+
+@pytest.mark.parametrize("dtype", [{}, {"dtype": None}, {"dtype": torch.float32}, {"dtype": torch.float64}])
+def test_random_numbers_of_a_fixed_seed_are_the_same_in_truth(dtype):
+    x = torch.randn(8, 4)
+    out = oracle.run_float64(Seeded(dtype), [x.double()])
+    assert out.dtype is torch.float64 and oracle.max_error(Seeded(dtype)(x), out) < 1e-6
+
+
 class Closures(torch.nn.Module):
     """Reaches its parts by what `copy.deepcopy` takes for constants."""
 

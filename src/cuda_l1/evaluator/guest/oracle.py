@@ -30,20 +30,25 @@ _LOWER = {
 _CASTS = {torch.Tensor.float: torch.float32, torch.Tensor.half: torch.float16, torch.Tensor.bfloat16: torch.bfloat16}
 
 
+_DRAWS = (torch.rand, torch.randn)
 _READ_BITS = (torch.Tensor.view, torch.ops.aten.view.dtype)
 
 
 class _Lifted(TorchFunctionMode):
-    """Casts to a lower floating type that the reference spells out become casts to `dtype`."""
+    """Casts to a lower floating type that the reference spells out become casts to `dtype`. Random numbers are those of
+    the type that it asks for, `default` where it names none: those of another are others, and with a seed of its own
+    the reference gives the same ones in every call."""
 
-    def __init__(self, dtype: torch.dtype) -> None:
+    def __init__(self, dtype: torch.dtype, default: torch.dtype) -> None:
         super().__init__()
-        self._dtype, self._lower = dtype, _LOWER[dtype]
+        self._dtype, self._lower, self._default = dtype, _LOWER[dtype], default
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         if _CASTS.get(func) in self._lower:
             return args[0].to(self._dtype)
+        if func in _DRAWS and (own := kwargs.get("dtype") or self._default) in self._lower:
+            return func(*args, **{**kwargs, "dtype": own}).to(self._dtype)
         if kwargs.get("dtype") in self._lower:
             kwargs["dtype"] = self._dtype
         if func not in _READ_BITS:  # in all others a dtype is what is computed in
@@ -283,7 +288,7 @@ def run_lifted(model: torch.nn.Module, args: Sequence[Any], dtype: torch.dtype) 
     default = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
-        with torch.no_grad(), exact_arithmetic(), _Lifted(dtype):
+        with torch.no_grad(), exact_arithmetic(), _Lifted(dtype, default):
             return model(*args)
     finally:
         torch.set_default_dtype(default)
