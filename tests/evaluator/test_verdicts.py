@@ -347,7 +347,7 @@ return {rounded}
 """
 
 
-@pytest.mark.parametrize(("after", "detail"), [(0, "changed by the call"), (10, "changed by a timed call")])
+@pytest.mark.parametrize(("after", "detail"), [(0, "changed by the call"), (16, "changed by a timed call")])
 def test_weights_are_not_to_be_overwritten(evaluator, after, detail):
     """Nothing but the weights is another for it; in trials they change before so many calls."""
     task = task_of(LINEAR.replace("torch.relu(self.linear(x))", ROUNDED))
