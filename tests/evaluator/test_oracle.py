@@ -248,7 +248,9 @@ class Seeded(torch.nn.Module):
 
     def forward(self, x):
         g = torch.Generator().manual_seed(7)
-        return torch.cos(x @ torch.randn(4, 16, generator=g, **self.dtype).to(x.dtype)) + torch.rand(16, generator=g)
+        noise = torch.randn(4, 16, generator=g, **self.dtype).to(x.dtype)
+        torch.manual_seed(7)
+        return torch.cos(x @ noise) + torch.rand(16, generator=g) + torch.randn_like(noise[0], **self.dtype)
 
 
 @pytest.mark.parametrize("dtype", [{}, {"dtype": None}, {"dtype": torch.float32}, {"dtype": torch.float64}])

@@ -30,7 +30,7 @@ _LOWER = {
 _CASTS = {torch.Tensor.float: torch.float32, torch.Tensor.half: torch.float16, torch.Tensor.bfloat16: torch.bfloat16}
 
 
-_DRAWS = (torch.rand, torch.randn)
+_DRAWS = (torch.rand, torch.randn, torch.rand_like, torch.randn_like)
 _READ_BITS = (torch.Tensor.view, torch.ops.aten.view.dtype)
 
 
