@@ -65,6 +65,13 @@ def test_a_damaged_line_is_reported_by_its_number_and_the_rest_goes_on(tmp_path)
     assert "not JSON" in release.problems[0] and "ref_code" in release.problems[2]
 
 
+def test_problems_come_in_the_order_of_lines(tmp_path):
+    rows = row(1, 1, score_default="N/A"), "{cut", row(1, 2, ref_code=" "), "{cut", row(1, 1)
+    release = read(tmp_path, *rows)
+    assert [problem.partition(":")[0] for problem in release.problems] == [f"line {n}" for n in (1, 2, 3, 4, 5)]
+    assert [task and task.name for task in release.unread] == [None, "level1/2", None]
+
+
 def test_a_cut_last_line_alone_after_one_good_line(tmp_path):
     release = read(tmp_path, row(1, 1), json.dumps(row(1, 2))[:40])
     assert len(release.entries) == 1 and release.problems[0].startswith("line 2: not JSON")
@@ -140,7 +147,7 @@ def test_a_number_that_python_does_not_read_costs_its_score_alone(tmp_path, layo
     )
     release = read_release(path)
     assert release.entries[0].scores == {} and release.entries[0].source("custom")
-    assert release.problems[-1].endswith("level1/2, score `default`: must be a finite number; left out")
+    assert release.problems[0].endswith("level1/2, score `default`: must be a finite number; left out")
 
 
 def test_a_line_that_is_nested_too_deep_is_reported_and_the_rest_goes_on(tmp_path):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -182,6 +182,8 @@ class _Row(_Place):
 class _Found(NamedTuple):
     place: str
     row: Any
+    fault: str = ""
+    """Why there is no row here."""
 
 
 def read_release(path: Path) -> Release:
@@ -192,9 +194,12 @@ def read_release(path: Path) -> Release:
     text = _text(path)
     problems: list[str] = []
     entries: dict[tuple[int, int], ReleaseEntry] = {}
-    rows = list(_rows(path, text, problems))
-    unread: list[Task | None] = [None] * len(problems)
-    for place, row in rows:
+    unread: list[Task | None] = []
+    for place, row, fault in _rows(path, text):
+        if fault:
+            problems.append(f"{place}: {fault}")
+            unread.append(None)
+            continue
         try:
             entry = _entry(_Row.model_validate(row), place, problems)
         except ValidationError as error:
@@ -233,19 +238,19 @@ def _text(path: Path) -> str:
         raise TaskError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _rows(path: Path, text: str, problems: list[str]) -> Iterator[_Found]:
-    """The rows of any layout; what is not JSON goes to `problems`."""
+def _rows(path: Path, text: str) -> Iterable[_Found]:
+    """The rows of any layout and what is wrong between them, in the order of the file."""
     try:
         document = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         if _DOCUMENT.match(text) and not _is_json(text.lstrip().partition("\n")[0]):
-            return _before_the_fault(text, problems)
-        return _lines(path, text, problems, error)
+            return _before_the_fault(text)
+        return _lines(path, text, error)
     if isinstance(document, list):
-        return iter([_Found(f"entry {number}", row) for number, row in enumerate(document, start=1)])
+        return [_Found(f"entry {number}", row) for number, row in enumerate(document, start=1)]
     if isinstance(document, dict) and any(isinstance(value, list) for value in document.values()):
-        return _nested(document, problems)
-    return iter([_Found("line 1", document)])
+        return _nested(document)
+    return [_Found("line 1", document)]
 
 
 _DOCUMENT = re.compile(r'\s*(\[\s*\{|\{\s*"[^"\\]*"\s*:\s*\[)')
@@ -260,8 +265,9 @@ def _is_json(line: str) -> bool:
     return True
 
 
-def _before_the_fault(text: str, problems: list[str]) -> Iterator[_Found]:
-    """The rows of an array, or of the nested layout, that end before the place where the text stops being JSON."""
+def _before_the_fault(text: str) -> Iterator[_Found]:
+    """The rows of an array, or of the nested layout, that end before the place where the text stops being JSON; the
+    fault last."""
     reading = _Reading(text)
     try:
         if reading.takes("["):
@@ -273,8 +279,8 @@ def _before_the_fault(text: str, problems: list[str]) -> Iterator[_Found]:
             level = reading.value()
             reading.must_take(":")
             reading.must_take("[")
-            for place, row in reading.rows(f" of level {level}"):
-                yield _Found(place, {"level_id": level} | row if isinstance(row, dict) else row)
+            for found in reading.rows(f" of level {level}"):
+                yield found._replace(row=_with_level(level, found.row))
             if not reading.takes(","):
                 reading.must_take("}")
                 break
@@ -285,7 +291,7 @@ def _before_the_fault(text: str, problems: list[str]) -> Iterator[_Found]:
             if isinstance(error, json.JSONDecodeError)
             else str(error)
         )
-        problems.append(f"{reading.place}: not JSON: {what}; nothing behind it can be read")
+        yield _Found(reading.place, None, f"not JSON: {what}; nothing behind it can be read")
 
 
 class _Reading:
@@ -331,7 +337,7 @@ class _Reading:
                 return
 
 
-def _lines(path: Path, text: str, problems: list[str], whole: Exception) -> Iterator[_Found]:
+def _lines(path: Path, text: str, whole: Exception) -> list[_Found]:
     """JSON lines. Raises TaskError where no line is JSON: a damaged document of the nested layout, say."""
     found = []
     for number, line in enumerate(text.split("\n"), start=1):  # not splitlines: strings may hold U+2028
@@ -340,22 +346,25 @@ def _lines(path: Path, text: str, problems: list[str], whole: Exception) -> Iter
         try:
             found.append(_Found(f"line {number}", _DECODER.decode(line)))
         except (ValueError, RecursionError) as error:
-            problems.append(f"line {number}: not JSON: {_brief(error)}")
+            found.append(_Found(f"line {number}", None, f"not JSON: {_brief(error)}"))
     if not text.strip():
         raise TaskError(f"{path}: is empty; a release has one JSON object a line with `ref_code`")
-    if not any(isinstance(row, dict) for _, row in found):
+    if not any(isinstance(line.row, dict) for line in found):
         raise TaskError(f"{path}: is neither JSON lines nor one JSON document: {whole}")
-    return iter(found)
+    return found
 
 
-def _nested(document: dict[str, Any], problems: list[str]) -> Iterator[_Found]:
+def _nested(document: dict[str, Any]) -> Iterator[_Found]:
     for level, rows in document.items():
         if not isinstance(rows, list):
-            problems.append(f"level {level!r}: not a list of tasks")
+            yield _Found(f"level {level!r}", None, "not a list of tasks")
             continue
         for number, row in enumerate(rows, start=1):
-            with_level = {"level_id": level} | row if isinstance(row, dict) else row
-            yield _Found(f"entry {number} of level {level}", with_level)
+            yield _Found(f"entry {number} of level {level}", _with_level(level, row))
+
+
+def _with_level(level: Any, row: Any) -> Any:
+    return {"level_id": level} | row if isinstance(row, dict) else row
 
 
 def _task(row: Any) -> Task | None:
