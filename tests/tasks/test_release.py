@@ -88,9 +88,19 @@ def test_a_score_that_is_no_number_is_left_out_and_named_and_its_kernel_stays(tm
     rows = [row(1, 2, score_default="N/A", score_cudnn=2), row(1, 3, score_default=float("nan"))]
     release = read(tmp_path, *rows, row(1, 4, score_default="1.5", score_released="2025-11-01"))
     assert [entry.scores for entry in release.entries] == [{"cudnn": 2.0}, {}, {"default": 1.5}]
-    named = ["line 1: level1/2, score `default`", "line 2: level1/3, score `default`"]
-    named.append("line 3: level1/4, score `released`")
-    assert [problem.partition(": must be")[0] for problem in release.problems] == named
+    assert release.problems == (
+        'line 1: level1/2, score `default` = "N/A": must be a number; left out',
+        "line 2: level1/3, score `default` = NaN: must be a finite number; left out",
+        'line 3: level1/4, score `released` = "2025-11-01": must be a number; left out',
+    )
+
+
+def test_a_refused_score_is_shown_in_one_short_line_whatever_it_is(tmp_path):
+    refused = ["a\nb" * 1000, {"mean": 2.0}, [1.5], 10**900, "\ud800"]
+    release = read(tmp_path, row(scores={str(number): value for number, value in enumerate(refused)}))
+    shown = [problem.partition(" = ")[2].partition(": must be")[0] for problem in release.problems]
+    assert shown[0].startswith('"a\\nba\\nb') and shown[1:3] == ["{...}", "[...]"] and shown[4] == '"\\ud800"'
+    assert shown[3].startswith("1000") and all(len(text) < 50 for text in shown)
 
 
 @pytest.mark.parametrize("layout", ["lines", "array"])
@@ -125,9 +135,9 @@ def test_true_and_false_are_no_numbers_and_their_kernels_stay(tmp_path):
     (entry,) = release.entries
     assert entry.scores == {"cuda_graph": 2.0} and entry.source("custom")
     assert [problem.partition(": ")[2] for problem in release.problems] == [
-        "level1/1, score `default`: cannot be read: `true` is no number; left out",
-        "level1/1, score `cudnn`: cannot be read: `false` is no number; left out",
-        "`level_id`: cannot be read: `true` is no number",
+        "level1/1, score `default` = true: must be a number; left out",
+        "level1/1, score `cudnn` = false: must be a number; left out",
+        "`level_id` = true: must be a number",
     ]
 
 
@@ -147,7 +157,7 @@ def test_a_number_that_python_does_not_read_costs_its_score_alone(tmp_path, layo
     )
     release = read_release(path)
     assert release.entries[0].scores == {} and release.entries[0].source("custom")
-    assert release.problems[0].endswith("level1/2, score `default`: must be a finite number; left out")
+    assert release.problems[0].endswith("level1/2, score `default` = Infinity: must be a finite number; left out")
 
 
 def test_a_line_that_is_nested_too_deep_is_reported_and_the_rest_goes_on(tmp_path):
@@ -175,10 +185,11 @@ def test_an_id_may_say_more_than_a_number(tmp_path, ids, name):
     ("ids", "said"),
     [
         ({"task_id": "2_23"}, "`task_id` names level 2, and `level_id` level 1"),
-        ({"task_id": "Softmax"}, "`task_id`: must be a whole number"),
-        ({"task_id": "x_1"}, '`task_id`: cannot be read: `"x_1"` is no number'),
-        ({"level_id": None}, "`level_id`: must be a whole number"),
-        ({"level_id": "1_0"}, '`level_id`: cannot be read: `"1_0"` is no number'),
+        ({"task_id": "Softmax"}, '`task_id` = "Softmax": must be a whole number'),
+        ({"task_id": "x_1"}, '`task_id` = "x_1": must be a number'),
+        ({"task_id": -3}, "`task_id` = -3: must be at least 0"),
+        ({"level_id": None}, "`level_id` = null: must be a whole number"),
+        ({"level_id": "1_0"}, '`level_id` = "1_0": must be a number'),
     ],
 )
 def test_an_id_that_names_no_task_is_a_problem_of_its_row(tmp_path, ids, said):
@@ -189,7 +200,7 @@ def test_an_id_that_names_no_task_is_a_problem_of_its_row(tmp_path, ids, said):
 
 def test_a_score_with_a_line_between_its_digits_is_no_number(tmp_path):
     release = read(tmp_path, row(score_default="1_5"))
-    assert release.entries[0].scores == {} and "is no number" in release.problems[0]
+    assert release.entries[0].scores == {} and "must be a number" in release.problems[0]
 
 
 def test_a_packed_release_is_read_and_a_damaged_one_refused(tmp_path):

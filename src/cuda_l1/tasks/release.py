@@ -49,6 +49,9 @@ MOST_CHARACTERS = 1 << 30
 LONGEST_NUMBER = 1000
 """Digits of a whole number that is read as one; Python refuses to read one of some thousand."""
 
+LONGEST_SHOWN = 40
+"""Characters of a value in a message."""
+
 
 def _whole(text: str) -> int | float:
     """A longer one is an infinite float, so that it spoils what it stands for and not its row."""
@@ -119,7 +122,7 @@ _Text = Annotated[str, Field(pattern="")]
 def _no_boolean(value: Any) -> Any:
     """Python takes JSON's `true` for 1, and `1_2` for 12."""
     if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
-        raise ValueError(f"cannot be read: `{json.dumps(value)}` is no number")
+        raise ValueError("must be a number")
     return value
 
 
@@ -388,12 +391,12 @@ def _entry(row: _Row, place: str, problems: list[str]) -> ReleaseEntry:
         try:
             score = _SCORE.validate_python(given) if given is not None else None
         except ValidationError as error:
-            problems.append(f"{place}: {task.name}, score `{against}`: {_first(error)}; left out")
+            problems.append(f"{place}: {task.name}, score `{against}` = {_shown(given)}: {_first(error)}; left out")
             continue
         if score is not None and score > 0:
             scores[against] = score
         elif score is not None:
-            below.append(f"`{against}` = {score:g}")
+            below.append(f"`{against}` = {_shown(given)}")
     if below:
         problems.append(f"{place}: {task.name}, score {', '.join(below)}: no speed-up is 0 or less; left out")
     called = row.evidence.get("task") if isinstance(row.evidence, dict) else None
@@ -408,6 +411,14 @@ def _entry(row: _Row, place: str, problems: list[str]) -> ReleaseEntry:
     )
 
 
+def _shown(value: Any) -> str:
+    """A value as JSON has it, for a message: a long one cut, of an object or a list the brackets."""
+    if isinstance(value, dict | list):
+        return "{...}" if isinstance(value, dict) else "[...]"
+    text = json.dumps(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
 def _out_of_its_fence(code: str) -> str:
     """The one fenced block of a text that is no Python itself."""
     if not ("```" in code or "~~~" in code) or not syntax_problem(code):
@@ -417,10 +428,11 @@ def _out_of_its_fence(code: str) -> str:
 
 
 def _first(error: ValidationError) -> str:
-    """The first thing that is wrong with a row, in one line."""
+    """The first thing that is wrong with a row, in one line; of an id with what stands there."""
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"])
-    return f"`{field}`: {plain(first)}" if field else plain(first)
+    held = f" = {_shown(first['input'])}" if field in _Place.model_fields and first["type"] != "missing" else ""
+    return f"`{field}`{held}: {plain(first)}" if field else plain(first)
 
 
 def _brief(error: Exception) -> str:
