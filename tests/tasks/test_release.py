@@ -237,6 +237,38 @@ def test_one_array_of_rows_is_a_release_too(tmp_path, indent):
     assert [problem.partition(":")[0] for problem in release.problems] == ["entry 2"]
 
 
+@pytest.mark.parametrize("rows", [{"12": {"ref_code": REFERENCE}}, {"ref_code": REFERENCE}, "x"])
+def test_a_level_that_is_no_list_is_named_with_what_belongs_there(tmp_path, rows):
+    path = tmp_path / "release.json"
+    path.write_text(json.dumps({"1": [row(1, 1)], "2": rows}))
+    (told,) = read_release(path).problems
+    assert told == (
+        'level "2": is no list; the nested layout has a list of rows for each level, and in each row its `task_id`'
+    )
+
+
+@pytest.mark.parametrize("level", ["1", "level1", "a\nb"])
+def test_ids_mapped_to_rows_in_each_level_are_refused_in_one_line_that_says_so(tmp_path, level):
+    path = tmp_path / "release.json"
+    path.write_text(json.dumps({level: {"12": {"ref_code": REFERENCE, "custom_code": "x = 1"}}}))
+    with pytest.raises(TaskError, match="is no list; the nested layout has a list of rows for each level") as caught:
+        read_release(path)
+    assert f"level {json.dumps(level)}: " in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_one_row_with_a_list_in_it_is_a_row(tmp_path):
+    release = read(tmp_path, row(1, 12, tags=["fused"]))
+    assert [entry.name for entry in release.entries] == ["level1/12"] and release.problems == ()
+
+
+def test_parquet_is_refused_in_one_line_that_says_how_to_write_it_as_lines(tmp_path):
+    path = tmp_path / "release.parquet"
+    path.write_bytes(b"PAR1\x15\x04\x15\xffPAR1")
+    with pytest.raises(TaskError, match="is Parquet, and a release is JSON lines; write it as such") as caught:
+        read_release(path)
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("nested", [False, True])
 def test_of_a_document_that_breaks_off_the_rows_before_are_read(tmp_path, indent, nested):

@@ -49,6 +49,8 @@ MOST_CHARACTERS = 1 << 30
 LONGEST_NUMBER = 1000
 """Digits of a whole number that is read as one; Python refuses to read one of some thousand."""
 
+_PARQUET = "PAR1"
+"""What a Parquet file begins with."""
 LONGEST_SHOWN = 40
 """Characters of a value in a message."""
 
@@ -236,6 +238,11 @@ def _text(path: Path) -> str:
         text = read_text(path, most=MOST_CHARACTERS, encoding="utf-8-sig", errors="surrogateescape")
         if "\udc80" <= text[:1] <= "\udcff":  # the byte order mark of another encoding, or an archive
             raise TaskError(f"{path}: is not text in UTF-8 (byte 0); save a release in UTF-8")
+        if text.startswith(_PARQUET):
+            raise TaskError(
+                f"{path}: is Parquet, and a release is JSON lines; write it as such, e.g. by "
+                f"`pandas.read_parquet({str(path)!r}).to_json('release.jsonl', orient='records', lines=True)`"
+            )
         return text
     except OSError as error:
         raise TaskError(f"{path}: cannot be read: {error.strerror or error}") from error
@@ -251,9 +258,15 @@ def _rows(path: Path, text: str) -> Iterable[_Found]:
         return _lines(path, text, error)
     if isinstance(document, list):
         return [_Found(f"entry {number}", row) for number, row in enumerate(document, start=1)]
-    if isinstance(document, dict) and any(isinstance(value, list) for value in document.values()):
+    if isinstance(document, dict) and _is_nested(document):
         return _nested(document)
     return [_Found("line 1", document)]
+
+
+def _is_nested(document: dict[str, Any]) -> bool:
+    """Whether it is the nested layout, or was meant as such, and no row, which may hold lists too."""
+    groups = any(isinstance(value, list | dict) for value in document.values())
+    return groups and not document.keys() & _Row.model_fields.keys()
 
 
 _DOCUMENT = re.compile(r'\s*(\[\s*\{|\{\s*"[^"\\]*"\s*:\s*\[)')
@@ -360,7 +373,8 @@ def _lines(path: Path, text: str, whole: Exception) -> list[_Found]:
 def _nested(document: dict[str, Any]) -> Iterator[_Found]:
     for level, rows in document.items():
         if not isinstance(rows, list):
-            yield _Found(f"level {level!r}", None, "not a list of tasks")
+            fault = "is no list; the nested layout has a list of rows for each level, and in each row its `task_id`"
+            yield _Found(f"level {_shown(level)}", None, fault)
             continue
         for number, row in enumerate(rows, start=1):
             yield _Found(f"entry {number} of level {level}", _with_level(level, row))
