@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import zlib
 from pathlib import Path
 
 import pytest
@@ -208,10 +209,48 @@ def test_a_packed_release_is_read_and_a_damaged_one_refused(tmp_path):
     packed = gzip.compress(f"{json.dumps(row(1, 1))}\n{json.dumps(row(1, 2))}\n".encode())
     path.write_bytes(packed)
     assert [entry.name for entry in read_release(path).entries] == ["level1/1", "level1/2"]
-    for damaged in (packed[:40], packed[:30] + b"\0" * 20 + packed[50:], packed[:-8] + b"\0" * 8):
-        path.write_bytes(damaged)
-        with pytest.raises(TaskError, match="cannot be read: its gzip packing is damaged or cut off"):
-            read_release(path)
+    damages = {
+        "its gzip packing is damaged": (packed[:30] + b"\0" * 20 + packed[50:], packed[:-8] + b"\0" * 8),
+        "the file is cut off inside its gzip packing, and no row stands before": (packed[:5], packed[:40]),
+    }
+    for why, files in damages.items():
+        for damaged in files:
+            path.write_bytes(damaged)
+            with pytest.raises(TaskError, match=f"cannot be read: {why}"):
+                read_release(path)
+
+
+def packed_and_cut(*texts: str) -> bytes:
+    """All that gzip needs to give the last of the texts, and no more; each is packed so that it can be told apart."""
+    packing = zlib.compressobj(wbits=31)
+    return b"".join(packing.compress(text.encode()) + packing.flush(zlib.Z_SYNC_FLUSH) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "names", "said"),
+    [
+        (["{1}\n", "{2}\n"], [1, 2], "after line 2: the file is cut off inside its gzip packing"),
+        (["{1}\n", "{2}"], [1, 2], "after line 2: the file is cut off inside its gzip packing"),
+        (
+            ["{1}\n{2}\n", '{{"level_id": 1, "ta'],
+            [1, 2],
+            "line 3: not JSON: Unterminated string starting at column 17; ",
+        ),
+        (["[{1}", ",{2}", ",{3}"], [1, 2, 3], "entry 3: not JSON: Expecting ',' or ']' at line 1; nothing behind"),
+        (['{{"1": [{1}', ",{2}", ', {{"task_id": '], [1, 2], "entry 3 of level 1: not JSON: Expecting value at line 1"),
+        (["[{1}]"], [1], "after line 1: the file is cut off inside its gzip packing"),
+    ],
+    ids=["between-lines", "without-a-line-end", "within-a-line", "array", "nested", "checksum"],
+)
+def test_of_a_packed_file_that_breaks_off_what_stands_before_is_read(tmp_path, texts, names, said):
+    path = tmp_path / "release.gz"
+    rows = ["", *(json.dumps(row(1, number)) for number in (1, 2, 3))]
+    path.write_bytes(packed_and_cut(*(text.format(*rows) for text in texts)))
+    release = read_release(path)
+    assert [entry.name for entry in release.entries] == [f"level1/{number}" for number in names]
+    (told,) = release.problems
+    assert told.startswith(said) and told.endswith("the file is cut off inside its gzip packing")
+    assert release.unread == (None,)
 
 
 @pytest.mark.parametrize("around", ["```python\n{}```\n", "The kernel:\n\n```\n{}```\nIt fuses.", "~~~\n{}~~~"])

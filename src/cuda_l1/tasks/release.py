@@ -9,7 +9,8 @@ A file that gzip has packed is read as what it holds. An id may say more than a 
 `level1/12_Name.py`; a code may stand in a fence, as a model's reply has it.
 
 Reading executes nothing. What cannot be read of a file is reported with its place, and the rest goes on; of one
-document, nested or an array, that is what stands before its first fault.
+document, nested or an array, that is what stands before its first fault, and of a packed file that is cut off what
+stands before the cut.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from cuda_l1.prompts.fences import blocks_of
 from cuda_l1.prompts.python_text import syntax_problem
 from cuda_l1.tasks.file_task import source_task
 from cuda_l1.tasks.source_file import SourceFile
-from cuda_l1.texts import read_text
+from cuda_l1.texts import read_up_to_a_cut
 from cuda_l1.types import Frozen, Task
 from cuda_l1.validation import plain
 
@@ -49,6 +50,7 @@ MOST_CHARACTERS = 1 << 30
 LONGEST_NUMBER = 1000
 """Digits of a whole number that is read as one; Python refuses to read one of some thousand."""
 
+_ENDS_EARLY = "the file is cut off inside its gzip packing"
 _PARQUET = "PAR1"
 """What a Parquet file begins with."""
 LONGEST_SHOWN = 40
@@ -111,8 +113,8 @@ class Release(Frozen):
     entries: tuple[ReleaseEntry, ...]
     """In the order of level and number; no two of one id."""
     problems: tuple[str, ...] = ()
-    """One line each, with the place in the file: lines that are not JSON, rows that lack a field, ids that repeat,
-    scores that are no number, or 0 or less, which their kernels do without."""
+    """One line each, with the place in the file and in its order: lines that are not JSON, rows that lack a field, ids
+    that repeat, scores that are no number, or 0 or less, which their kernels do without."""
     unread: tuple[Task | None, ...] = ()
     """For each row of which nothing could be read its task, without a text; None where it does not say which."""
 
@@ -196,11 +198,11 @@ def read_release(path: Path) -> Release:
 
     Raises TaskError, one line, where the file cannot be read or no row of it can be used.
     """
-    text = _text(path)
+    text, is_cut_off = _text(path)
     problems: list[str] = []
     entries: dict[tuple[int, int], ReleaseEntry] = {}
     unread: list[Task | None] = []
-    for place, row, fault in _rows(path, text):
+    for place, row, fault in _up_to_the_cut(path, text) if is_cut_off else _rows(path, text):
         if fault:
             problems.append(f"{place}: {fault}")
             unread.append(None)
@@ -232,10 +234,11 @@ def _cast(path: Path, task: Task, dtype: str) -> Task:
     return source_task(SourceFile(path / task.name, task.source), task.suite, task.name, task.level, dtype=dtype)
 
 
-def _text(path: Path) -> str:
-    """Bytes that are no UTF-8 are halves of surrogate pairs, which spoil the row that they stand in and no other."""
+def _text(path: Path) -> tuple[str, bool]:
+    """(the text, whether gzip's packing of it is cut off behind that). Bytes that are no UTF-8 are halves of surrogate
+    pairs, which spoil the row that they stand in and no other."""
     try:
-        text = read_text(path, most=MOST_CHARACTERS, encoding="utf-8-sig", errors="surrogateescape")
+        text, is_cut_off = read_up_to_a_cut(path, most=MOST_CHARACTERS, encoding="utf-8-sig", errors="surrogateescape")
         if "\udc80" <= text[:1] <= "\udcff":  # the byte order mark of another encoding, or an archive
             raise TaskError(f"{path}: is not text in UTF-8 (byte 0); save a release in UTF-8")
         if text.startswith(_PARQUET):
@@ -243,9 +246,21 @@ def _text(path: Path) -> str:
                 f"{path}: is Parquet, and a release is JSON lines; write it as such, e.g. by "
                 f"`pandas.read_parquet({str(path)!r}).to_json('release.jsonl', orient='records', lines=True)`"
             )
-        return text
+        return text, is_cut_off
     except OSError as error:
         raise TaskError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _up_to_the_cut(path: Path, text: str) -> list[_Found]:
+    """As `_rows`, of a text that breaks off, which is its last fault. Raises TaskError where no row stands before."""
+    try:
+        rows = list(_rows(path, text))
+    except TaskError as error:
+        raise TaskError(f"{path}: cannot be read: {_ENDS_EARLY}, and no row stands before") from error
+    if rows and rows[-1].fault:
+        return [*rows[:-1], rows[-1]._replace(fault=f"{rows[-1].fault}; {_ENDS_EARLY}")]
+    last = text.rstrip().count("\n") + 1
+    return [*rows, _Found(f"after line {last}", None, _ENDS_EARLY)]
 
 
 def _rows(path: Path, text: str) -> Iterable[_Found]:
