@@ -33,7 +33,7 @@ def test_each_kernel_has_the_published_figure_both_verdicts_and_the_reasons(run,
     result = run("replay", release, "--select", "level1", "--json")
     assert result.exit_code == 0
     *found, summary = lines(result)
-    told = {line["task"]: line for line in found}
+    told = {line["task"]: line for line in found if line["kind"] == "replay"}
     assert set(told) == {"level1/1", "level1/2"}
     first = told["level1/1"]
     assert first["published"] == 2.0 and first["theirs"]["protocol"] == "cuda-l1" and first["reasons"] == []
@@ -43,6 +43,28 @@ def test_each_kernel_has_the_published_figure_both_verdicts_and_the_reasons(run,
     assert [reason["why"] for reason in told["level1/2"]["reasons"]] == ["did not run"]
     assert summary["kernels"] == 2 and summary["accepted"] == 1 and summary["reasons"] == {"did not run": 1}
     assert summary["geometric_means"] == pytest.approx({"published": 2.0, "theirs": 1.9, "ours": 1.9})
+
+
+@pytest.mark.parametrize("code", [None, "", " \n"])
+def test_a_task_without_a_kernel_stands_in_every_form_as_such(run, tmp_path, code):
+    rows = row(1, code), row(2), row(3, published=None), row(4, code, published=None), row(1, code, level=2)
+    path = write(tmp_path / "r.jsonl", *rows)
+    words = "replay", path, "--select", "level1", "--ours", "screen"
+    *found, summary = lines(run(*words, "--json"))
+    told = {line["task"]: line for line in found if line["kind"] == "nothing"}
+    assert {task: line["published"] for task, line in told.items()} == {"level1/1": 2.0, "level1/4": None}
+    assert told["level1/1"]["column"] == "custom" and told["level1/1"]["scores"]["cuda_graph"] == 1.6
+    assert (summary["nothing"], summary["kernels"], summary["published"]) == (2, 2, 1)
+    shown = run(*words, "--out", tmp_path / "r.md", "--html", tmp_path / "site").stdout
+    table, page = (tmp_path / "r.md").read_text(), (tmp_path / "site" / "index.html").read_text()
+    for text in (shown, table, page):
+        assert re.findall(r"level\d/\d+", text) == ["level1/2", "level1/3", "level1/1", "level1/4"]
+        assert "not here: verdicts on 2 tasks for which the release has no kernel in column custom" in text
+        assert "2 kernels: 1 with a published figure" in text
+    assert "| level1/1 | 2.00x | nothing | nothing | - | - | no kernel published |" in table
+    assert "| level1/4 | - | nothing | nothing | - | - | no kernel published |" in table
+    *_, summary = lines(run("replay", path, "--select", "1/2", "--json"))
+    assert summary["nothing"] == 0
 
 
 def test_a_task_of_another_suite_has_its_name(run, tmp_path):

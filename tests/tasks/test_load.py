@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -324,8 +325,9 @@ def test_any_folder_of_task_files(tmp_path):
     write(tmp_path / "old.py", "print 'not a task'\n")
     (tmp_path / "other.py").write_bytes(b"# \xe9\n")
     assert [task.name for task in load_tasks(str(tmp_path))] == ["a", "b"]
-    (tmp_path / "packed.py").write_bytes(b"\x1f\x8bcut off")
-    assert "packed.py: cannot be read: its gzip packing is damaged" in refused(tmp_path)
+    for damaged in (b"\x1f\x8bdamaged", gzip.compress(TASK.encode())[:-1]):
+        (tmp_path / "packed.py").write_bytes(damaged)
+        assert "packed.py: cannot be read: its gzip packing is damaged or cut off" in refused(tmp_path)
     (tmp_path / "packed.py").unlink()
     bad = write(tmp_path / "worse.py", TASK + "def f(:\n")
     assert f"{bad}:{len(TASK.splitlines()) + 1}: syntax error" in refused(tmp_path)

@@ -12,7 +12,16 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
 from cuda_l1.cli.output import Output, many
-from cuda_l1.cli.replay_lines import Explained, explained, line_of, record, side_by_side, summarise
+from cuda_l1.cli.replay_lines import (
+    Absent,
+    Explained,
+    explained,
+    line_of,
+    record,
+    record_nothing,
+    side_by_side,
+    summarise,
+)
 from cuda_l1.cli.report import check_targets
 
 if TYPE_CHECKING:
@@ -90,7 +99,8 @@ def replay(
     settings = EvaluatorSettings(device=resolve_device(device), limits=parse_limits(limits))
     check_targets(out, html, pages=False, reads=[release])
     output = Output(as_json=json)
-    wanted, unread = _wanted(release, kernelbench, column.value, select)
+    wanted, absent = _wanted(release, kernelbench, column.value, select)
+    record_nothing(output, absent)
     done: list[Explained] = []
     with Archive.open(archive) as opened, EvaluatorPool(settings, size=at_once, on_quiet=Output.say) as pool:
         if not is_confined(pool.first.environment):
@@ -111,10 +121,10 @@ def replay(
             done.append(explained(replayed))
             Output.say(f"[{len(done)}/{len(jobs)}] {line_of(*done[-1])}")
             record(output, *done[-1])
-    table = side_by_side(release.name, protocol.value, done, unread)
+    table = side_by_side(release.name, protocol.value, done, absent)
     output.show(*rendered(table))
     _write(table, out, html)
-    return summarise(output, protocol.value, done, unread)
+    return summarise(output, protocol.value, done, absent)
 
 
 def _write(table: Table, out: Path | None, html: Path | None) -> None:
@@ -129,9 +139,8 @@ def _write(table: Table, out: Path | None, html: Path | None) -> None:
         Output.say(f"written: {write_table(table, html)}")
 
 
-def _wanted(path: Path, kernelbench: Path | None, column: Column, select: str | None) -> tuple[list[Item], int]:
-    """(the kernels to judge, how many rows that may be of such could not be read); says what that is and whose
-    references are used."""
+def _wanted(path: Path, kernelbench: Path | None, column: Column, select: str | None) -> tuple[list[Item], Absent]:
+    """(the kernels to judge, what of that cannot be judged); says what that is and whose references are used."""
     from cuda_l1.errors import UsageError
     from cuda_l1.search.replay import items
     from cuda_l1.tasks.release import read_release
@@ -146,11 +155,11 @@ def _wanted(path: Path, kernelbench: Path | None, column: Column, select: str | 
     if not wanted:
         raise UsageError(f"{path}: no kernel of column `{column}` among the {many(len(entries), 'task')} asked for")
     _say_references(wanted, kernelbench)
-    nothing = len(entries) - len(wanted)
-    told = f", {nothing} more {'has' if nothing == 1 else 'have'} none" if nothing else ""
+    nothing = tuple(entry for entry in entries if entry.source(column) is None)
+    told = f", {len(nothing)} more {'has' if len(nothing) == 1 else 'have'} none" if nothing else ""
     Output.say(f"{many(len(wanted), 'kernel')} of {path.name}, column {column}{told}")
     missing = chosen - {entry.name for entry in entries}
-    return wanted, sum(task is None or task.name in missing for task in release.unread)
+    return wanted, Absent(column, nothing, sum(task is None or task.name in missing for task in release.unread))
 
 
 def _selected(release: Release, selection: str | None) -> set[str]:

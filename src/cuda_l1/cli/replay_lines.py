@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED
 from cuda_l1.cli.output import Output, many
@@ -14,11 +14,24 @@ if TYPE_CHECKING:
     from cuda_l1.report.cells import Cell, Ratio, Table
     from cuda_l1.report.reasons import Reason
     from cuda_l1.search.replay import Replayed
+    from cuda_l1.tasks.release import Column, ReleaseEntry
     from cuda_l1.types import Record
 
 _SOURCES = {"kernelbench": "checkout", "release": "release itself"}
 """What `--json` calls a reference's source, in words."""
 Explained = tuple["Replayed", tuple["Reason", ...]]
+NOTHING = "nothing"
+"""In place of an outcome, where no kernel was published."""
+
+
+class Absent(NamedTuple):
+    """What was asked for and cannot be judged."""
+
+    column: Column
+    nothing: tuple[ReleaseEntry, ...]
+    """Tasks for which the release has no kernel in that column."""
+    unread: int
+    """Rows of the release that could not be read."""
 
 
 def explained(replayed: Replayed) -> Explained:
@@ -90,6 +103,16 @@ def record(output: Output, replayed: Replayed, why: Sequence[Reason]) -> None:
     output.record("replay", fields)
 
 
+def record_nothing(output: Output, absent: Absent) -> None:
+    """A JSON line for each task without a kernel."""
+    from cuda_l1.search.replay import published
+
+    for entry in absent.nothing:
+        figure = published(entry, absent.column)
+        fields = {"task": entry.name, "column": absent.column, "published": figure, "scores": entry.scores}
+        output.record(NOTHING, fields)
+
+
 def _place(replayed: Replayed) -> dict[str, Any] | None:
     """Where it was judged; both verdicts are of one place."""
     found = next(filter(None, (replayed.ours, replayed.theirs)), None)
@@ -130,14 +153,15 @@ def _counts(replayed: Replayed, why: Sequence[Reason]) -> str | None:
     return f"no: {why_not}" if why_not else "yes"
 
 
-def side_by_side(release: str, protocol: str, done: Sequence[Explained], unread: int) -> Table:
-    """Published figure, both verdicts and why they differ, a row for each kernel; below it what that rests on, counts
-    and means. `unread` rows of the release could not be read."""
+def side_by_side(release: str, protocol: str, done: Sequence[Explained], absent: Absent) -> Table:
+    """Published figure, both verdicts and why they differ, a row for each kernel and, last, each task without one;
+    below it what that rests on, counts and means."""
     from cuda_l1.report.cells import Row, Table
 
     columns = ("task", "published", f"as {protocol} says", "ours", "class", "counts", "why they differ")
-    rows = tuple(Row(_cells(*pair)) for pair in sorted(done, key=_order))
-    return Table("replay", f"{release}, replayed", columns, rows, (*_rests_on(done, unread), *_notes(protocol, done)))
+    cells = (*(_cells(*pair) for pair in sorted(done, key=_order)), *_cells_of_nothing(absent))
+    notes = (*_rests_on(done, absent), *_notes(protocol, done))
+    return Table("replay", f"{release}, replayed", columns, tuple(map(Row, cells)), notes)
 
 
 def _order(pair: Explained) -> tuple[bool, int, int]:
@@ -163,7 +187,17 @@ def _cells(replayed: Replayed, why: Sequence[Reason]) -> tuple[Cell, ...]:
     )
 
 
-def _rests_on(done: Sequence[Explained], unread: int) -> Iterator[str]:
+def _cells_of_nothing(absent: Absent) -> Iterator[tuple[Cell, ...]]:
+    from cuda_l1.report.cells import Ratio
+    from cuda_l1.search.replay import published
+
+    for entry in absent.nothing:
+        figure = published(entry, absent.column)
+        claimed = Ratio(figure) if figure is not None else None
+        yield entry.title, claimed, NOTHING, NOTHING, None, None, "no kernel published"
+
+
+def _rests_on(done: Sequence[Explained], absent: Absent) -> Iterator[str]:
     """Where and how it was judged, and against what."""
     ours = next((replayed.ours.evaluation for replayed, _ in done if replayed.ours), None)
     if ours is not None:
@@ -171,8 +205,11 @@ def _rests_on(done: Sequence[Explained], unread: int) -> Iterator[str]:
         used = _references(done)
         told = ", ".join(f"{count} of the {_SOURCES[name]}" for name, count in used.items())
         yield f"judged on {place.device_name}, torch {place.torch}; ours: `{ours.protocol}`; references: {told}"
-    if unread:
-        yield f"not here: {many(unread, 'row')} of the release that could not be read"
+    if absent.nothing:
+        count = many(len(absent.nothing), "task")
+        yield f"not here: verdicts on {count} for which the release has no kernel in column {absent.column}"
+    if absent.unread:
+        yield f"not here: {many(absent.unread, 'row')} of the release that could not be read"
 
 
 def _references(done: Sequence[Explained]) -> dict[str, int]:
@@ -195,13 +232,14 @@ def _notes(protocol: str, done: Sequence[Explained]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def summarise(output: Output, protocol: str, done: Sequence[Explained], unread: int) -> int:
-    """The last JSON line; returns the exit code. `unread` rows of the release could not be read."""
+def summarise(output: Output, protocol: str, done: Sequence[Explained], absent: Absent) -> int:
+    """The last JSON line; returns the exit code."""
     good = _good(done)
     means, over = _means(good)
     output.summary(
         kernels=len(done),
-        unread=unread,
+        nothing=len(absent.nothing),
+        unread=absent.unread,
         references=_references(done),
         published=sum(replayed.item.published is not None for replayed, _ in done),
         protocol=protocol,
