@@ -71,6 +71,14 @@ def test_references_of_a_release_that_are_no_python_are_listed(run: Run, tmp_pat
     assert (result.exit_code, "(no Python)" in result.stdout) == (0, True)
 
 
+@pytest.mark.parametrize("words", [["list"], ["audit", "--device", "cpu"]], ids=["list", "audit"])
+def test_what_of_a_release_cannot_be_read_is_named(run: Run, reference: Path, words: list[str]) -> None:
+    release = reference.parent / "r.jsonl"
+    release.write_text(json.dumps({"level_id": 1, "task_id": 2, "ref_code": reference.read_text()}) + "\n{cut")
+    result = run("tasks", words[0], f"release:{release}", *words[1:])
+    assert result.exit_code == 0 and f"release:{release}: line 2: not JSON" in result.stderr
+
+
 @pytest.fixture
 def filled(run: Run, reference: Path, tmp_path: Path) -> Run:
     """An archive with a good and a bad record."""

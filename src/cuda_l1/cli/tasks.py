@@ -39,6 +39,7 @@ def list_tasks(spec: Spec = "builtin", device: o.Device = "auto", dtype: o.Dtype
 
     output = Output(as_json=json)
     tasks = load_tasks(spec, device=resolve_device(device), dtype=dtype)
+    _say_what_is_missing(spec)
     for task in tasks:
         output.record("task", task)
     rows = [(task.name, task.suite, task.sha[:12], _first_line(task.source)) for task in tasks]
@@ -102,6 +103,7 @@ def audit(
     output = Output(as_json=json)
     place, allowed = resolve_device(device), parse_limits(limits)
     tasks = load_tasks(spec, device=place, dtype=dtype, inputs=inputs, init=init, weights=weights)
+    _say_what_is_missing(spec)
     audits: list[tuple[str, TaskAudit]] = []
     failures: dict[str, str] = {}
     with Evaluator(EvaluatorSettings(device=place, limits=allowed)) as evaluator:
@@ -126,6 +128,13 @@ def audit(
 
 
 tasks_app.command("synth")(synth)
+
+
+def _say_what_is_missing(spec: str) -> None:
+    from cuda_l1.tasks import suite_problems
+
+    for problem in suite_problems(spec):
+        Output.say(f"{spec}: {problem}")
 
 
 def _show_audits(output: Output, audits: list[tuple[str, TaskAudit]]) -> None:
