@@ -152,6 +152,15 @@ def test_long_products_of_what_is_near_one_stay():
     assert input_forms.near_one([kept]) == ([kept], False)
 
 
+def test_rows_in_order_are_emptied_as_a_whole_alone():
+    drawn = torch.rand(32, 16).sort(-1).values
+    ((made,), found) = input_forms.emptied([drawn], True, True, all_ways=True)
+    assert found and bool((made.diff(dim=-1) >= 0).all())
+    assert 1 <= int((made == 0).all(-1).sum()) < 32 and bool(
+        ((made == drawn) | (made == 0).all(-1, keepdim=True)).all()
+    )
+
+
 def test_one_line_of_each_dimension_is_of_one_sign_near_one():
     drawn = torch.randn(20, 30, 40)
     drawn[0, 0, 0] = 0.0

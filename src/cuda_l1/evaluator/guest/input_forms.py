@@ -430,12 +430,19 @@ def _without_lines(tensor: torch.Tensor, *, all_ways: bool) -> torch.Tensor:
         shut = _lines(tensor, (last,), MIXED_SHARE)
         shut = shut | shut.mT
     else:
+        all_ways = all_ways and not _rises(tensor)
         ways: list[tuple[int, ...]] = [(dim,) for dim in range(tensor.dim())] if all_ways else [(last,)]
         ways += [tuple(range(1, tensor.dim()))] if all_ways and tensor.dim() > 2 else []
         shut = _lines(tensor, ways[0], len(ways) * MIXED_SHARE)
         for way in ways[1:]:
             shut = shut | _lines(tensor, way, len(ways) * MIXED_SHARE)
     return tensor.clone(memory_format=torch.preserve_format).masked_fill_(shut, _nothing(tensor))
+
+
+def _rises(tensor: torch.Tensor) -> bool:
+    """Whether rows of real numbers are in order, of which a zero in each would make others."""
+    long = tensor.dim() > 0 and tensor.shape[-1] >= LEAST_SORTED
+    return long and not tensor.is_complex() and not is_mask(tensor) and is_in_order(tensor)
 
 
 def _lines(tensor: torch.Tensor, along: Sequence[int], share: int) -> torch.Tensor:
