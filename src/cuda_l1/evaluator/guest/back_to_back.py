@@ -30,9 +30,10 @@ most, and at the least."""
 TOTAL_S, DRAWN_S = 1.0, 2.0
 """Seconds that all calls of one side may take together, and drawing their inputs, about."""
 
-WORD = torch.int32.itemsize
 EARLIER_S = 0.1
 """The same of one row where something hangs on earlier calls: the reference makes all of them for one answer."""
+WORD = torch.int32.itemsize
+"""Inputs are read as so many bytes at once."""
 
 
 def back_to_back_us(

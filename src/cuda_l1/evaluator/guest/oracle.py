@@ -68,7 +68,7 @@ def _may_be_narrowed(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
     """Whether an operator that refuses float64, as those that quantise do, may have float32 instead: not one that
     writes to an argument, nor where widths were mixed."""
     floating = [t for t in leaves([args, kwargs]) if t.is_floating_point()]
-    writes = getattr(func, "__name__", "_").rstrip("_") != getattr(func, "__name__", "_") or "out" in kwargs
+    writes = getattr(func, "__name__", "_").endswith("_") or "out" in kwargs
     return bool(floating) and not writes and all(t.dtype is torch.float64 for t in floating)
 
 

@@ -246,11 +246,8 @@ def of_one_sign(inputs: Inputs, sign: float) -> tuple[Inputs, bool]:
     complex ones both parts; and whether there was such a tensor. The largest of many independent numbers is never
     negative, and all of them are never positive. A structure of zeros stays."""
 
-    def is_changed(tensor: torch.Tensor) -> bool:
-        return may_be_stressed(tensor) and holds_both_signs(tensor)
-
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
-        if not is_changed(tensor):
+        if not (may_be_stressed(tensor) and holds_both_signs(tensor)):
             return tensor
         made = tensor.clone(memory_format=torch.preserve_format)
         parts = as_real(made)
