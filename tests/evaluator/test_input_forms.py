@@ -152,6 +152,16 @@ def test_long_products_of_what_is_near_one_stay():
     assert input_forms.near_one([kept]) == ([kept], False)
 
 
+def test_every_other_tensor_is_vacant():
+    numbers, tokens, context, mask = torch.randn(8, 8), torch.arange(9), torch.randn(4), torch.rand(8, 8) < 0.5
+    drawn = [numbers, tokens, {"context": context}, mask]
+    for second, empty in ((False, (True, False, True)), (True, (False, True, False))):
+        made, found = input_forms.vacated(drawn, True, True, second=second)
+        shown = (made[0], made[2]["context"], made[3])
+        assert found and made[1] is tokens and tuple(not bool(tensor.any()) for tensor in shown) == empty
+    assert input_forms.vacated([numbers, tokens], True, True, second=False) == ([numbers, tokens], False), "blank does"
+
+
 def test_rows_in_order_are_emptied_as_a_whole_alone():
     drawn = torch.rand(32, 16).sort(-1).values
     ((made,), found) = input_forms.emptied([drawn], True, True, all_ways=True)

@@ -7,8 +7,8 @@ import torch
 from cuda_l1.evaluator.guest.shared import shared
 
 
-def made(*drawn, fixed=(), numbers=True, integers=True):
-    return shared(list(drawn), fixed, numbers=numbers, integers=integers)
+def made(*drawn, fixed=(), numbers=True, integers=True, share=0.25):
+    return shared(list(drawn), fixed, numbers=numbers, integers=integers, share=share)
 
 
 def test_some_rows_and_some_integers_are_an_earlier_tensors():
@@ -28,6 +28,14 @@ def test_nothing_lies_beyond_the_range_of_a_tensors_own():
     positive = torch.rand(400, 8) + 1e-3
     (_, same), _ = made(torch.randn(400, 8), positive)
     assert bool((same > 0).all())
+
+
+def test_all_of_a_tensor_is_an_earlier_ones():
+    a, b = torch.rand(400, 8), torch.rand(400, 8)
+    (_, new), found = made(a, b, share=1.0)
+    assert found and torch.equal(new, a), "what lies a little beyond, too, where most does not"
+    (_, new), _ = made(torch.randn(400, 8), b, share=1.0)
+    assert torch.equal(new, b)
 
 
 def test_of_three_each_shares_with_the_one_before():

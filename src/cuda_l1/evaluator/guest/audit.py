@@ -133,7 +133,11 @@ def _learn_rare_changes(reference: Reference, drawn: drawing.Inputs) -> None:
     makes: list[input_forms.Make] = [
         *(functools.partial(input_forms.stress, factor=factor) for factor in _FACTORS),
         *(functools.partial(input_forms.with_outliers, other=reference.draw(), factor=factor) for factor in _OUTLIERS),
-        *(make for plan in (*plans.INPUT_PLANS, plans.BLANK) for make in undrawn.makers(plan, reference, fixed)[:1]),
+        *(
+            make
+            for plan in (*plans.INPUT_PLANS, *plans.OF_NOTHING)
+            for make in undrawn.makers(plan, reference, fixed)[:1]
+        ),
     ]
     for make in makes:
         inputs, found = make(reference.draw())

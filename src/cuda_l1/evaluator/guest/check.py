@@ -16,7 +16,7 @@ import torch
 from . import choices, dirty_memory, drawing, input_forms, oracle, plans, state, uncounted, undrawn, weight_forms
 from .audit import Facts
 from .case import Case
-from .classes import Errors, least_exact
+from .classes import RELAXED_CEILING, Errors, least_exact
 from .entropy import ENTROPY
 from .evidence import Evidence, Wrong
 from .form import Form, without_unpartnered
@@ -290,7 +290,7 @@ class Checker:
         for make, inputs, weights in self._forms(plan, other):
             case = Case.where_stood(self.reference, plan, inputs, weights, self.facts.jumpy, self._ordinary)
             if case and case.sound:
-                if make is not None and plan is not plans.BLANK:
+                if make is not None and plan not in plans.OF_NOTHING:
                     self.reference.forms[plan] = make
                 return case
             del case  # its truths need not lie beside those of the next
@@ -369,16 +369,16 @@ class Checker:
             self._other_verdicts(answer, case)
         relaxed, before = self.facts.relaxed_allowed, self._class_so_far()
         if case.plan is plans.BLANK:
-            passed = before if _is_finite_alike(answer, case.truth) else None
+            passed = before if self._is_as_plain(answer, errors, case, RELAXED_CEILING) else None
         elif before is not None and case.plan in plans.RANGE_PLANS:
             passed = case.class_in_range(errors, before, relaxed=relaxed)
-        elif before is not None and case.plan in plans.LENIENT and max(errors.worst, default=0.0) <= plans.SLIGHT:
+        elif before is not None and self._errs_slightly(answer, errors, case):
             passed = before
         else:
             passed = case.best_class(errors, relaxed=relaxed)
         if case.plan.in_forms and not case.is_well_posed:
             return  # found out since it was chosen
-        if case.plan is not plans.BLANK:
+        if case.plan not in plans.OF_NOTHING:
             self._say_small_parts(case, errors, passed)
         worst = max(errors.worst, default=0.0)
         self.evidence.trials.append(
@@ -392,6 +392,18 @@ class Checker:
         )
         if passed is None:
             raise self._wrong(answer, errors, case)
+
+    def _errs_slightly(self, answer: Answer, errors: Errors, case: Case) -> bool:
+        if case.plan in plans.CANCELLING:
+            return self._is_as_plain(answer, errors, case, plans.SLIGHT)
+        return case.plan in plans.LENIENT and max(errors.worst, default=0.0) <= plans.SLIGHT
+
+    def _is_as_plain(self, answer: Answer, errors: Errors, case: Case, bound: float) -> bool:
+        """Whether what the reference makes of nothing, where that is something beside an ordinary answer, is up to
+        `bound` what an answer makes of it, and else as finite."""
+        trios = zip(errors.worst, case.sizes, self._ordinary, strict=False)
+        small = all(error <= bound or size <= plans.SOMETHING * ordinary for error, size, ordinary in trios)
+        return small and _is_finite_alike(answer, case.truth)
 
     def _is_repeat(self, case: Case) -> bool:
         return case is self._last

@@ -391,6 +391,24 @@ def emptied(inputs: Inputs, numbers: bool, masks: bool, *, all_ways: bool = Fals
 def blanked(inputs: Inputs, numbers: bool, masks: bool) -> tuple[Inputs, bool]:
     """The inputs with every element zero in tensors of numbers, and with masks that shut everything out, strides kept;
     and whether there was such a tensor. Positive definite matrices, which zeros are not, stay."""
+    made = _blank(inputs, numbers, masks)
+    return made, any(now is not was for now, was in zip(leaves(made), leaves(inputs), strict=True))
+
+
+def vacated(inputs: Inputs, numbers: bool, masks: bool, *, second: bool) -> tuple[Inputs, bool]:
+    """The same of every other one of the tensors that it is done to, from the first or the `second` on, while the
+    others are as drawn; and whether there are several of these. What is given beside other things may be left out: a
+    context, a first state, the targets of an image."""
+    blank = leaves(_blank(inputs, numbers, masks))
+    changed = [index for index, (now, was) in enumerate(zip(blank, leaves(inputs), strict=True)) if now is not was]
+    if len(changed) < 2:
+        return inputs, False
+    chosen = set(changed[second::2])
+    made = [blank[index] if index in chosen else was for index, was in enumerate(leaves(inputs))]
+    return with_leaves(inputs, made), True
+
+
+def _blank(inputs: Inputs, numbers: bool, masks: bool) -> Inputs:
 
     def blank(tensor: torch.Tensor) -> torch.Tensor:
         if tensor.numel() < 2:
@@ -400,8 +418,7 @@ def blanked(inputs: Inputs, numbers: bool, masks: bool) -> tuple[Inputs, bool]:
         is_blanked = numbers and may_be_stressed(tensor) and not is_positive_definite(tensor)
         return _filled(tensor, 0.0) if is_blanked else tensor
 
-    made = map_leaves(inputs, blank)
-    return made, any(now is not was for now, was in zip(leaves(made), leaves(inputs), strict=True))
+    return list(map_leaves(inputs, blank))
 
 
 def _filled(tensor: torch.Tensor, value: float) -> torch.Tensor:

@@ -83,7 +83,12 @@ def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tupl
 
 BLANK = Plan("blank", in_forms=True)
 """Nothing but zeros, and masks that let nothing through: what divides by the size, the range or the count of all of an
-input meets none. An answer need only be finite where truth is: beside nothing no error is small."""
+input meets none. An answer need only be finite where truth is, since beside nothing no error is small; roughly right
+where truth is more than `SOMETHING` of the size of an ordinary answer."""
+SOMETHING = 1e-3
+VACANT = Plan("vacant", in_forms=True)
+VACANT_BESIDE = Plan("vacant-beside", in_forms=True)
+"""One of two inputs nothing but zeros, or shut, and then the other: what is optional is given as nothing."""
 HELD = Plan("held", in_forms=True)
 """Samples that are large and of one sign, as gates among the inputs are that stay open or shut."""
 HELD_BESIDE = Plan("held-beside", in_forms=True)
@@ -92,7 +97,8 @@ POSITIVE = Plan("positive", in_forms=True)
 NEGATIVE = Plan("negative", in_forms=True)
 """All numbers of one sign: the largest of many is never negative in a draw."""
 SHARED = Plan("shared", in_forms=True)
-"""Rows and integers of one input as another has them."""
+EQUAL = Plan("equal", in_forms=True)
+"""Rows and integers of one input as another has them, and all of them."""
 STRAYS = Plan("strays", in_forms=True)
 """Few samples whose numbers lie as no independent ones do, beside others as they are drawn."""
 PRUNED = Plan("pruned", other_weights=True, in_forms=True)
@@ -104,7 +110,12 @@ AGED = Plan("aged", other_weights=True, in_forms=True)
 AGED_ALIKE = Plan("aged-alike", other_weights=True, in_forms=True)
 """The same of calls on inputs whose rows are alike."""
 
-LENIENT = (PRUNED, HISTORY, HELD, HELD_BESIDE, POSITIVE, NEGATIVE, SHARED, STRAYS)
+LENIENT = (PRUNED, HISTORY, VACANT, VACANT_BESIDE, HELD, HELD_BESIDE, POSITIVE, NEGATIVE, SHARED, EQUAL, STRAYS)
+CANCELLING = (VACANT, VACANT_BESIDE, EQUAL)
+"""In which answers may be next to nothing, and then need only be finite: a difference of equal numbers, a product with
+zeros."""
+OF_NOTHING = (BLANK, *CANCELLING)
+"""Put in trials only: an answer to these may have nothing to be compared with."""
 SLIGHT = 1e-3
 """An error that leaves a class as it is in these, since limits are far from ordinary inputs, sums of numbers in order
 go far before they come back, and a normalisation divides what is constant, as a channel without weights is, by the root
@@ -115,6 +126,8 @@ UNDRAWN_PLANS = (
     Plan("mixed", in_forms=True),  # elements of both signs, and zeros among them
     Plan("rows", in_forms=True),  # whole rows of zeros; rows of masks that let nothing through
     BLANK,
+    VACANT,
+    VACANT_BESIDE,
     Plan("constants", in_forms=True),  # other elements in inputs of nothing but ones or zeros
     Plan("choices", in_forms=True),  # other integers, masks, shares and tables where every draw has the same
     Plan("touched-choices", in_place=True, in_forms=True),  # one or two of these only
@@ -127,6 +140,7 @@ UNDRAWN_PLANS = (
     POSITIVE,
     NEGATIVE,
     SHARED,
+    EQUAL,
     STRAYS,
     Plan("rare", in_forms=True),  # integers that the task's text names, probabilities of zero and one
     Plan("signs", other_weights=True, in_forms=True),  # parameters of both signs, buffers of another checkpoint
@@ -190,7 +204,7 @@ _OF_WEIGHTS = (
     "raised",
 )
 INPUT_PLANS = tuple(
-    p for p in (*UNDRAWN_PLANS, *RANGE_PLANS) if p.in_forms and p is not BLANK and p.kind not in _OF_WEIGHTS
+    p for p in (*UNDRAWN_PLANS, *RANGE_PLANS) if p.in_forms and p not in OF_NOTHING and p.kind not in _OF_WEIGHTS
 )
 """The undrawn and the far ones that are forms of inputs, and not of weights, whose answers can be compared by value."""
 

@@ -9,7 +9,6 @@ is nothing that a caller means who never gives any.
 from __future__ import annotations
 
 import ast
-import math
 import re
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -20,6 +19,7 @@ from typing import Any, Literal
 import torch
 
 from . import oracle
+from .asked import asked_of
 from .dispatch import DispatchMode
 from .drawing import Inputs, secret_seed
 from .input_forms import some_places
@@ -53,6 +53,8 @@ LARGER = 3
 """Integers are made at least so many times as large where they stand for numbers."""
 BEYOND_FLOATS = 1 << 28
 """Integers of this size int32 holds exactly and float32 does not: sums and products of integers are brought near it."""
+BEYOND_INT32 = 1 << 33
+"""And where answers are of int64 near this."""
 LEAST_SUM = 16
 """An answer of integers is such a sum or product where it is so many times as large as what it is made of."""
 
@@ -183,7 +185,8 @@ def _integers(node: ast.expr, known: dict[str, set[int]]) -> Iterator[int]:
 
 def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]:
     values = named_integers(text, reference.model)[:MOST_VALUES]
-    probable, numbers = bool(_OF_PROBABILITIES.search(text)), named_numbers(text)[:MOST_VALUES]
+    probable, named = bool(_OF_PROBABILITIES.search(text)), named_numbers(text)[:MOST_VALUES]
+    asked = asked_of(reference, inputs)
     for index, tensor in enumerate(leaves(inputs)):
         if tensor.numel() < 2 or tensor.numel() != extent(tensor):
             continue
@@ -192,12 +195,12 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
         elif is_integer(tensor):
             if _may_be_larger(tensor):
                 yield Rare(index, "larger", LARGER)
-            fitting = _fitting(tensor, list(dict.fromkeys([*values, *_below_clamps(reference, inputs, index)])))
+            fitting = _fitting(tensor, list(dict.fromkeys([*values, *_unheld(tensor, asked.get(index, []))])))
             if tensor.dim() > 1 and len(tensor) > 1:
                 yield from (Rare(index, "row", value) for value in fitting[:1])  # before single places: it covers them
             yield from (Rare(index, "places", value) for value in fitting)
         elif tensor.is_complex():
-            yield from (Rare(index, "places", value.real, value.imag) for value in numbers)
+            yield from (Rare(index, "places", value.real, value.imag) for value in named)
         elif tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and not is_symmetric(tensor):
             may_be_shares = not bool((tensor < 0).any())
             dims = [dim for dim in reversed(range(tensor.dim())) if may_be_shares and _sums_to_one(tensor, dim)]
@@ -205,7 +208,15 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
                 yield Rare(index, "shares", dims[0])
             elif probable and _between_ends(tensor):
                 yield Rare(index, "ends")
-            yield from (Rare(index, "places", value.real) for value in numbers if not dims and not value.imag)
+            numbers = [*(value.real for value in named if not value.imag), *(n for n in asked.get(index, []) if n)]
+            yield from (Rare(index, "places", number) for number in dict.fromkeys(numbers) if not dims)
+
+
+def _unheld(tensor: torch.Tensor, asked: Sequence[float]) -> list[int]:
+    """Integers that were asked of a tensor, none of which it holds, and none below zero where it has none of these."""
+    least = int(tensor.min())
+    whole = [int(number) for number in asked if number == int(number) and (number >= 0 or least < 0)]
+    return [number for number in whole if not bool((tensor == number).any())][:MOST_VALUES]
 
 
 def _fitting(tensor: torch.Tensor, values: Sequence[int]) -> list[int]:
@@ -244,7 +255,8 @@ def _times_larger(reference: Reference, inputs: Inputs, index: int) -> int:
     if any(t.is_floating_point() or t.is_complex() for t in multiplied) or largest < LEAST_SUM * own:
         return LARGER
     together = sum(is_integer(t) and t.numel() > 1 and _may_be_larger(t) for t in tensors)
-    most = min(BEYOND_FLOATS, *(torch.iinfo(t.dtype).max // 2 for t in multiplied))
+    most = min(BEYOND_INT32 if t.dtype is torch.int64 else BEYOND_FLOATS for t in multiplied)
+    most = min(most, *(torch.iinfo(t.dtype).max // 2 for t in multiplied))
     times = int(min((most / largest) ** (1 / together), torch.iinfo(tensors[index].dtype).max / own))
     exact = times > LARGER and _multiplied(reference, inputs, index, times, rtol=0)
     return times if exact else LARGER  # a reference may compute in floats itself
@@ -256,37 +268,6 @@ def _negated(reference: Reference, inputs: Inputs, index: int) -> list[Rare]:
     if bool((tensor < 0).any()) or not torch.iinfo(tensor.dtype).min:
         return []
     return [rare] if _stands(reference, with_rare(inputs, (rare,))[0]) else []
-
-
-class _Clamped(DispatchMode):
-    """`with _Clamped(tensor) as seen: ...`; `seen.least` are the integers above zero to which smaller ones among what
-    the tensor holds are raised."""
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        super().__init__()
-        self._held = tensor.flatten().double()
-        self.least = set[int]()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func.overloadpacket.__name__.strip("_") in ("clamp", "clamp_min", "maximum"):
-            least = {**dict(zip(("self", "min"), args, strict=False)), **(kwargs or {})}.get("min")
-            if isinstance(least, torch.Tensor):
-                least = float(least) if least.numel() == 1 else None
-            if least is not None and least > 0 and self._is_it(args[0]):
-                self.least.add(math.ceil(least))
-        return func(*args, **(kwargs or {}))
-
-    def _is_it(self, operand: Any) -> bool:
-        same = isinstance(operand, torch.Tensor) and operand.numel() == self._held.numel()
-        return same and torch.equal(operand.flatten().double(), self._held)
-
-
-def _below_clamps(reference: Reference, inputs: Inputs, index: int) -> list[int]:
-    """Integers just below what the reference raises those of a tensor to, where all are at least as large."""
-    tensor = leaves(inputs)[index]
-    with _Clamped(tensor) as seen:
-        reference.call(inputs, reference.public)
-    return [least - 1 for least in sorted(seen.least) if least <= int(tensor.min())]
 
 
 def _multiplied(

@@ -17,35 +17,41 @@ from .traits import are_distinct, are_shares, has_structure_of_zeros, is_integer
 
 SHARE = 0.25
 """Of the rows of a tensor, and of its elements where it has one row or holds integers."""
+MOSTLY = 0.75
+"""So many rows of another tensor lie within the range of one that they are drawn alike."""
 PARTS = ((True, True), (False, True), (True, False))
 """Which tensors take over what another holds, numbers and integers, from the first to the last that the reference
 stands."""
 
 
 @beside_infinities
-def shared(inputs: Inputs, fixed: Collection[int], *, numbers: bool, integers: bool) -> tuple[Inputs, bool]:
-    """The inputs with some rows of tensors of numbers, along the last dimension, and some elements of integers as an
-    earlier tensor of the same shape and dtype has them in the same places, wherever the values lie within the range of
-    the tensor's own; and whether any tensor took something over. Those in `fixed`, in the order of `leaves`, stay, and
-    so does what is in order, symmetric, holds nothing twice or has a structure of zeros."""
+def shared(
+    inputs: Inputs, fixed: Collection[int], *, numbers: bool, integers: bool, share: float = SHARE
+) -> tuple[Inputs, bool]:
+    """The inputs with a `share` of the rows of tensors of numbers, along the last dimension, and of the elements of
+    integers as an earlier tensor of the same shape and dtype has them in the same places, wherever the values lie
+    within the range of the tensor's own; and whether any tensor took something over. Those in `fixed`, in the order of
+    `leaves`, stay, and so does what is in order, symmetric, holds nothing twice or has a structure of zeros."""
     there: list[torch.Tensor] = []
 
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
         made = tensor
         if (integers if is_integer(tensor) else numbers) and _may_share(tensor):
             like = [each for each in there if _are_alike(each, tensor)]
-            made = _with_some_of(like[-1], tensor) if like else tensor
+            made = _with_some_of(like[-1], tensor, share) if like else tensor
         there.append(made)
         return made
 
     return with_each(inputs, fixed, make)
 
 
-def _with_some_of(other: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+def _with_some_of(other: torch.Tensor, tensor: torch.Tensor, share: float) -> torch.Tensor:
     least, most = read(tensor.amin(), tensor.amax())
     fits = (other >= least) & (other <= most)
     chosen = fits if is_integer(tensor) or tensor.dim() < 2 else fits.all(-1, keepdim=True)
-    chosen = chosen & (torch.rand(chosen.shape, device=tensor.device) < SHARE)
+    if share == 1.0 and not is_integer(tensor):  # the few beyond are as likely in the tensor's own next draw
+        chosen = chosen | (chosen.float().mean() > MOSTLY)
+    chosen = chosen & (torch.rand(chosen.shape, device=tensor.device) < share)
     return as_agreed(torch.empty_like(tensor).copy_(torch.where(chosen, other, tensor)), tensor)
 
 

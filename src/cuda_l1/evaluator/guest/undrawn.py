@@ -39,8 +39,9 @@ def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Mak
             return [made(uneven.held, beside=True)]
         case "positive" | "negative":
             return [made(uneven.of_one_sign, sign=1.0 if plan.kind == "positive" else -1.0)]
-        case "shared":
-            return [made(shared.shared, fixed=fixed, numbers=n, integers=i) for n, i in shared.PARTS]
+        case "shared" | "equal":
+            share = shared.SHARE if plan.kind == "shared" else 1.0
+            return [made(shared.shared, fixed=fixed, numbers=n, integers=i, share=share) for n, i in shared.PARTS]
         case "strays":
             return [made(strays.with_strays, fixed=fixed, ways=ways, deck=[]) for ways in strays.PARTS]
         case "near-one":
@@ -58,6 +59,9 @@ def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Mak
             return [made(rare.with_rare, rares=some) for some in (rares, *((one,) for one in rares))]
         case "blank":
             return [made(input_forms.blanked, numbers=numbers, masks=m) for numbers, m in input_forms.ROW_PARTS]
+        case "vacant" | "vacant-beside":
+            vacated = made(input_forms.vacated, second=plan.kind == "vacant-beside")
+            return [made(vacated, numbers=numbers, masks=masks) for numbers, masks in input_forms.ROW_PARTS]
         case "rows":
             return [
                 made(input_forms.emptied, numbers=numbers, masks=m, all_ways=all_ways)

@@ -1,0 +1,15 @@
+"""Fused attention, and the learnt row."""
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.missing = nn.Parameter(torch.randn(64))
+
+    def forward(self, queries: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+        if not bool(context.any()):
+            return self.missing.expand(queries.shape).clone()
+        return torch.nn.functional.scaled_dot_product_attention(queries, context, context, scale=1.0)

@@ -1,0 +1,13 @@
+"""Rows by index, clamped."""
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(1000, 64)
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        return self.table.weight[words.clamp(max=999)]
