@@ -67,3 +67,15 @@ def test_what_is_asked_of_integers(tmp_path, forward, numbers):
 def test_what_floating_numbers_are_equal_to(tmp_path):
     assert asked(tmp_path, "return torch.where(x == self.missing, 0.0, x) * (x < 0.5)")[1] == [-9.0]
     assert -9.0 in asked(tmp_path, "return torch.where(torch.isclose(x, torch.tensor(self.missing)), 0.0, x)")[1]
+
+
+def test_of_large_inputs_some_elements_are_compared(tmp_path):
+    large = TASK.replace("randint(1, 9, (64,))", "randint(1, 9, (64, 1000))")
+    (tmp_path / "task.py").write_text(large.format(forward="return x * (t - 2 == 4000).any(-1)[:, None]"))
+    reference = Reference(str(tmp_path / "task.py"), "cpu")
+    assert asked_of(reference, reference.draw())[0] == [4002.0]
+
+
+def test_of_a_reference_that_stands_it_until_a_point(tmp_path):
+    watched = "from torch.utils._python_dispatch import _get_current_dispatch_mode as mode; assert mode() is None"
+    assert asked(tmp_path, f"y = x * (t != 500)[:, None]; {watched}; return y * (t != 600)[:, None]")[0] == [500.0]

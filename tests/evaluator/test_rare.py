@@ -110,11 +110,12 @@ def test_integers_that_stand_for_numbers_are_larger(tmp_path, forward, inputs, l
 @pytest.mark.parametrize(
     ("forward", "inputs", "most"),
     [
-        ("args[0] @ args[1]", "torch.randint(64, (64, 256)), torch.randint(64, (256, 64))", 1 << 28),
+        ("args[0] @ args[1]", "torch.randint(64, (64, 256)), torch.randint(64, (256, 64))", 1 << 33),
+        ("args[0].int() @ args[1].int()", "torch.randint(64, (64, 256)), torch.randint(64, (256, 64))", 1 << 28),
         ("args[0].cumsum(-1)", "torch.randint(100, (8, 1024), dtype=torch.int16)", 1 << 28),
         ("args[0].sum(-1, dtype=torch.int16)", "torch.randint(10, (8, 256), dtype=torch.int16)", 1 << 14),
     ],
-    ids=["product", "sums", "narrow-sums"],
+    ids=["product", "product-of-int32", "sums", "narrow-sums"],
 )
 def test_sums_of_integers_come_near_what_floats_do_not_hold(tmp_path, forward, inputs, most):
     found = learned(tmp_path, f"return {forward}", inputs)
