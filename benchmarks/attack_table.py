@@ -25,7 +25,7 @@ from cuda_l1.api.places import resolve_device
 from cuda_l1.api.pool import EvaluatorPool, Job
 from cuda_l1.cli.bench import shard_of
 from cuda_l1.config import EvaluatorSettings, Limits, Protocol
-from cuda_l1.errors import InfrastructureError
+from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.report.markdown import table_lines
 from cuda_l1.types import Candidate, Environment, Evaluation, Task
@@ -141,14 +141,15 @@ def _options() -> argparse.Namespace:
 
 
 def _judge(todo: Sequence[Item], pool: EvaluatorPool, table: Table, deadline: Deadline) -> bool:
-    """A row for each; False when the time was up first. What a fault of the machine kept from a verdict has none."""
+    """A row for each; False when the time was up first. What a fault of the machine kept from a
+    verdict, or a reference that does not run on the device, has none."""
 
     def verdict(evaluator: Evaluator, item: Item) -> dict[str, object] | str | None:
         if not deadline.allows(EXPECTED_S):
             return None
         try:
             return {**row_of(item, evaluator), **columns_of(evaluator.environment)}
-        except InfrastructureError as fault:
+        except (InfrastructureError, TaskError) as fault:
             return f"no verdict: {fault}"
 
     for number, (job, found) in enumerate(pool.run([Job(item, item.case, item.case) for item in todo], verdict), 1):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from benchmark_fakes import GPU
 
 import attack_table
-from attack_table import ATTACK, KERNEL, KNOWN, TWIN
+from attack_table import ATTACK, KERNEL, KNOWN, TWIN, Item
 from csv_table import Row, Table, read_rows
-from cuda_l1.errors import UsageError
-from provenance import columns_of
+from cuda_l1.errors import InfrastructureError, TaskError, UsageError
+from provenance import Deadline, columns_of
 
 
 def rows(folder: Path, *given: dict[str, object]) -> list[Row]:
@@ -75,6 +76,24 @@ def test_shares_hold_every_item_once_and_an_attack_with_its_twin() -> None:
     for text in ("0/3", "4/3", "3", "a/b"):
         with pytest.raises(UsageError, match="give I/N"):
             attack_table.share_of(found, text)
+
+
+@pytest.mark.parametrize("fault", [InfrastructureError("the GPU was lost"), TaskError("Model.forward raised")])
+def test_what_is_kept_from_a_verdict_keeps_no_other_from_it(tmp_path: Path, monkeypatch, capsys, fault) -> None:
+    first, second = attack_table.items("cpu")[:2]
+
+    def row_of(item: Item, _: object) -> dict[str, object]:
+        if item is first:
+            raise fault
+        return {"kind": item.kind, "case": item.case, "family": item.family, "outcome": "ACCEPTED", "wrong": None}
+
+    monkeypatch.setattr(attack_table, "row_of", row_of)
+    evaluator = SimpleNamespace(environment=GPU)
+    pool = SimpleNamespace(run=lambda jobs, verdict: ((job, verdict(evaluator, job.work)) for job in jobs))
+    table = Table(tmp_path / "attacks.csv", attack_table.COLUMNS, keys=2)
+    assert attack_table._judge([first, second], pool, table, Deadline(None))
+    assert [row["case"] for row in table.rows()] == [second.case]
+    assert f"{first.case}: no verdict: {fault}" in "".join(capsys.readouterr())
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
