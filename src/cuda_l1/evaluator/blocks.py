@@ -129,7 +129,10 @@ class Blocks:
             side.runner, "back_to_back", 300.0 + 100 * self._call_s(side), quiet=True, call_us=call_us
         )
         side.runner.guest.stop()
-        return Row(*reply["row"]) if reply["row"] else None
+        if (row := reply["row"]) is None:
+            return None
+        side.late = side.late or row["late"]
+        return Row(row["us"], row["cold_us"])
 
     def slope_us(self, side: Side) -> float | None:
         """On a GPU, for a call so short that the judge's clock is coarse: a lower bound of its own from many calls

@@ -3,7 +3,8 @@
 Each call has inputs that nobody saw before the row, so that no answer can be remembered. Outputs are let go of at once,
 as they are between timed calls: were all of them held, memory that a call takes would be another's each time, and cost
 what it costs nobody else. A few places of them are written to before: what lies in that memory is no answer either.
-One output of the stretch that counts is compared; its runner draws which when a call has returned.
+One output of the stretch that counts is compared; its runner draws which when a call has returned. The judge looks
+where it lies at the end of its stretch, as it does in a call alone (`glimpse`).
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from . import buffers
+from . import buffers, glimpse
 from .driving import KEPT_BYTES, QUICKEST, Kept, Supply, seed_of
 from .session import RunnerFailure, Session, total_bytes
 from .tensors import nbytes_needed, pack, rewrite, view
@@ -36,13 +37,20 @@ WORD = torch.int32.itemsize
 """Inputs are read as so many bytes at once."""
 
 
-def back_to_back_us(
-    session: Session, supply: Supply, *, call_us: float, patience_s: float
-) -> tuple[float, float] | None:
-    """What a call takes of many in a row, with inputs that lay there before: by the judge's clock, microseconds, of the
-    quickest stretch, since other work on the machine only adds. Beside it, where that is more than `call_us`, about
-    what one takes alone: by how much longer the judge itself reads the inputs of a row than those of one call, which
-    have just been laid and are in a cache. None where the inputs are too large for a row."""
+class CallInARow(NamedTuple):
+    """What a call takes of many in a row, with inputs that lay there before."""
+
+    us: float
+    """By the judge's clock, microseconds, of the quickest stretch, since other work on the machine only adds."""
+    cold_us: float
+    """Where that is more than one takes alone, by how much longer the judge itself reads the inputs of a row than those
+    of one call, which have just been laid and are in a cache."""
+    late: bool
+    """An output was not yet there when its stretch was over."""
+
+
+def back_to_back(session: Session, supply: Supply, *, call_us: float, patience_s: float) -> CallInARow | None:
+    """Make rows of calls of which one alone takes about `call_us`. None where the inputs are too large for a row."""
     fit = BYTES // max(1, total_bytes(supply.first))
     count = min(SETS, fit, max(LEAST_SETS, int(1e6 * TOTAL_S / call_us)))
     if count < LEAST_SETS:
@@ -57,7 +65,7 @@ def back_to_back_us(
     quickest = min(made.run() for _ in range(rows))
     session.receive(patience_s, "calls in a row")
     us = quickest / count
-    return us, made.cold_us() if us > call_us else 0.0
+    return CallInARow(us, made.cold_us() if us > call_us else 0.0, made.late)
 
 
 class _Rows:
@@ -69,6 +77,7 @@ class _Rows:
         self._sets = [supply.first] * (self._stretches * self._count)
         self.buffer = buffers.create(nbytes_needed(self._sets), None)
         self._places = pack(self._sets, self.buffer)
+        self.late = False
 
     @property
     def described(self) -> dict[str, Any]:
@@ -86,25 +95,41 @@ class _Rows:
         session.send({"op": "ready"})
         session.receive(self._patience_s, "putting state back")
         rewrite(self._sets, self._places, self.buffer)  # last of all: a thread could begin with what lies there
-        quickest, best, is_best = math.inf, 0, False
+        outputs = session.request["slots"][: self._output_count]
+        quickest, place, is_best = math.inf, 0, False
+        seen: list[glimpse.Glimpse] = []
         for first in range(0, len(self._sets), self._count):
             begin = time.perf_counter_ns()
             session.send({"op": "go", "first": first, "seeds": seeds[first : first + self._count], "keep": is_best})
-            session.receive(self._count * self._patience_s, "calls in a row")
+            told = session.receive(self._count * self._patience_s, "calls in a row")
             took = (time.perf_counter_ns() - begin) / 1e3
             is_best = first // self._count >= self._stretches // 2 and took < quickest
-            quickest, best = (took, first) if is_best else (quickest, best)
+            if is_best:
+                seen = glimpse.look(session.memory, told.get("places"), outputs, ())
+                quickest, place = took, self._place(told, first)
         session.send({"op": "deliver", "keep": is_best})
-        place = session.receive(self._patience_s, "calls in a row").get("place")
-        if not isinstance(place, int) or not best <= place < best + self._count:
-            raise RunnerFailure("CRASHED", "the runner delivered a call of a row that it was not asked for", "timing")
-        outputs = [view(slot, session.outputs).clone() for slot in session.request["slots"]]
+        session.receive(self._patience_s, "calls in a row")
+        self.late = self.late or not all(each.arrived(session.outputs) for each in seen)
+        tensors = [view(slot, session.outputs).clone() for slot in session.request["slots"]]
         earlier = self._sets[:place] if session.request["changed_state"] else None
-        kept = Kept(self._sets[place], outputs, session.laid_state, seeds[place], earlier)
-        few = min(QUICKEST, KEPT_BYTES // max(1, total_bytes(outputs) + total_bytes(kept.inputs)))
+        kept = Kept(self._sets[place], tensors, session.laid_state, seeds[place], earlier)
+        few = min(QUICKEST, KEPT_BYTES // max(1, total_bytes(tensors) + total_bytes(kept.inputs)))
         rows = sorted([*session.back_to_back, (quickest, kept)], key=lambda each: each[0])
         session.back_to_back = rows[: 1 if earlier is not None else max(1, few)]
         return quickest
+
+    @property
+    def _output_count(self) -> int:
+        """Of what is delivered; the rest are arguments and state, which later calls change again."""
+        request = self._session.request
+        return len(request["slots"]) - len(request["changed_args"]) - len(request["changed_state"])
+
+    def _place(self, told: dict[str, Any], first: int) -> int:
+        """Which call of the stretch that begins with the `first` will be delivered."""
+        place = told.get("place")
+        if not isinstance(place, int) or not first <= place < first + self._count:
+            raise RunnerFailure("CRASHED", "the runner kept a call of a row that it was not asked for", "timing")
+        return place
 
     def cold_us(self) -> float:
         """What a call's inputs take longer to read when all of a row were laid than when they alone were, of the

@@ -1,9 +1,12 @@
-"""A few elements of each output on a CPU, read by the judge out of the runner's memory when a call has returned.
+"""Parts of each output on a CPU, read by the judge out of the runner's memory when a call has returned.
 
 What a call has computed must be there by then. A copy of the outputs, made by the runner, cannot show that: whatever
 stands behind the copy (a kernel registered for it, a function of the harness that was replaced, a thread that is ahead
-of it) may compute what it pretends to copy. The judge chooses the elements and reads them through a descriptor that the
+of it) may compute what it pretends to copy. The judge chooses the parts and reads them through a descriptor that the
 runner has no part in; what is delivered later must be the same, bit for bit.
+
+A small output is read whole. Of a large one both ends are, and boxes of elements that lie near one another in memory:
+what is computed late may be a few rows in which most of the work is.
 """
 
 from __future__ import annotations
@@ -20,7 +23,10 @@ from .buffers import Buffer
 from .entropy import ENTROPY
 from .tensors import view
 
-PLACES = 16
+WHOLE = 1 << 20
+"""Bytes between the first and the last element of an output up to which it is read whole."""
+BOX, LEAST_BOXES, SHARE = 1 << 16, 16, 1 / 16
+"""Of a larger one boxes of so many bytes at the most are read: so many, or so many that they are this share of it."""
 
 
 def place_of(tensor: torch.Tensor) -> list[Any]:
@@ -32,25 +38,41 @@ _address = torch.Tensor.data_ptr
 
 
 @dataclass(frozen=True)
+class _Box:
+    """Some elements next to one another along each dimension, and the memory from the first of them to the last."""
+
+    starts: list[int]
+    sizes: list[int]
+    strides: list[int]
+    memory: bytearray
+
+    def is_in(self, delivered: torch.Tensor) -> bool:
+        there = delivered[tuple(slice(at, at + size) for at, size in zip(self.starts, self.sizes, strict=True))]
+        found = torch.frombuffer(self.memory, dtype=delivered.dtype).as_strided(self.sizes, self.strides)
+        return torch.equal(_bytes(there), _bytes(found))
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
+@dataclass(frozen=True)
 class Glimpse:
-    """Chosen elements of what belongs into a slot of the output buffer, as they were read."""
+    """What was read of what belongs into a slot of the output buffer."""
 
     slot: dict[str, Any]
-    places: list[int]
-    """In the order of elements."""
-    found: bytes
-    """Their bytes; fewer where not all could be read."""
+    boxes: list[_Box]
+    is_there: bool = True
+    """Whether anything could be read where it was said to lie."""
 
     def arrived(self, outputs: Buffer) -> bool:
         """Whether the same stands in the slot."""
-        if not self.places:
-            return True
-        there = view(self.slot, outputs).reshape(-1)[torch.tensor(self.places)]
-        return bytes(there.view(torch.uint8).tolist()) == self.found
+        delivered = view(self.slot, outputs)
+        return self.is_there and all(box.is_in(delivered) for box in self.boxes)
 
 
 def look(memory: int, told: Any, slots: Sequence[dict[str, Any]], absent: Collection[int]) -> list[Glimpse]:
-    """Read elements of each tensor that a runner says lies at a place (`place_of`), save those that it need not have.
+    """Read parts of each tensor that a runner says lies at a place (`place_of`), save those that it need not have.
 
     What it tells is not believed: at a wrong place there is something else, or nothing.
     """
@@ -61,24 +83,47 @@ def look(memory: int, told: Any, slots: Sequence[dict[str, Any]], absent: Collec
 
 def _look(memory: int, place: Any, slot: dict[str, Any]) -> Glimpse:
     shape = slot["shape"]
-    count = math.prod(shape)
-    if count == 0:
-        return Glimpse(slot, [], b"")
-    # The ends are among them: work that is done in order is unfinished there.
-    chosen = [0, count - 1, *(ENTROPY.randrange(count) for _ in range(PLACES))]
-    size = getattr(torch, slot["$tensor"]).itemsize
+    if math.prod(shape) == 0:
+        return Glimpse(slot, [])
+    itemsize = getattr(torch, slot["$tensor"]).itemsize
+    boxes = []
     try:
         address, strides = place
-        found = b"".join(os.pread(memory, size, address + size * _offset(at, shape, strides)) for at in chosen)
+        sizes, count = _sizes(shape, strides, itemsize)
+        for starts in _starts(shape, sizes, count):
+            begin = address + itemsize * _extent(starts, strides)
+            read = bytearray(itemsize * (1 + _extent([size - 1 for size in sizes], strides)))
+            if os.preadv(memory, [read], begin) != len(read):
+                return Glimpse(slot, [], is_there=False)
+            boxes.append(_Box(starts, sizes, strides, read))
     except (TypeError, ValueError, OverflowError, OSError):  # what it told is no place
-        found = b""
-    return Glimpse(slot, chosen, found)
+        return Glimpse(slot, [], is_there=False)
+    return Glimpse(slot, boxes)
 
 
-def _offset(place: int, shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Of the element with this number, in elements."""
-    offset = 0
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        place, at = divmod(place, size)
-        offset += at * stride
-    return offset
+def _extent(places: Sequence[int], strides: Sequence[int]) -> int:
+    return sum(place * stride for place, stride in zip(places, strides, strict=True))
+
+
+def _sizes(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[list[int], int]:
+    """How many elements a box has along each dimension, most where they lie nearest, and how many boxes are read.
+    Raises ValueError for what are no strides."""
+    if len(strides) != len(shape) or not all(isinstance(stride, int) and stride >= 0 for stride in strides):
+        raise ValueError("no strides")
+    count = math.prod(shape)
+    if itemsize * max(count, 1 + _extent([size - 1 for size in shape], strides)) <= WHOLE:
+        return list(shape), 1
+    sizes, room = [1] * len(shape), BOX // itemsize - 1
+    for dim in sorted(range(len(shape)), key=strides.__getitem__):
+        others = math.prod(sizes)
+        fits = 1 + room // strides[dim] if strides[dim] else shape[dim]
+        sizes[dim] = max(1, min(shape[dim], fits, BOX // itemsize // others))
+        room -= (sizes[dim] - 1) * strides[dim]
+    return sizes, max(LEAST_BOXES, int(SHARE * count * itemsize) // BOX)
+
+
+def _starts(shape: Sequence[int], sizes: Sequence[int], count: int) -> list[list[int]]:
+    """Where boxes begin. The ends are among them: work that is done in order is unfinished there."""
+    last = [size - part for size, part in zip(shape, sizes, strict=True)]
+    chosen = [[0] * len(shape), last] + [[ENTROPY.randrange(each + 1) for each in last] for _ in range(count)]
+    return chosen if any(last) else chosen[:1]

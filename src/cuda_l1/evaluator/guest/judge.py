@@ -260,8 +260,8 @@ class Judge:
         session = self._sessions[message["name"]]
         assert self._supply is not None
         patience_s = session.deadlines.call_s
-        row = back_to_back.back_to_back_us(session, self._supply, call_us=message["call_us"], patience_s=patience_s)
-        return {"row": row}
+        row = back_to_back.back_to_back(session, self._supply, call_us=message["call_us"], patience_s=patience_s)
+        return {"row": row and row._asdict()}
 
     # ── compatibility protocols ───────────────────────────────────────────────────────────────────
 

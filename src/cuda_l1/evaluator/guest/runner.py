@@ -307,8 +307,11 @@ class Runner:
         return [*leaves(result), *(flat_args[i] for i in message["changed_args"]), *partners]
 
     def _places(self, result: Any, message: dict[str, Any]) -> list[Any]:
-        """Where the judge finds what a call has given; None for what is no plain tensor."""
-        tensors = self._delivered(result, message)
+        """Where the judge finds what a call has given."""
+        return self._places_of(self._delivered(result, message))
+
+    def _places_of(self, tensors: list[Any]) -> list[Any]:
+        """None for what is no plain tensor."""
         return [None if t is None or plain_tensor_problem(t) else place_of(t) for t in tensors]
 
     def _deliver(self, result: Any, message: dict[str, Any], *, synchronize: bool = True) -> dict[str, Any]:
@@ -467,7 +470,7 @@ class Runner:
 
     def back_to_back(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """On a CPU: rows of calls, stretch after stretch, timed by the judge alone; one call of each row is delivered,
-        of the stretch that the judge keeps."""
+        of the stretch that the judge keeps. Where its outputs lie is told at the end of each."""
         patience_s, shown = message["patience_s"], self._args
         sets = unpack(message["value"], buffers.attach(fds[0], message["bytes"], None))
         self._channel.send({})
@@ -479,7 +482,7 @@ class Runner:
             made = best = (None, 0)
             while go["op"] == "go":
                 made = self._stretch(sets, go, message)
-                self._channel.send({})
+                self._channel.send({"place": made[1], "places": self._places_of(leaves(made[0]))})
                 go, _ = self._channel.receive(timeout=patience_s)
                 best = made if go["keep"] else best
             place = best[1]
@@ -487,7 +490,7 @@ class Runner:
             self._deliver(best[0], message)
             made = best = (None, 0)
             self._reinstate(before, message)
-            self._channel.send({"place": place})
+            self._channel.send({})
         self._args = shown
         return {}
 
