@@ -603,6 +603,61 @@ def test_a_draw_in_which_the_reference_happens_not_to_jump_forbids_none(tmp_path
     assert case._may_jump(0, 0, MORE_JUMPS + 1) and not case._may_jump(0, 0, REACH * MORE_JUMPS + 1)
 
 
+OF_QUANTISED = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(2048, 64, bias=False)
+
+        def forward(self, x):
+            x, w = self.quantised(x), self.quantised(self.linear.weight)
+            return F.linear(x, w)
+
+        def quantised(self, x):
+            scale = x.abs().amax(-1, keepdim=True) / 127
+            return torch.floor(x / scale + 0.5) * scale
+
+    def get_inputs():
+        return [torch.randn(32, 2048)]
+"""
+
+
+def quantised(x: torch.Tensor, roundoffs: float = 0.0) -> torch.Tensor:
+    scale = x.abs().amax(-1, keepdim=True) / 127
+    noise = 1 + roundoffs * 2.0**-24 * torch.randn_like(x)
+    return torch.floor(x * noise * (1 / scale) + 0.5) * scale
+
+
+@pytest.mark.parametrize("of", ["activations", "weights"])
+def test_one_quantised_number_beyond_an_edge_moves_a_row_of_products(tmp_path, of):
+    reference = reference_of(tmp_path, OF_QUANTISED)
+    facts = audit(reference)
+    assert facts.jumpy and reference.has_edges and "ill-conditioned" not in facts.flags
+    found = 0
+    for _ in range(50):
+        case = Case(reference, plans.Plan("base"), reference.draw(), reference.public, 1, facts.jumpy)
+        x, w = case.inputs[0], case.weights["linear.weight"]
+        near, far = (
+            (
+                quantised(x, n) if of == "activations" else quantised(x),
+                quantised(w, n) if of == "weights" else quantised(w),
+            )
+            for n in (4.0, 4000.0)
+        )
+        answer = torch.nn.functional.linear(*near)
+        found += oracle.find_inner_jumps(answer, case.truth.tensors[0]).count > 16 * case.jumps[0].count + MORE_JUMPS
+        assert class_of(case, answer) == "fp32"
+        assert class_of(case, torch.nn.functional.linear(*far)) != "fp32"
+        half = torch.nn.functional.linear(oracle.round_to_tf32(near[0]), oracle.round_to_tf32(near[1]))
+        assert class_of(case, half) == "tf32"
+        spoilt = answer.clone()
+        spoilt[:4] = half[:4]
+        assert class_of(case, spoilt) != "fp32"
+        if found:
+            return
+    raise AssertionError("no row was moved")
+
+
 @pytest.mark.parametrize(("factor", "counts"), [(1e-6, False), (1.0, True), (10.0, True)])
 def test_a_trial_in_which_rounding_chooses_nearly_everywhere_does_not_count(tmp_path, factor, counts):
     body = """

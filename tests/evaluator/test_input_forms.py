@@ -41,6 +41,45 @@ LEFT_ALONE = {
 }
 
 
+def boxes(count: int = 40) -> torch.Tensor:
+    corner = torch.randn(count, 2)
+    return torch.cat([corner, corner + torch.rand(count, 2)], -1)
+
+
+def spans_around() -> torch.Tensor:
+    """Middles with what lies around them in order, from column to column and beside one another."""
+    middle = torch.randn(6, 8, 1)
+    return torch.cat([middle, middle - torch.rand(6, 8, 1), middle + torch.rand(6, 8, 2)], -1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        functools.partial(input_forms.stress, factor=-8.0),
+        lambda x: input_forms.touched(x, [torch.randn_like(t) for t in x]),
+        lambda x: input_forms.with_outliers(x, [torch.randn_like(t) for t in x], 64.0),
+        functools.partial(input_forms.mixed, factors=(-1.0, 0.0)),
+        functools.partial(input_forms.isolated, factors=(-1e3, 1e3)),
+        functools.partial(input_forms.related, apart=0.5),
+        functools.partial(input_forms.emptied, numbers=True, masks=True, all_ways=True),
+        input_forms.near_one,
+        input_forms.ordered,
+    ],
+)
+def test_columns_that_are_in_order_stay_so(make):
+    (made, other), found = make([boxes(), spans_around()])
+    assert found and bool((made[:, :2] <= made[:, 2:]).all()) and made.shape == (40, 4)
+    lower, upper = other[..., 1], other[..., 2:].amin(-1)
+    assert bool((lower <= other[..., 0]).all() and (other[..., 0] <= upper).all())
+
+
+def test_columns_are_in_order_where_chance_does_not_leave_them_so():
+    assert set(traits.columns_in_order(boxes())) == {(0, 2), (1, 3)}
+    assert set(traits.columns_in_order(spans_around())) == {(0, 2), (0, 3), (1, 0), (1, 2), (1, 3)}
+    others = [boxes(6), torch.randn(400, 4), torch.zeros(40, 4), torch.randn(40, 9).sort().values, torch.randn(4)]
+    assert all(traits.columns_in_order(other) == () for other in others)
+
+
 @pytest.mark.parametrize("factor", [-1.0, 8.0, 1e5])
 @pytest.mark.parametrize("make", PLAIN.values(), ids=PLAIN)
 def test_plain_inputs_are_multiplied(make, factor):

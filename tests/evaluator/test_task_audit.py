@@ -112,6 +112,26 @@ def test_rounding_and_selection_jump(look, body):
 
 
 @pytest.mark.parametrize(
+    ("made", "jumps"), [("torch.round(w / scale) * scale", True), ("torch.where(w > 0, w, 0.1 * w)", False)]
+)
+def test_rounded_weights_jump(look, made, jumps):
+    body = f"""
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv2d(16, 32, 3, bias=False)
+
+            def forward(self, x):
+                w = self.conv.weight
+                scale = w.abs().amax((1, 2, 3), keepdim=True) / 127
+                return F.conv2d(x, {made})
+
+        get_inputs = lambda: [torch.randn(2, 16, 8, 8)]
+    """
+    assert look(body).jumpy is jumps
+
+
+@pytest.mark.parametrize(
     "forward",
     [
         "return torch.softmax(x, -1)",

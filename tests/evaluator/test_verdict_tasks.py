@@ -626,6 +626,33 @@ def test_what_is_wrong_in_small_parts_only_is_said_to_be_so(judged):
     assert result.precision_class == "relaxed" and "slices that are small" in found and "looks like" not in found
 
 
+PLACED = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(64, 128)
+            self.place = nn.Parameter(torch.zeros(16, 128))
+            nn.init.normal_(self.place, std=0.005)
+
+        def forward(self, x):
+            return self.linear(x) + self.place
+
+    def get_inputs():
+        return [torch.randn(8, 16, 64)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("new", "outcome"), [("std=0.0", Outcome.ACCEPTED), ("mean=1.0", Outcome.WRONG_VALUES)], ids=["little", "much"]
+)
+def test_a_constructor_that_sets_other_weights_is_told_so(judged, new, outcome):
+    result = judged(PLACED, "std=0.005", new)
+    told = [f.evidence for f in result.suspects()] if result.accepted else [result.detail]
+    assert result.outcome is outcome and (not result.accepted or result.precision_class == "relaxed")
+    assert len(told) == 1 and "`place` of `ModelNew` differs" in told[0] and "looks like" not in told[0]
+    assert judged(PLACED).precision_class == "fp32"
+
+
 LIKELIHOOD = """
     class Model(nn.Module):
         def forward(self, x, mean, scale):

@@ -122,6 +122,7 @@ def test_what_is_not_utf_8_costs_its_row_alone(tmp_path, layout):
 def test_scores_may_stand_together(tmp_path):
     release = read(tmp_path, row(1, 1, scores={"default": 2, "cudnn": None}), row(1, 2, scores=3, score_default=1.5))
     assert [entry.scores for entry in release.entries] == [{"default": 2.0}, {"default": 1.5}]
+    assert release.problems == ("line 2: level1/2, `scores` = 3: not an object; left out",)
 
 
 @pytest.mark.parametrize("column", COLUMNS)

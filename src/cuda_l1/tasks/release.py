@@ -114,7 +114,7 @@ class Release(Frozen):
     """In the order of level and number; no two of one id."""
     problems: tuple[str, ...] = ()
     """One line each, with the place in the file and in its order: lines that are not JSON, rows that lack a field, ids
-    that repeat, scores that are no number, or 0 or less, which their kernels do without."""
+    that repeat, scores that are no object, no number, or 0 or less, which their kernels do without."""
     unread: tuple[Task | None, ...] = ()
     """For each row of which nothing could be read its task, without a text; None where it does not say which."""
 
@@ -173,6 +173,8 @@ class _Row(_Place):
     cuda_graph_code: _Text | None = None
     cudnn_code: _Text | None = None
     scores: dict[str, Any]
+    other_scores: Any = None
+    """What stands there in place of an object."""
     evidence: Any = None
 
     @model_validator(mode="before")
@@ -181,9 +183,10 @@ class _Row(_Place):
         if not isinstance(row, dict):
             raise ValueError("not an object with `level_id`, `task_id` and `ref_code`")
         held = row.get("scores")
-        named = held if isinstance(held, dict) else {}
+        named, other = (held, None) if isinstance(held, dict) else ({}, held)
         named = named | {key.removeprefix("score_"): value for key, value in row.items() if key.startswith("score_")}
-        return row | {"scores": named | ({"default": row["score"]} if "score" in row else {})}
+        named |= {"default": row["score"]} if "score" in row else {}
+        return row | {"scores": named, "other_scores": other}
 
 
 class _Found(NamedTuple):
@@ -414,6 +417,8 @@ def _entry(row: _Row, place: str, problems: list[str]) -> ReleaseEntry:
         if code and code.strip():
             codes[column] = _out_of_its_fence(code)
     task = row.task(_out_of_its_fence(row.ref_code))
+    if row.other_scores is not None:
+        problems.append(f"{place}: {task.name}, `scores` = {_shown(row.other_scores)}: not an object; left out")
     scores = {}
     below = []
     for against, given in row.scores.items():

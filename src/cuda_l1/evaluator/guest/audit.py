@@ -77,7 +77,7 @@ def _audit_mode(reference: Reference) -> Facts:
     state.put_numbers(numbers)  # a count that has gone far enough would look like none
     first = reference.call(inputs, reference.public, "shipped", seed=1)
     _require_answer(first)
-    reference.chooses = _chooses(reference, inputs)
+    reference.chooses, reference.has_edges = _choices(reference, inputs)
     random = _differs(first, reference.call(inputs, reference.public, "shipped", seed=2))
     if random:
         _require_no_count(reference, inputs, numbers)
@@ -118,12 +118,13 @@ def _audit_mode(reference: Reference) -> Facts:
     return facts
 
 
-def _chooses(reference: Reference, inputs: drawing.Inputs) -> bool:
-    """Whether a call chooses elements by their places; not known of a reference that does not stand being watched."""
+def _choices(reference: Reference, inputs: drawing.Inputs) -> tuple[bool, bool]:
+    """Whether a call chooses elements by their places, and whether it has edges at all; not known of a reference that
+    does not stand being watched."""
     seen = oracle.Choices()
     with contextlib.suppress(BadTask), seen:
         reference.call(inputs, reference.public, "shipped", seed=1)
-    return seen.found
+    return seen.found, seen.edges
 
 
 def _learn_rare_changes(reference: Reference, drawn: drawing.Inputs) -> None:
@@ -232,6 +233,8 @@ def _close(a: Answer, b: Answer) -> bool:
 
 _NUDGES = (1e-6, 1e-4, 1e-4, 1e-4)
 """Relative sizes of the perturbations that tell whether a task jumps, in turn."""
+_NUDGES_WITHIN, _FINER = 6, 3.0
+"""How often inputs and weights are moved together, and by how much more or less each time."""
 _EDGE_DRAWS = 4
 """Draws in which integers that the reference gets wrong are looked for."""
 ROUND, LARGEST, FEW = 1024, 16, 2048
@@ -245,7 +248,8 @@ def _learn_from_nudges(
 ) -> bool:
     """Whether a small perturbation moves isolated elements by far more than the rest; learns `reference.lifted`.
 
-    The larger ones are for small tensors, where one part in 10^6 seldom meets an edge.
+    The larger ones are for small tensors, where one part in 10^6 seldom meets an edge. Where the reference has edges
+    that show in none, weights may meet them, and each in many elements.
     """
     wide = oracle.cast(inputs, torch.float64)
     own, truth = hosted(first.tensors), _looked_at(reference.truth(wide, reference.public), only)
@@ -257,6 +261,28 @@ def _learn_from_nudges(
         pairs = zip(moved, truth, strict=True)
         if any(oracle.find_jumps(m, t, floor=20 * size).count for m, t in pairs):
             return True
+    return reference.has_edges and _jumps_within(reference, wide, truth, only)
+
+
+def _jumps_within(
+    reference: Reference, wide: drawing.Inputs, truth: list[torch.Tensor], only: Sequence[oracle.Places] | None
+) -> bool:
+    """Whether inputs and weights that are moved a little cross an edge in what answers are made of; by how much is
+    found out, since one that does moves a whole row, and of many rows each is moved soon."""
+    constructed = oracle.cast(reference.public, torch.float64)
+    size = _NUDGES[0]
+    for _ in range(_NUDGES_WITHIN):
+        weights = {
+            name: _nudged(value, size) if value.is_floating_point() else value for name, value in constructed.items()
+        }
+        if (answer := _truth_of_nudged(reference, wide, size, weights)) is None:
+            return False
+        floor = 20 * size
+        pairs = [p for p in zip(_looked_at(answer, only), truth, strict=True) if p[1].is_floating_point()]
+        if any(oracle.find_inner_jumps(moved, due, floor, apart=64).count for moved, due in pairs):
+            return True
+        is_crowded = any(float(oracle.bulk(oracle.element_errors(*pair), 1 - oracle.INNER)) > floor for pair in pairs)
+        size *= 1 / _FINER if is_crowded else _FINER
     return False
 
 
@@ -281,13 +307,15 @@ def _finer(truth: torch.Tensor, answer: torch.Tensor) -> bool:
     return truth.is_floating_point() and answer.is_floating_point() and bool((truth.to(answer.dtype) != truth).any())
 
 
-def _truth_of_nudged(reference: Reference, wide: drawing.Inputs, size: float) -> Answer | None:
+def _truth_of_nudged(
+    reference: Reference, wide: drawing.Inputs, size: float, weights: state.State | None = None
+) -> Answer | None:
     """Towards zero only where the reference refuses the other ones: probabilities end at 1. None where it refuses
     both."""
     for nudge in (_nudged, _nudged_inwards):
         try:
             nudged = map_leaves(wide, lambda t, nudge=nudge: nudge(t, size) if t.is_floating_point() else t)
-            return reference.truth(nudged, reference.public)
+            return reference.truth(nudged, weights or reference.public)
         except BadTask:
             continue
     return None

@@ -63,6 +63,23 @@ class Edges:
             self._ends = [elements.ends(t.to(n.dtype), n, n) for t, n in pairs]
         return self._ends[index]
 
+    def jumped_so(self, index: int, got: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The elements in `mask` (bool, of the shape of `got`, an answer's tensor `index`) at which the reference gives
+        an answer, when it is moved, that differs from this one by rounding alone; none where in no move so many jump.
+        Where a number that crosses an edge moves a row of products, what lies between both rows is no answer."""
+        truth, due, met, most = self.truth[index], int(mask.sum()) - elements.MORE_JUMPS, torch.zeros_like(mask), 0
+        value, size = got[mask], oracle.rms_of(self.truth[index])
+        for number in range(1, MOVES + 1):
+            if (tensors := self.moved(number)) is None:
+                continue
+            jumps = oracle.find_inner_jumps(tensors[index], truth)
+            near = oracle.element_errors(value, tensors[index][mask], size) <= jumps.beyond
+            met[mask] |= near.all(-1) if got.is_complex() else near
+            most = max(most, jumps.count)
+            if most >= due and bool(met[mask].all()):
+                break
+        return met if most >= due else torch.zeros_like(mask)
+
     def _move(self) -> bool:
         """Widen the ranges by another answer of the reference; False where they were widened often enough."""
         while self._moves < MOVES + MOVES_IN_TF32:

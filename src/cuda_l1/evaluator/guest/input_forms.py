@@ -21,6 +21,7 @@ from .traits import (
     LEAST_SORTED,
     are_distinct,
     are_shares,
+    columns_in_order,
     has_numbers_beside_infinities,
     has_structure_of_zeros,
     holds_both_signs,
@@ -457,9 +458,10 @@ def _without_lines(tensor: torch.Tensor, *, all_ways: bool) -> torch.Tensor:
 
 
 def _rises(tensor: torch.Tensor) -> bool:
-    """Whether rows of real numbers are in order, of which a zero in each would make others."""
-    long = tensor.dim() > 0 and tensor.shape[-1] >= LEAST_SORTED
-    return long and not tensor.is_complex() and not is_mask(tensor) and is_in_order(tensor)
+    """Whether rows of real numbers, or some of their columns, are in order, of which a zero in each makes others."""
+    if tensor.dim() == 0 or tensor.is_complex() or is_mask(tensor):
+        return False
+    return (tensor.shape[-1] >= LEAST_SORTED and is_in_order(tensor)) or bool(columns_in_order(tensor))
 
 
 def _lines(tensor: torch.Tensor, along: Sequence[int], share: int) -> torch.Tensor:
@@ -587,8 +589,9 @@ def _scaled(tensor: torch.Tensor, factor: float) -> torch.Tensor:
 
 
 def as_agreed(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
-    """`made`, in order along its last dimension, symmetric or positive definite where `drawn` is so: boundaries and
-    such matrices are what a kernel may rely on. In place; `made` is a tensor of the judge's own."""
+    """`made`, in order along its last dimension, as a whole or from column to column, symmetric or positive definite
+    where `drawn` is so: boundaries, corners of boxes and such matrices are what a kernel may rely on. In place; `made`
+    is a tensor of the judge's own."""
     if drawn.dim() < 1 or drawn.is_complex() or drawn.numel() != extent(drawn):
         return made
     if drawn.shape[-1] >= LEAST_SORTED and is_in_order(drawn):
@@ -600,6 +603,9 @@ def as_agreed(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
             _made_definite(made, drawn)
     elif is_positive_definite(drawn):  # as a product that its matrix multiplication rounds here so and there so
         _made_definite(_made_symmetric(made, drawn), drawn)
+    for low, high in columns_in_order(drawn):  # one pass is enough: the lowest have their turn first
+        least, most = torch.minimum(made[..., low], made[..., high]), torch.maximum(made[..., low], made[..., high])
+        made[..., low], made[..., high] = least, most
     return made
 
 

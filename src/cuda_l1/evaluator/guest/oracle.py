@@ -110,20 +110,36 @@ _MULTIPLY = frozenset((_aten.mm, _aten.addmm, _aten.bmm, _aten.baddbmm, _aten.mv
 
 _CHOICES = {"topk", "argmax", "argmin", "sort", "argsort", "max", "min", "kthvalue", "mode", "median", "nanmedian"}
 """Operations that tell which of several elements it is: of equal ones any."""
+_EDGES = {
+    *("round", "floor", "ceil", "trunc", "sign", "frac", "fmod", "remainder", "floor_divide", "heaviside"),
+    *("bucketize", "searchsorted", "lt", "le", "gt", "ge"),
+}
+"""Operations that have edges: floating numbers a roundoff apart may have answers far apart."""
 
 
 class Choices(DispatchMode):
-    """`with Choices() as seen: ...`; `seen.found` says whether anything was chosen by its place."""
+    """`with Choices() as seen: ...`; `seen.found` says whether anything was chosen by its place, `seen.edges` whether
+    anything was, or was rounded or compared."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found = False
+        self.found = self.edges = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
         if func.overloadpacket.__name__ in _CHOICES:
             self.found |= any(part.dtype is torch.int64 for part in (made if isinstance(made, tuple) else (made,)))
+        self.edges |= self.found or _has_edges(func, made, args, kwargs or {})
         return made
+
+
+def _has_edges(func: Any, made: Any, args: Any, kwargs: dict[str, Any]) -> bool:
+    if not (args and isinstance(args[0], torch.Tensor) and args[0].is_floating_point()):
+        return False
+    rounds_to = made.dtype if isinstance(made, torch.Tensor) and func is _aten._to_copy.default else args[0].dtype
+    is_cast = rounds_to.itemsize == 1 or not (rounds_to.is_floating_point or rounds_to.is_complex)
+    name = func.overloadpacket.__name__.removesuffix("_")
+    return is_cast or name in _EDGES or kwargs.get("rounding_mode") is not None
 
 
 class _WideProducts(DispatchMode):
@@ -655,11 +671,11 @@ class Jumps:
     count: int
 
 
-def _bulk(errors: torch.Tensor) -> torch.Tensor:
-    """What 95 of 100 elements stay below; 1.0 stands for infinite errors."""
+def bulk(errors: torch.Tensor, share: float) -> torch.Tensor:
+    """What this share of the elements stays below; 1.0 stands for infinite errors."""
     flat = errors.flatten()
     sample = flat[:: max(1, flat.numel() // 100_000)]
-    return torch.nan_to_num(sample, posinf=1.0).quantile(0.95) if flat.numel() else flat.sum()
+    return torch.nan_to_num(sample, posinf=1.0).quantile(share) if flat.numel() else flat.sum()
 
 
 def find_jumps(answer: torch.Tensor, truth: torch.Tensor, floor: float = 2e-5) -> Jumps:
@@ -670,12 +686,12 @@ def find_jumps(answer: torch.Tensor, truth: torch.Tensor, floor: float = 2e-5) -
     """
     if not _is_exact(truth):
         errors = element_errors(answer, truth)
-        mask = errors > (64 * _bulk(errors)).clamp(min=floor)
+        mask = errors > (64 * bulk(errors, 0.95)).clamp(min=floor)
         may_jump = bool(mask.any())
         if may_jump:
             smallness = torch.nan_to_num(rms_of(truth) / wide(truth).abs(), posinf=math.inf)
             own = torch.where(errors > 0, errors * (1 + smallness), 0.0)
-            mask &= own > 64 * _bulk(own)
+            mask &= own > 64 * bulk(own, 0.95)
         mask = mask.any(-1) if truth.is_complex() else mask
     else:
         mask, may_jump = answer != truth.to(answer.dtype), True
@@ -683,6 +699,36 @@ def find_jumps(answer: torch.Tensor, truth: torch.Tensor, floor: float = 2e-5) -
     if count > most_isolated(mask.numel()):
         return Jumps(torch.zeros_like(mask), 0)
     return Jumps(mask, count)
+
+
+INNER = 0.25
+"""The largest share of an answer that differs by jumps of what it is made of: one quantised number that crosses an edge
+moves a row of products, one quantised weight a column."""
+
+
+@dataclass(frozen=True)
+class InnerJumps:
+    """Where an answer and truth differ by such jumps."""
+
+    mask: torch.Tensor
+    count: int
+    beyond: float
+    """The error that rounding explains."""
+
+
+def find_inner_jumps(
+    answer: torch.Tensor, truth: torch.Tensor, floor: float = 2.0**-20, *, apart: float = 16
+) -> InnerJumps:
+    """Elements of floating numbers that differ by more than `floor` and by `apart` times what most do; none when they
+    are more than the share `INNER`."""
+    errors = element_errors(answer, truth)
+    beyond = max(floor, apart * float(bulk(errors, 1 - INNER)))
+    mask = errors > beyond
+    mask = mask.any(-1) if truth.is_complex() else mask
+    count = int(mask.sum())
+    if count > max(3, INNER * mask.numel()):
+        return InnerJumps(torch.zeros_like(mask), 0, beyond)
+    return InnerJumps(mask, count, beyond)
 
 
 def most_isolated(numel: int) -> float:

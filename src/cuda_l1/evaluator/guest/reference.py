@@ -133,6 +133,8 @@ class Reference:
     """Outputs of the reference's that are expanded: elements share memory."""
     chooses: bool = field(init=False, default=False)
     """Whether a call chooses elements by their places, so that among equal ones any may be right."""
+    has_edges: bool = field(init=False, default=False)
+    """Whether a call chooses, rounds or compares, so that numbers a roundoff apart may have answers far apart."""
     lifted: list[int] = field(init=False, default_factory=list)
     """Places of the answer at which truth has bits that the answer's dtype has not: there float64 arrives."""
     stands: dict[float, bool] = field(init=False, default_factory=dict)

@@ -179,7 +179,8 @@ class Runner:
         self._base = state.snapshot(self._model)
         found = self._partners
         guessed = [each for name in found.guessed for each in (name, found.partner[name])]
-        return {"unmapped": [] if found.by_method else found.unmapped, "by_method": found.unmapped, "guessed": guessed}
+        unmapped = [] if found.by_method else found.unmapped
+        return {"unmapped": unmapped, "by_method": found.unmapped, "guessed": guessed, "unlike": found.unlike}
 
     def weights(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Take over the reference's values; from now on calls start from them."""

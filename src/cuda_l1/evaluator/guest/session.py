@@ -131,6 +131,8 @@ class Session:
         """State of the reference's that the candidate has no tensor for, or that only its own method can set."""
         self.guessed: list[str] = []
         """State of the reference's whose partner was one of several as good ones, and that partner."""
+        self.unlike: list[str] = []
+        """State of the reference's that the candidate's constructor has given other values; none once any are laid."""
         self.laid_state: dict[str, torch.Tensor] = {}
         """What it was before the call that is being made, where it is varied."""
         self.sequence = 0
@@ -259,7 +261,7 @@ class Session:
         reply = self.ask("match", 60.0, "loading", state=self._write_state(constructed))
         unmapped, by_method = reply.get("unmapped"), reply.get("by_method")
         self.fixed = {str(name) for name in by_method} if isinstance(by_method, list) else set()
-        self.guessed = names_of(reply.get("guessed"))
+        self.guessed, self.unlike = names_of(reply.get("guessed")), names_of(reply.get("unlike"))
         return [str(n)[:200] for n in unmapped] if isinstance(unmapped, list) else list(constructed)
 
     def set_weights(self, values: Mapping[str, torch.Tensor]) -> None:
@@ -282,6 +284,7 @@ class Session:
             write(value, self._state_places[name], self.state)
 
     def _write_state(self, values: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+        self.unlike = []
         described = pack(list(values.values()), self.state)["$list"]
         self._settle()
         self._state_places = dict(zip(values, described, strict=True))

@@ -307,6 +307,8 @@ class Partners:
     unmapped: list[str] = field(default_factory=list)
     guessed: list[str] = field(default_factory=list)
     """Of the reference's, those that were given one of several equal tensors whose names say nothing."""
+    unlike: list[str] = field(default_factory=list)
+    """Of the reference's, those whose partner has their name and other values, as constructed."""
     by_method: bool = False
     """The candidate has `load_reference(state_dict)`."""
 
@@ -322,6 +324,7 @@ def match(reference: Mapping[str, torch.Tensor], model: torch.nn.Module) -> Part
         if name in free and free[name].shape == value.shape and free[name].dtype == value.dtype:
             result.partner[name] = name
             del free[name]
+    result.unlike = [name for name in result.partner if not same(live[name], reference[name])]
     missing = {n: value for n, value in reference.items() if n not in result.partner and value.numel()}
     result.partner.update(_paired(missing, free))
     result.guessed = [name for name in missing if _is_guessed(name, result.partner.get(name), missing, free)]

@@ -246,6 +246,25 @@ def is_in_order(tensor: torch.Tensor) -> bool:
     return looks_so and bool((tensor[..., 1:] >= tensor[..., :-1]).all())
 
 
+MOST_COLUMNS, LEAST_ROWS = 8, 20
+"""Of a table in which no column is below another one by chance."""
+
+
+@once
+def columns_in_order(tensor: torch.Tensor) -> tuple[tuple[int, int], ...]:
+    """Columns, along the last dimension, of which the first is nowhere above the second, and mostly below it: corners
+    of boxes, ends of intervals. What has more than one above it comes before these."""
+    width = tensor.shape[-1] if tensor.dim() > 1 and tensor.is_floating_point() and tensor.dtype.itemsize > 1 else 0
+    if not 1 < width <= MOST_COLUMNS or tensor.numel() < width * LEAST_ROWS:
+        return ()
+    rows = tensor.reshape(-1, width)
+    few = rows[:64]
+    below = ((few[:, :, None] <= few[:, None]).all(0) & ((few[:, :, None] < few[:, None]).sum(0) * 2 > len(few))).cpu()
+    found = [pair for pair in torch.nonzero(below).tolist() if bool((rows[:, pair[0]] <= rows[:, pair[1]]).all())]
+    above = [sum(low == pair[0] for pair in found) for low in range(width)]
+    return tuple(sorted(((low, high) for low, high in found), key=lambda pair: -above[pair[0]]))
+
+
 @once
 def is_symmetric(tensor: torch.Tensor) -> bool:
     looks_so = _is_square(tensor) and (not _is_looked_at(tensor) or _look(tensor).is_symmetric)
