@@ -10,7 +10,7 @@ import sys
 import pytest
 import torch
 
-from cuda_l1.evaluator.guest import input_forms, traits
+from cuda_l1.evaluator.guest import input_forms, traits, uneven
 from cuda_l1.evaluator.guest.tensors import extent, layout, nbytes_needed
 
 PLAIN = {
@@ -71,6 +71,26 @@ def test_columns_that_are_in_order_stay_so(make):
     assert found and bool((made[:, :2] <= made[:, 2:]).all()) and made.shape == (40, 4)
     lower, upper = other[..., 1], other[..., 2:].amin(-1)
     assert bool((lower <= other[..., 0]).all() and (other[..., 0] <= upper).all())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        functools.partial(input_forms.stress, factor=-8.0),
+        lambda x: input_forms.with_outliers(x, [torch.randn_like(t) for t in x], 64.0),
+        functools.partial(input_forms.isolated, factors=(-1e3, 1e3)),
+        functools.partial(input_forms.emptied, numbers=True, masks=True, all_ways=True),
+        functools.partial(input_forms.vacated, numbers=True, masks=True, second=False),
+        functools.partial(uneven.uneven, fixed=(), numbers=True, places=True, shut=True),
+        input_forms.near_one,
+    ],
+)
+def test_tensors_that_are_in_order_stay_so(make):
+    low = torch.randn(6, 3, 20).transpose(0, 1)
+    drawn = [torch.randn_like(low), low + torch.rand_like(low), low]
+    (_, high, low), found = make(drawn)
+    assert found and bool((low <= high).all()) and low.stride() == drawn[0].stride()
+    assert traits.tensors_in_order(drawn) == ((2, 1),) and not torch.equal(low, drawn[2])
 
 
 def test_columns_are_in_order_where_chance_does_not_leave_them_so():

@@ -34,6 +34,7 @@ from .traits import (
     is_symmetric,
     look_at,
     may_be_stressed,
+    tensors_in_order,
 )
 
 Make = Callable[[Inputs], tuple[Inputs, bool]]
@@ -42,25 +43,34 @@ Make = Callable[[Inputs], tuple[Inputs, bool]]
 Args = ParamSpec("Args")
 
 
-def beside_infinities(
+def keeping_what_stays(
     make: Callable[Concatenate[Inputs, Args], tuple[Inputs, bool]],
 ) -> Callable[Concatenate[Inputs, Args], tuple[Inputs, bool]]:
-    """`make` of numbers that have infinities among them: these stay where they are, and the others are made as they
-    would be without."""
+    """`make` of numbers as a kernel may rely on them: infinities stay where they are, while the others are made as they
+    would be without, and of two tensors the one that is nowhere above the other stays below it: ends of spans."""
 
     @functools.wraps(make)
-    def made_beside(inputs: Inputs, /, *args: Args.args, **kwargs: Args.kwargs) -> tuple[Inputs, bool]:
+    def kept(inputs: Inputs, /, *args: Args.args, **kwargs: Args.kwargs) -> tuple[Inputs, bool]:
         drawn = leaves(inputs)
         look_at(drawn)
         finite = [_without_infinities(t) for t in drawn]
-        if all(now is was for now, was in zip(finite, drawn, strict=True)):
-            return make(inputs, *args, **kwargs)
         made, found = make(with_leaves(inputs, finite), *args, **kwargs)
         trios = zip(leaves(made), finite, drawn, strict=True)
         beside = [own if now is was else now if was is own else _as_far_as_finite(now, own) for now, was, own in trios]
-        return with_leaves(inputs, beside), found
+        return in_order_still(with_leaves(inputs, beside), inputs), found
 
-    return made_beside
+    return kept
+
+
+def in_order_still(made: Inputs, drawn: Inputs) -> Inputs:
+    """`made`, of two tensors of which one is nowhere above the other in `drawn` the lower numbers in that one."""
+    before, now = leaves(drawn), leaves(made)
+    for low, high in tensors_in_order(before):  # one pass is enough: the lowest have their turn first
+        if now[low] is not before[low] or now[high] is not before[high]:
+            ends = torch.minimum(now[low], now[high]), torch.maximum(now[low], now[high])
+            now[low], now[high] = (torch.empty_like(before[low]).copy_(end) for end in ends)
+    other: Inputs = with_leaves(made, now)
+    return other
 
 
 def _without_infinities(tensor: torch.Tensor) -> torch.Tensor:
@@ -96,7 +106,7 @@ MIXED_SHARE = 8
 """One element of so many for each factor: a sum of them cancels no more than before."""
 
 
-@beside_infinities
+@keeping_what_stays
 def stress(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
     """The inputs with every stressable tensor multiplied, strides kept, and whether there was one.
 
@@ -119,13 +129,13 @@ OTHERS = tuple((count, factor) for count in (SWAPPED, TOUCHED, 1) for factor in 
 that the reference stands."""
 
 
-@beside_infinities
+@keeping_what_stays
 def touched(inputs: Inputs, other: Inputs) -> tuple[Inputs, bool]:
     """The inputs with a few elements of every stressable tensor as in `other`, and whether there was one."""
     return _exchanged(inputs, other, 1.0), any(may_be_stressed(t) for t in leaves(inputs))
 
 
-@beside_infinities
+@keeping_what_stays
 def with_outliers(inputs: Inputs, other: Inputs, factor: float) -> tuple[Inputs, bool]:
     """The inputs with a few elements of every stressable tensor as in `other`, times `factor`, and a few elements of
     every mask in each other's places; and whether there was such a tensor. What is drawn from a distribution has no
@@ -135,7 +145,7 @@ def with_outliers(inputs: Inputs, other: Inputs, factor: float) -> tuple[Inputs,
     return map_leaves(exchanged, lambda t: _swapped(t) if is_mask(t) else t), found
 
 
-@beside_infinities
+@keeping_what_stays
 def mixed(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
     """The inputs with one element in eight of every stressable tensor times the first of `factors`, one times the next,
     and whether there was one. Draws of one sign let the magnitude of a sum stand for a sum of magnitudes; draws without
@@ -160,7 +170,8 @@ def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
         return may_be_stressed(_without_infinities(tensor))
 
     found = any(map(holds_numbers, leaves(inputs)))
-    return map_leaves(inputs, lambda t: _with_isolated(t, factors) if holds_numbers(t) else t), found
+    made = map_leaves(inputs, lambda t: _with_isolated(t, factors) if holds_numbers(t) else t)
+    return in_order_still(made, inputs), found
 
 
 def _with_isolated(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
@@ -200,7 +211,7 @@ def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
     return as_agreed(torch.as_strided(flat, tensor.shape, tensor.stride()), tensor)
 
 
-@beside_infinities
+@keeping_what_stays
 def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
     """The inputs with rows, along the last dimension, of a few families, most of them of one: each is one of `FAMILIES`
     rows plus `apart` of what it was, and rows of one length share them from tensor to tensor; and whether there was a
@@ -257,7 +268,7 @@ LARGER = (8.0, 2.0)
 """By which clusters are multiplied, from the first to the last that the reference stands."""
 
 
-@beside_infinities
+@keeping_what_stays
 def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
     """The inputs with up to `CLUSTER` elements of every row, along the last dimension, of one sign and times `factor`,
     in order of their size, and twice as many rows, along the one before it, times `factor`; and whether there was such
@@ -314,7 +325,7 @@ HELD_POWERS = (1.0, 0.5, 0.0)
 that the reference stands: with the first a mean stays about as large as it was."""
 
 
-@beside_infinities
+@keeping_what_stays
 def concentrated(inputs: Inputs, power: float) -> tuple[Inputs, bool]:
     """The inputs with all but `HOLDERS` elements of every large tensor divided by how many there are for each of these,
     which are multiplied by a `power` of that; and whether there was such a tensor."""
@@ -333,7 +344,7 @@ def concentrated(inputs: Inputs, power: float) -> tuple[Inputs, bool]:
     return map_leaves(inputs, lambda t: held_by_few(t) if is_large(t) else t), found
 
 
-@beside_infinities
+@keeping_what_stays
 def ordered(inputs: Inputs) -> tuple[Inputs, bool]:
     """The inputs with the numbers of one sample in `MIXED_SHARE`, the same ones in every tensor of as many, in order
     along every dimension, rising or falling; and whether there was a tensor of several samples. Independent numbers
@@ -386,7 +397,8 @@ def emptied(inputs: Inputs, numbers: bool, masks: bool, *, all_ways: bool = Fals
         return numbers and tensor.dim() > 1 and may_be_stressed(tensor) and not is_positive_definite(tensor)
 
     found = any(is_emptied(t) for t in leaves(inputs))
-    return map_leaves(inputs, lambda t: _without_lines(t, all_ways=all_ways) if is_emptied(t) else t), found
+    made = map_leaves(inputs, lambda t: _without_lines(t, all_ways=all_ways) if is_emptied(t) else t)
+    return in_order_still(made, inputs), found
 
 
 def blanked(inputs: Inputs, numbers: bool, masks: bool) -> tuple[Inputs, bool]:
@@ -406,7 +418,7 @@ def vacated(inputs: Inputs, numbers: bool, masks: bool, *, second: bool) -> tupl
         return inputs, False
     chosen = set(changed[second::2])
     made = [blank[index] if index in chosen else was for index, was in enumerate(leaves(inputs))]
-    return with_leaves(inputs, made), True
+    return in_order_still(with_leaves(inputs, made), inputs), True
 
 
 def _blank(inputs: Inputs, numbers: bool, masks: bool) -> Inputs:
@@ -506,7 +518,7 @@ def _is_truth(tensor: torch.Tensor) -> bool:
     return tensor.dtype is torch.bool and tensor.numel() == 1
 
 
-@beside_infinities
+@keeping_what_stays
 def near_one(inputs: Inputs) -> tuple[Inputs, bool]:
     """The inputs with every number's magnitude within some hundredths of one and its sign as it was, save at one place
     of each dimension of several, where all are of one where there are both; and whether there was any. A product of

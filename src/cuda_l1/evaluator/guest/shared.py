@@ -11,7 +11,7 @@ from collections.abc import Collection
 import torch
 
 from .drawing import Inputs
-from .input_forms import as_agreed, beside_infinities, with_each
+from .input_forms import as_agreed, keeping_what_stays, with_each
 from .reading import read
 from .traits import are_distinct, are_shares, has_structure_of_zeros, is_integer, is_symmetric, may_be_stressed
 
@@ -24,7 +24,7 @@ PARTS = ((True, True), (False, True), (True, False))
 stands."""
 
 
-@beside_infinities
+@keeping_what_stays
 def shared(
     inputs: Inputs, fixed: Collection[int], *, numbers: bool, integers: bool, share: float = SHARE
 ) -> tuple[Inputs, bool]:

@@ -14,7 +14,7 @@ import torch
 
 from .drawing import Inputs
 from .entropy import ENTROPY
-from .input_forms import MIXED_SHARE, as_agreed, beside_infinities, element_indices, with_each
+from .input_forms import MIXED_SHARE, as_agreed, element_indices, keeping_what_stays, with_each
 from .traits import has_structure_of_zeros, may_be_stressed
 
 LEAST, MOST = 8, 1 << 18
@@ -26,7 +26,7 @@ Way = Callable[[torch.Tensor, bool], torch.Tensor]
 """Another sample out of a drawn one; with the truth value ways that relate tensors go the one way or the other."""
 
 
-@beside_infinities
+@keeping_what_stays
 def with_strays(inputs: Inputs, fixed: Collection[int], *, ways: Sequence[Way], deck: list[Way]) -> tuple[Inputs, bool]:
     """The inputs with one sample in `MIXED_SHARE`, or half of a few, made otherwise in these `ways`, the same samples
     in the same way in every tensor of as many; and whether there was a tensor of samples. Those that are the same in

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from .reading import Once, once, read, read_each
-from .tensors import as_real
+from .reading import Once, hosted, once, read, read_each
+from .tensors import as_real, extent
 
 LEAST_SHARE = 2.0**-7
 
@@ -38,6 +38,8 @@ class _Look:
     """The share of them."""
     infinities: list[float]
     """Which of both it holds."""
+    first: list[float]
+    """`_FIRST` elements, zeros where it has fewer."""
     is_binary: bool
     """Zeros and ones, and nothing else."""
     both_signs: bool
@@ -68,8 +70,9 @@ def _is_looked_at(tensor: torch.Tensor) -> bool:
 def _asked(tensor: torch.Tensor) -> list[torch.Tensor]:
     flat = sampled(tensor)
     zeros, true = flat == 0, torch.ones((), dtype=torch.bool, device=tensor.device)
-    asked = [zeros.float().mean(), (flat == -math.inf).any(), (flat == math.inf).any(), (zeros | (flat == 1)).all()]
-    asked.append((flat < 0).any() & (flat > 0).any())
+    asked = [zeros.float().mean(), (flat == -math.inf).any(), (flat == math.inf).any()]
+    asked += [*flat[:_FIRST], *[flat.new_zeros(())] * (_FIRST - flat.numel())]
+    asked += [(zeros | (flat == 1)).all(), (flat < 0).any() & (flat > 0).any()]
     if tensor.dim() > 0 and tensor.shape[-1] > 1:
         rows = tensor.reshape(-1, tensor.shape[-1])[:64]
         asked += [_are_shares(rows.float()), (rows[:, 1:] >= rows[:, :-1]).all()]
@@ -85,11 +88,13 @@ def _asked(tensor: torch.Tensor) -> list[torch.Tensor]:
     ]
 
 
-def _seen(share: float, low: float, high: float, *truths: float) -> _Look:
+def _seen(share: float, low: float, high: float, *others: float) -> _Look:
     infinities = [end for end, is_there in ((-math.inf, low), (math.inf, high)) if is_there]
-    return _Look(share, infinities, *map(bool, truths))
+    return _Look(share, infinities, list(others[:_FIRST]), *map(bool, others[_FIRST:]))
 
 
+_FIRST = 8
+"""Elements that show of most pairs of tensors that neither is below the other one."""
 _CORNER = 8
 """Rows and columns that tell most matrices from symmetric ones."""
 
@@ -254,15 +259,39 @@ MOST_COLUMNS, LEAST_ROWS = 8, 20
 def columns_in_order(tensor: torch.Tensor) -> tuple[tuple[int, int], ...]:
     """Columns, along the last dimension, of which the first is nowhere above the second, and mostly below it: corners
     of boxes, ends of intervals. What has more than one above it comes before these."""
-    width = tensor.shape[-1] if tensor.dim() > 1 and tensor.is_floating_point() and tensor.dtype.itemsize > 1 else 0
+    width = tensor.shape[-1] if tensor.dim() > 1 and _is_looked_at(tensor) else 0
     if not 1 < width <= MOST_COLUMNS or tensor.numel() < width * LEAST_ROWS:
         return ()
-    rows = tensor.reshape(-1, width)
-    few = rows[:64]
-    below = ((few[:, :, None] <= few[:, None]).all(0) & ((few[:, :, None] < few[:, None]).sum(0) * 2 > len(few))).cpu()
-    found = [pair for pair in torch.nonzero(below).tolist() if bool((rows[:, pair[0]] <= rows[:, pair[1]]).all())]
-    above = [sum(low == pair[0] for pair in found) for low in range(width)]
-    return tuple(sorted(((low, high) for low, high in found), key=lambda pair: -above[pair[0]]))
+    columns = tensor.reshape(-1, width).t()
+    return _in_order(columns, hosted([columns[:, :64]])[0])
+
+
+def tensors_in_order(tensors: Sequence[torch.Tensor]) -> tuple[tuple[int, int], ...]:
+    """The same of dense tensors of numbers that lie alike, element by element."""
+    alike: dict[tuple[torch.Size, tuple[int, ...], torch.dtype], list[int]] = {}
+    for index, tensor in enumerate(tensors):
+        if _is_looked_at(tensor) and tensor.numel() == extent(tensor) >= LEAST_ROWS and may_be_stressed(tensor):
+            alike.setdefault((tensor.shape, tensor.stride(), tensor.dtype), []).append(index)
+    groups = [group for group in alike.values() if len(group) > 1]
+    found = []
+    for group in groups:
+        first = torch.tensor([_look(tensors[index]).first for index in group])
+        pairs = _in_order([_as_it_lies(tensors[index]) for index in group], first)
+        found += [(group[low], group[high]) for low, high in pairs]
+    return tuple(found)
+
+
+def _as_it_lies(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.as_strided(tensor, (tensor.numel(),), (1,), tensor.storage_offset())
+
+
+def _in_order(lists: Sequence[torch.Tensor] | torch.Tensor, first: torch.Tensor) -> tuple[tuple[int, int], ...]:
+    """Numbers of those, of equally many elements, of which one is nowhere above the other, and mostly below it in the
+    `first` ones."""
+    below = (first[:, None] <= first).all(-1) & ((first[:, None] < first).sum(-1) * 2 > first.shape[-1])
+    found = [(i, j) for i, j in torch.nonzero(below).tolist() if bool((lists[i] <= lists[j]).all())]
+    above = [sum(i == index for i, _ in found) for index in range(len(lists))]
+    return tuple(sorted(found, key=lambda pair: -above[pair[0]]))
 
 
 @once

@@ -15,7 +15,7 @@ import torch
 
 from .drawing import Inputs
 from .entropy import ENTROPY
-from .input_forms import as_agreed, beside_infinities, with_each
+from .input_forms import as_agreed, in_order_still, keeping_what_stays, with_each
 from .patterns import Pattern, flag_columns, pattern_of
 from .reference import Reference
 from .tensors import as_real, leaves
@@ -81,7 +81,8 @@ def uneven(
             return _with_uneven_rows(pattern, made, shut)
         return _crowded(made, sizes) if is_mask(tensor) else _with_uneven_flags(made, tensor, shut)
 
-    return with_each(inputs, fixed, make)
+    made, found = with_each(inputs, fixed, make)
+    return in_order_still(made, inputs), found
 
 
 DRAWS = 5
@@ -196,7 +197,7 @@ def _uneven_rows(rows: torch.Tensor, shut: bool) -> torch.Tensor:
     return torch.where(made.any(-1, keepdim=True), made, rows)
 
 
-@beside_infinities
+@keeping_what_stays
 def held(inputs: Inputs, *, beside: bool = False) -> tuple[Inputs, bool]:
     """The inputs with a sample of either sign, none of it below `HELD_FROM` in magnitude, one of them in all, as gates
     are that stay open or shut, and the other from a place in its first half on, or up to one in its second; of `MANY`
@@ -240,7 +241,7 @@ def _has_both_signs(tensor: torch.Tensor) -> bool:
     return tensor.dim() > 1 and len(tensor) > 1 and holds_both_signs(tensor)
 
 
-@beside_infinities
+@keeping_what_stays
 def of_one_sign(inputs: Inputs, sign: float) -> tuple[Inputs, bool]:
     """The inputs with all numbers of tensors that hold both signs of one, -1.0 or 1.0, none of them near zero, of
     complex ones both parts; and whether there was such a tensor. The largest of many independent numbers is never
@@ -259,7 +260,7 @@ def of_one_sign(inputs: Inputs, sign: float) -> tuple[Inputs, bool]:
     return with_each(inputs, (), make)
 
 
-@beside_infinities
+@keeping_what_stays
 def _with_signs(inputs: Inputs) -> tuple[Inputs, bool]:
     return with_each(inputs, (), lambda tensor, _: _of_one_sign(tensor) if may_be_stressed(tensor) else tensor)
 
