@@ -54,7 +54,11 @@ def asked(folder, forward: str) -> dict[int, list[float]]:
         ("return x.sum(-1) / t.clamp(min=1)", [0.0]),
         ("return x.sum(-1) / (t - 1).clamp(min=1)", [1.0]),
         ("return x / torch.minimum(t, torch.tensor(50))[:, None]", [51.0]),
-        ("return x * (torch.arange(8) < t[:, None])", [0.0, 7.0]),
+        ("return x * (torch.arange(8) < t[:, None])", [0.0, 7.0, -1.0, 8.0]),
+        ("return x * (t > 40)[:, None]", [40.0, 39.0, 41.0]),
+        ("return x * torch.bucketize(t, torch.tensor([20, 60]))[:, None]", [20.0, 60.0, 19.0, 61.0]),
+        ("return x * torch.stack([t[k] == k + 70 for k in range(3)]).any()", [70.0, 71.0, 72.0]),
+        ("return x * torch.cat([t, 2 * t]).eq(70).any()", []),
         ("return self.m[t - 1] + x[:, :3]", [1.0, 20.0]),
         ("return self.m.index_select(0, t) + x[:, :3]", [0.0, 19.0]),
         ("return x * t[:, None]", []),
@@ -67,6 +71,38 @@ def test_what_is_asked_of_integers(tmp_path, forward, numbers):
 def test_what_floating_numbers_are_equal_to(tmp_path):
     assert asked(tmp_path, "return torch.where(x == self.missing, 0.0, x) * (x < 0.5)")[1] == [-9.0]
     assert -9.0 in asked(tmp_path, "return torch.where(torch.isclose(x, torch.tensor(self.missing)), 0.0, x)")[1]
+
+
+FAR = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, q, k, x):
+        return {forward}
+
+
+def get_inputs():
+    q, k = torch.randint(0, 400, (16,)), torch.randint(0, 400, (24,))
+    q[0], q[1], k[0], k[1] = 0, 399, 0, 399
+    return [q, k, torch.randn(16, 24)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "numbers"),
+    [
+        ("x * ((q[:, None] - k).abs() <= 500)", {501.0, 700.0, -102.0}),
+        ("x * (q[:, None] + k).clamp(max=1000)", {602.0, 1001.0, -203.0}),
+        ("x * (torch.arange(24) + q[:, None] < 500)", {478.0, -79.0}),
+        ("x * ((q[:, None] - k).abs() <= 200)", set()),
+        ("x * (q[:, None] - k).abs().float().exp().clamp(min=-1e-6)", set()),
+    ],
+)
+def test_what_is_computed_of_integers_reaches_beyond_what_it_is_compared_with(tmp_path, forward, numbers):
+    (tmp_path / "task.py").write_text(FAR.format(forward=forward))
+    reference = Reference(str(tmp_path / "task.py"), "cpu")
+    assert set(asked_of(reference, reference.draw()).get(0, [])) == numbers
 
 
 def test_of_large_inputs_some_elements_are_compared(tmp_path):

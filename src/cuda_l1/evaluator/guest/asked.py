@@ -1,5 +1,5 @@
-"""What a reference asks of its inputs while it runs, whatever its text calls it: numbers that it compares them with,
-ends to which it clamps them, places that it looks up by them.
+"""What a reference asks of its inputs while it runs, whatever its text calls it: numbers that it compares them, or some
+of their elements, with, ends to which it clamps them, places that it looks up by them.
 
 A draw need not hold any of these: lengths are drawn from one on, and a mask has a row for what is ignored.
 """
@@ -20,10 +20,12 @@ from .tensors import extent, leaves
 from .traits import is_integer
 
 _EQUAL = {"eq", "ne", "isclose"}
-_ORDER = {"lt", "le", "gt", "ge"}
+_ORDER = {"lt", "le", "gt", "ge", "bucketize"}
 _LEAST, _MOST = {"clamp_min", "maximum"}, {"clamp_max", "minimum"}
 _LOOK_UP = {"index": 1, "gather": 2, "index_select": 2, "embedding": 1}
 """Where an operation has what it looks up by; all but `embedding` have the dimension before it."""
+_MOVE = {"clone", "to_copy", "index", "index_select", "gather", "cat", "stack", "flip", "roll", "repeat", "unfold"}
+"""What leaves the elements of its operands as they are."""
 MOST_BOUNDS = 4096
 """Elements of a tensor beside which an input is compared, of which the ends are taken."""
 SAMPLED = 4096
@@ -59,6 +61,21 @@ class _Question(NamedTuple):
     ends: tuple[torch.Tensor, torch.Tensor]
 
 
+class _Reach(NamedTuple):
+    """What an operation asks of what was computed of integers among the inputs."""
+
+    of: tuple[int, ...]
+    reach: tuple[torch.Tensor, torch.Tensor]  # the least and the most of it
+    ends: tuple[torch.Tensor, torch.Tensor]
+
+
+class _Origin(NamedTuple):
+    """Of the elements of a storage."""
+
+    of: tuple[int, ...]
+    is_own: bool  # elements of these inputs, else integers that were computed of them
+
+
 class _Asked(DispatchMode):
     """`with _Asked(tensors) as seen: ...`; `seen.numbers()` are what was asked of each, in order."""
 
@@ -66,7 +83,10 @@ class _Asked(DispatchMode):
         super().__init__()
         self._watched = watched
         self._own = {index: _sample(tensor) for index, tensor in watched.items()}
+        self._origins = {_storage(tensor): _Origin((index,), True) for index, tensor in watched.items()}
         self._questions: list[_Question] = []
+        self._reaches: list[_Reach] = []
+        self._asked = set[tuple[Any, ...]]()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -82,7 +102,28 @@ class _Asked(DispatchMode):
             self._note(args[0], name, 0)
         elif name in _LOOK_UP and len(args) > _LOOK_UP[name]:
             self._look_up(name, args)
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        self._follow(name, args, result, changes=func._schema.is_mutable)
+        return result
+
+    def _follow(self, name: str, args: Any, result: Any, *, changes: bool) -> None:
+        """Note where what lies in a result comes from. What is looked up is of the table."""
+        given = [each for arg in args[: 1 if name in _LOOK_UP else None] for each in _tensors(arg)]
+        origins = [(each, origin) for each in given if (origin := self._origins.get(_storage(each)))]
+        of = tuple(dict.fromkeys(index for _, origin in origins for index in origin.of))
+        are_own = name in _MOVE and not changes and len(origins) == len(given)
+        are_own = are_own and all(origin.is_own for _, origin in origins)
+        integers = bool(of) and all(is_integer(self._watched[index]) for index in of)
+        for made in _tensors(result):
+            place = _storage(made)
+            if not place or (not changes and any(_storage(each) == place for each in given)):
+                continue  # empty, or a view
+            if are_own and (integers or made.is_floating_point()):
+                self._origins[place] = _Origin(of, True)
+            elif integers and (is_integer(made) or name == "to_copy") and made.dtype is not torch.bool:
+                self._origins[place] = _Origin(of, False)
+            else:
+                self._origins.pop(place, None)
 
     def _look_up(self, name: str, args: Any) -> None:
         if name != "index":
@@ -98,16 +139,27 @@ class _Asked(DispatchMode):
     def _note(self, operand: Any, name: str, *ends: Any) -> None:
         """Where an operand may hold what an input does, or that and one number more, note what is asked of the input
         beside `ends`: of integers in any operation, of others where it is for equality."""
-        if not isinstance(operand, torch.Tensor) or len(self._questions) >= MOST_NOTED:
+        if not isinstance(operand, torch.Tensor) or len(self._questions) + len(self._reaches) >= MOST_NOTED:
             return
-        found: tuple[torch.Tensor, torch.Tensor] | None = None
+        origin = self._origins.get(_storage(operand))
+        own = origin.of if origin is not None and origin.is_own else None
         for index, tensor in self._watched.items():
             is_alike = operand.numel() == tensor.numel() and operand.device == tensor.device
-            if is_alike and (name in _EQUAL or is_integer(tensor)):
-                found = found or _ends(*ends)
-                if found is None:
-                    return
-                self._questions.append(_Question(index, name, _sample(operand) - self._own[index], found))
+            if not (is_alike if own is None else index in own) or not (name in _EQUAL or is_integer(tensor)):
+                continue
+            if own is not None and all(isinstance(end, int | float) for end in ends):
+                if (index, name, *ends) in self._asked:
+                    continue
+                self._asked.add((index, name, *ends))
+            if (found := _ends(*ends)) is None:
+                return
+            beyond = found[0].new_zeros(1) if own is not None else _sample(operand) - self._own[index]
+            self._questions.append(_Question(index, name, beyond, found))
+        if origin is None or origin.is_own or name not in _ORDER | _LEAST | _MOST or operand.device.type != "cpu":
+            return
+        if operand.numel() and (found := _ends(*ends)) is not None:
+            reach = operand.amin().double(), operand.amax().double()
+            self._reaches.append(_Reach(origin.of, reach, found))
 
     def numbers(self) -> dict[int, list[float]]:
         """What was asked of each of the tensors, each number once."""
@@ -117,7 +169,21 @@ class _Asked(DispatchMode):
             if is_it and math.isfinite(least) and math.isfinite(most):
                 tried = _tried(question.name, least, most)
                 found[question.of].update(dict.fromkeys(number - offset for number in tried))
+        for reach in self._reaches:
+            for index in reach.of:
+                found[index].update(dict.fromkeys(_far_enough(self._watched[index], reach)))
         return {index: list(numbers) for index, numbers in found.items()}
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    """Where it lies; 0 of what has no storage."""
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    """Those in an argument or a result of an operation."""
+    many = value if isinstance(value, list | tuple) else [value]
+    return [each for each in many if isinstance(each, torch.Tensor)]
 
 
 def _sample(tensor: torch.Tensor) -> torch.Tensor:
@@ -143,9 +209,23 @@ def _ends(*others: Any) -> tuple[torch.Tensor, torch.Tensor] | None:
 
 
 def _tried(name: str, least: float, most: float) -> list[float]:
-    """What to try of a number that is compared with these: them, and in a clamp what lies just beyond."""
+    """What to try of a number that is compared with these: them, and what lies just beyond, in a clamp that alone."""
     if name in _LEAST:
         return [math.ceil(least) - 1.0]
     if name in _MOST:
         return [math.floor(most) + 1.0]
-    return [least, most]
+    return [least, most] if name not in _ORDER else [least, most, least - 1.0, most + 1.0]
+
+
+def _far_enough(tensor: torch.Tensor, reach: _Reach) -> list[float]:
+    """What to try of integers where what is computed of them lies on one side of all that it is compared with, as a
+    difference of times that are all within a window: so far from the others that it lies on the other side too, and of
+    several inputs so far that it does beside half of what the others hold."""
+    (low, high), (least, most) = ([float(end) for end in ends] for ends in (reach.reach, reach.ends))
+    if not low <= high < math.inf or not (high <= least or low >= most):
+        return []
+    step = math.ceil(least) + 1 - high if high <= least else low + 1 - math.floor(most)
+    if not math.isfinite(step):
+        return []
+    first, last, half = float(tensor.min()), float(tensor.max()), (high - low) // 2
+    return [last + step, first - step, *[last + step + half] * (len(reach.of) > 1)]
