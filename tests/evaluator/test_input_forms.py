@@ -218,7 +218,15 @@ def test_every_other_tensor_is_vacant():
         made, found = input_forms.vacated(drawn, True, True, second=second)
         shown = (made[0], made[2]["context"], made[3])
         assert found and made[1] is tokens and tuple(not bool(tensor.any()) for tensor in shown) == empty
-    assert input_forms.vacated([numbers, tokens], True, True, second=False) == ([numbers, tokens], False), "blank does"
+
+
+@pytest.mark.parametrize(("drawn", "level"), [(100 * torch.rand(8, 8), 0.5), (-torch.rand(8, 8) / 9, -0.0625)])
+def test_a_single_tensor_of_numbers_is_one_number_throughout(drawn, level):
+    tokens = torch.arange(9)
+    ((made, kept), found) = input_forms.vacated([drawn, tokens], True, True, second=False)
+    assert found and kept is tokens and bool((made == level).all()) and made.shape == drawn.shape
+    for numbers, second in ((True, True), (False, False)):
+        assert input_forms.vacated([drawn, tokens], numbers, False, second=second) == ([drawn, tokens], False)
 
 
 def test_rows_in_order_are_emptied_as_a_whole_alone():

@@ -6,6 +6,7 @@ What a kernel may rely on (order, symmetry, shares of one) stays.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Concatenate, ParamSpec
 
@@ -102,6 +103,8 @@ MIXTURES = ((-1.0, 0.0), (-1.0,), (0.0,))
 
 NEAR_ONE = 0.01
 """Standard deviation of magnitudes: the logarithm of a product of 4,000 has one of 0.63, about -0.2."""
+LEVEL = 0.5
+"""No whole number, which rounding does not move, so that what it may make of equal ones is known."""
 MIXED_SHARE = 8
 """One element of so many for each factor: a sum of them cancels no more than before."""
 
@@ -411,11 +414,12 @@ def blanked(inputs: Inputs, numbers: bool, masks: bool) -> tuple[Inputs, bool]:
 def vacated(inputs: Inputs, numbers: bool, masks: bool, *, second: bool) -> tuple[Inputs, bool]:
     """The same of every other one of the tensors that it is done to, from the first or the `second` on, while the
     others are as drawn; and whether there are several of these. What is given beside other things may be left out: a
-    context, a first state, the targets of an image."""
+    context, a first state, the targets of an image. A single one holds one number throughout, from the first on: an
+    image of one colour has no range either, and is something."""
     blank = leaves(_blank(inputs, numbers, masks))
     changed = [index for index, (now, was) in enumerate(zip(blank, leaves(inputs), strict=True)) if now is not was]
     if len(changed) < 2:
-        return inputs, False
+        return (inputs, False) if second else with_each(inputs, (), lambda tensor, _: _level(tensor, numbers))
     chosen = set(changed[second::2])
     made = [blank[index] if index in chosen else was for index, was in enumerate(leaves(inputs))]
     return in_order_still(with_leaves(inputs, made), inputs), True
@@ -432,6 +436,16 @@ def _blank(inputs: Inputs, numbers: bool, masks: bool) -> Inputs:
         return _filled(tensor, 0.0) if is_blanked else tensor
 
     return list(map_leaves(inputs, blank))
+
+
+def _level(tensor: torch.Tensor, numbers: bool) -> torch.Tensor:
+    """One power of two for all numbers, as large as they are up to `LEVEL`: sums of it are exact."""
+    is_one = numbers and tensor.numel() > 1 and tensor.is_floating_point() and may_be_stressed(tensor)
+    if not is_one or _selects(tensor) or is_positive_definite(tensor):
+        return tensor
+    size, most = read(tensor.float().square().mean().sqrt(), tensor.amax())
+    value = min(LEVEL, 2.0 ** round(math.log2(size))) if 0 < size < math.inf else LEVEL
+    return _filled(tensor, value if most > 0 else -value)
 
 
 def _filled(tensor: torch.Tensor, value: float) -> torch.Tensor:
