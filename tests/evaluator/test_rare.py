@@ -33,11 +33,12 @@ def get_inputs():
 """
 
 
-def learned(tmp_path, forward, inputs, init="pass", above=""):
+def learned(tmp_path, forward, inputs, init="pass", above="", kinds=()):
     path = tmp_path / "task.py"
     shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)  # which knows a text by its second and its size
     path.write_text(BASE.format(forward=forward, inputs=inputs, init=init, above=above))
-    return set(rare.learn(Reference(str(path), "cpu")))
+    found = rare.learn(Reference(str(path), "cpu"))
+    return {each for each in found if each.kind in kinds} if kinds else {each for each in found if each.kind != "once"}
 
 
 def changed(value, kind, integer=0):
@@ -281,3 +282,38 @@ def test_what_others_time_meanwhile_is_not_its_own_time(tmp_path, monkeypatch):
     with_rests = Reference(str(tmp_path / "task.py"), "cpu", rests=Resting())
     found = [{each for each in asked if each.kind != "larger"} for asked in (plain, rare.learn(with_rests))]
     assert found[0] == found[1] and len(found[0]) > 1, "larger ones follow from the draw"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "forward", "kind"),
+    [
+        ("torch.randint(8, (64,))", "torch.bincount(args[0], minlength=8)", "once"),
+        ("torch.randint(8, (64,)).sort().values", "torch.bincount(args[0], minlength=8)", "once"),
+        ("torch.randint(8, (64,))", "1 / torch.bincount(args[0], minlength=8).sub(1)", None),
+        ("torch.randint(10**9, (16,))", "args[0] * 2", "twice"),
+        ("torch.randperm(16)", "args[0] * 2", None),
+        ("torch.tensor([3, 5, 4, 4]), torch.rand(16)", "args[1][args[0].cumsum(0) - 1]", "dealt"),
+    ],
+)
+def test_integers_come_as_often_as_the_reference_stands(tmp_path, inputs, forward, kind):
+    found = learned(tmp_path, f"return {forward}", inputs, kinds=("once", "twice", "dealt"))
+    assert [each.kind for each in found] == ([kind] if kind else [])
+
+
+def test_lists_that_say_where_parts_lie_may_have_to_agree(tmp_path):
+    inputs = "torch.randint(8, (64,)).sort().values, torch.tensor([30, 10, 20, 4]), torch.rand(64)"
+    assert learned(tmp_path, "return args[2] * args[0] + args[1].sum()", inputs, kinds=("once", "dealt")) == set()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "ends"),
+    [
+        ("torch.randint(0, 127, (64,), dtype=torch.uint8)", {255}),
+        ("torch.randint(-100, 101, (64,), dtype=torch.int8)", {-128, 127}),
+        ("torch.randint(0, 16, (64,), dtype=torch.uint8)", set()),
+        ("torch.randint(0, 20000, (64,), dtype=torch.int16)", set()),
+    ],
+)
+def test_bytes_are_at_the_ends_of_their_dtype(tmp_path, inputs, ends):
+    found = learned(tmp_path, "return args[0] + args[0]", inputs, kinds=("places",))
+    assert {rare.value for rare in found} == ends

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import torch
 
-from . import oracle
+from . import kinds, oracle
 from .asked import asked_of
 from .dispatch import DispatchMode
 from .drawing import Inputs, secret_seed
@@ -34,6 +34,8 @@ ASK_S, ASK_AT_LEAST = 2.0, 4
 LEAST_BEYOND = 128
 """How far beyond the integers of a tensor another one may lie, or as far as the largest of them where that is more: a
 reference may make room for as many things as the largest integer says, which should not fill the memory."""
+SPREAD = 0.375
+"""The share of all bytes between the least and the largest from which on they may be any."""
 ELEMENTS, ROWS, NEGATED = 256, 64, 2
 """The most elements of a tensor, and the most rows, that become others, and the most integers that become negative:
 what is added up is to stay as large as it was."""
@@ -48,7 +50,7 @@ _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _OF_PROBABILITIES = re.compile(r"log|entr|kl_?div|BCE|NLL", re.IGNORECASE)
 """In the text of what computes with probabilities."""
 
-Kind = Literal["places", "row", "larger", "negated", "column", "shares", "ends"]
+Kind = Literal["places", "row", "larger", "negated", "column", "shares", "ends", "dealt", "once", "twice"]
 LARGER = 3
 """Integers are made at least so many times as large where they stand for numbers."""
 BEYOND_FLOATS = 1 << 28
@@ -98,7 +100,8 @@ def with_rare(inputs: Inputs, rares: Collection[Rare]) -> tuple[Inputs, bool]:
     """The inputs with all of these, and whether any tensor is another by it."""
     made = leaves(inputs)
     for rare in rares:
-        made[rare.index] = _changed(made[rare.index], rare)
+        other = made[int(rare.value)] if rare.kind == "twice" and rare.value != rare.index else None
+        made[rare.index] = _changed(made[rare.index], rare, other)
     found = any(now is not was for now, was in zip(made, leaves(inputs), strict=True))
     return with_leaves(inputs, made), found
 
@@ -186,7 +189,8 @@ def _integers(node: ast.expr, known: dict[str, set[int]]) -> Iterator[int]:
 def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]:
     values = named_integers(text, reference.model)[:MOST_VALUES]
     probable, named = bool(_OF_PROBABILITIES.search(text)), named_numbers(text)[:MOST_VALUES]
-    asked = asked_of(reference, inputs)
+    asked, sizes = asked_of(reference, inputs), {size for tensor in leaves(inputs) for size in tensor.shape}
+    chance, parts = kinds.distinct_by_chance(reference, inputs), _of_parts(inputs, sizes)
     for index, tensor in enumerate(leaves(inputs)):
         if tensor.numel() < 2 or tensor.numel() != extent(tensor):
             continue
@@ -195,10 +199,16 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
         elif is_integer(tensor):
             if _may_be_larger(tensor):
                 yield Rare(index, "larger", LARGER)
+            yield from (Rare(index, "places", end) for end in _ends_of_bytes(tensor))
             fitting = _fitting(tensor, list(dict.fromkeys([*values, *_unheld(tensor, asked.get(index, []))])))
             if tensor.dim() > 1 and len(tensor) > 1:
                 yield from (Rare(index, "row", value) for value in fitting[:1])  # before single places: it covers them
             yield from (Rare(index, "places", value) for value in fitting)
+            if index in chance:
+                yield Rare(index, "twice", max((other for other in chance if other < index), default=index))
+            elif index not in parts or len(parts) == 1:
+                most = torch.iinfo(tensor.dtype).max if tensor.device.type == "cpu" else int(tensor.max())
+                yield Rare(index, "dealt", most) if kinds.add_up(tensor, sizes) else Rare(index, "once")
         elif tensor.is_complex():
             yield from (Rare(index, "places", value.real, value.imag) for value in named)
         elif tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and not is_symmetric(tensor):
@@ -210,6 +220,23 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
                 yield Rare(index, "ends")
             numbers = [*(value.real for value in named if not value.imag), *(n for n in asked.get(index, []) if n)]
             yield from (Rare(index, "places", number) for number in dict.fromkeys(numbers) if not dims)
+
+
+def _of_parts(inputs: Inputs, sizes: Collection[int]) -> list[int]:
+    """Which tensors, in the order of `leaves`, say where parts of something lie: several may have to agree."""
+    lists = [
+        (index, tensor) for index, tensor in enumerate(leaves(inputs)) if is_integer(tensor) and tensor.numel() > 1
+    ]
+    return [index for index, tensor in lists if kinds.is_of_parts(tensor, sizes)]
+
+
+def _ends_of_bytes(tensor: torch.Tensor) -> list[int]:
+    """Those that the tensor does not hold, on a CPU: where bytes are numbers of this dtype, and not smaller ones in a
+    byte each, as those of four bits are, or kinds of things."""
+    info, (least, most) = torch.iinfo(tensor.dtype), (int(tensor.min()), int(tensor.max()))
+    if tensor.dtype.itemsize > 1 or tensor.device.type != "cpu" or most - least < (info.max - info.min) * SPREAD:
+        return []
+    return [end for end in (info.min, info.max) if not least <= end <= most]
 
 
 def _unheld(tensor: torch.Tensor, asked: Sequence[float]) -> list[int]:
@@ -350,8 +377,9 @@ def _counts_from_an_end(reference: Reference, drawn: Inputs, made: Inputs, rare:
 # ── changes ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _changed(tensor: torch.Tensor, rare: Rare) -> torch.Tensor:
-    """`tensor` with that in it, laid out as it was; itself where there is nothing to change."""
+def _changed(tensor: torch.Tensor, rare: Rare, other: torch.Tensor | None) -> torch.Tensor:
+    """`tensor` with that in it, laid out as it was; itself where there is nothing to change. `other`: of which it may
+    hold something."""
     made = tensor.clone(memory_format=torch.preserve_format)
     match rare.kind:
         case "places":
@@ -368,6 +396,12 @@ def _changed(tensor: torch.Tensor, rare: Rare) -> torch.Tensor:
             _fill_columns(made)
         case "shares":
             _fill_shares(made.movedim(int(rare.value), -1))
+        case "dealt":
+            kinds.deal(made, int(rare.value))
+        case "once":
+            kinds.put_once(made)
+        case "twice":
+            kinds.put_twice(made, other)
         case "ends":
             made.masked_fill_(some_places(made.shape, ELEMENTS, made), 0).masked_fill_(
                 some_places(made.shape, ELEMENTS, made), 1
