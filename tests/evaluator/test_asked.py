@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from cuda_l1.evaluator.guest.asked import asked_of
+from cuda_l1.evaluator.guest.asked import asked_of, clamped
 from cuda_l1.evaluator.guest.reference import Reference
 
 TASK = """
@@ -115,3 +115,17 @@ def test_of_large_inputs_some_elements_are_compared(tmp_path):
 def test_of_a_reference_that_stands_it_until_a_point(tmp_path):
     watched = "from torch.utils._python_dispatch import _get_current_dispatch_mode as mode; assert mode() is None"
     assert asked(tmp_path, f"y = x * (t != 500)[:, None]; {watched}; return y * (t != 600)[:, None]")[0] == [500.0]
+
+
+@pytest.mark.parametrize(
+    ("forward", "numbers"),
+    [
+        ("return x @ self.e.weight.clamp(-3, 3)[:4].t().expand(8, 4)", {"e.weight": [-4.0, 4.0]}),
+        ("return x @ self.e.weight[:4].t().clamp(max=0.5).expand(8, 4)", {"e.weight": [1.0]}),
+        ("return x.clamp(-3, 3) * (self.e.weight.sum() * 2).clamp(min=1)", {}),
+    ],
+)
+def test_parameters_that_are_clamped(tmp_path, forward, numbers):
+    (tmp_path / "task.py").write_text(textwrap.dedent(TASK).format(forward=forward).replace("1000, 4", "1000, 1"))
+    reference = Reference(str(tmp_path / "task.py"), "cpu")
+    assert clamped(reference, reference.draw()) == numbers

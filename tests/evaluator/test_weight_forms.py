@@ -359,3 +359,10 @@ def test_numbers_beside_infinities_are_touched_and_these_stay():
     made = weight_forms.with_touched({"table": table}, (("table",),), any_sign=True, exchanged=False)["table"]
     assert torch.equal(torch.isinf(made), torch.isinf(table)) and not torch.equal(made, table)
     assert not bool(made.isnan().any()) and not weight_forms.chooses(table)
+
+
+def test_parameters_lie_beyond_the_ends_to_which_they_are_clamped():
+    weight = torch.rand(64, 64)
+    made = weight_forms.with_ends_passed({"w": weight, "tied": weight, "b": torch.rand(9)}, {"w": [-4.0, 4.0]})
+    assert made["tied"] is made["w"] and all(100 < int((made["w"] == end).sum()) <= 256 for end in (-4.0, 4.0))
+    assert int((made["w"] != weight).sum()) <= 512 and made["b"].max() < 1

@@ -47,6 +47,18 @@ def asked_of(reference: Reference, inputs: Inputs) -> dict[int, list[float]]:
     return seen.numbers()
 
 
+def clamped(reference: Reference, inputs: Inputs) -> dict[str, list[float]]:
+    """Of each parameter that the reference clamps as it is, by name, numbers beyond the ends."""
+    parameters = reference.model.named_parameters()
+    named = [(name, value) for name, value in parameters if value.numel() > 1 and value.is_floating_point()]
+    if not named:
+        return {}
+    seen = _Asked(dict(enumerate(value for _, value in named)), of_weights=True)
+    with contextlib.suppress(BadTask), seen:
+        reference.call(inputs, reference.public)
+    return {named[index][0]: numbers for index, numbers in seen.numbers().items() if numbers}
+
+
 def _is_watched(tensor: torch.Tensor) -> bool:
     floating = tensor.is_floating_point() and tensor.dtype.itemsize > 1
     return tensor.numel() > 1 and tensor.numel() == extent(tensor) and (floating or is_integer(tensor))
@@ -77,12 +89,14 @@ class _Origin(NamedTuple):
 
 
 class _Asked(DispatchMode):
-    """`with _Asked(tensors) as seen: ...`; `seen.numbers()` are what was asked of each, in order."""
+    """`with _Asked(tensors) as seen: ...`; `seen.numbers()` are what was asked of each, in order. `of_weights`: of
+    these themselves, and where floating ones are clamped, else for equality."""
 
-    def __init__(self, watched: dict[int, torch.Tensor]) -> None:
+    def __init__(self, watched: dict[int, torch.Tensor], *, of_weights: bool = False) -> None:
         super().__init__()
         self._watched = watched
-        self._own = {index: _sample(tensor) for index, tensor in watched.items()}
+        self._own = {} if of_weights else {index: _sample(tensor) for index, tensor in watched.items()}
+        self._of_floats = _LEAST | _MOST if of_weights else _EQUAL
         self._origins = {_storage(tensor): _Origin((index,), True) for index, tensor in watched.items()}
         self._questions: list[_Question] = []
         self._reaches: list[_Reach] = []
@@ -144,8 +158,8 @@ class _Asked(DispatchMode):
         origin = self._origins.get(_storage(operand))
         own = origin.of if origin is not None and origin.is_own else None
         for index, tensor in self._watched.items():
-            is_alike = operand.numel() == tensor.numel() and operand.device == tensor.device
-            if not (is_alike if own is None else index in own) or not (name in _EQUAL or is_integer(tensor)):
+            is_alike = index in self._own and operand.numel() == tensor.numel() and operand.device == tensor.device
+            if not (is_alike if own is None else index in own) or not (name in self._of_floats or is_integer(tensor)):
                 continue
             if own is not None and all(isinstance(end, int | float) for end in ends):
                 if (index, name, *ends) in self._asked:

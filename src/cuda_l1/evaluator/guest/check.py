@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from . import choices, dirty_memory, drawing, input_forms, oracle, plans, state, uncounted, undrawn, weight_forms
+from . import asked, choices, dirty_memory, drawing, input_forms, oracle, plans, state, uncounted, undrawn, weight_forms
 from .audit import Facts
 from .case import Case
 from .classes import RELAXED_CEILING, Errors, least_exact
@@ -312,9 +312,13 @@ class Checker:
             return
         if plan.kind == "signs":
             model, data = self.reference.model, self.reference.data
-            for single, constants in itertools.product(weight_forms.SINGLES, weight_forms.CONSTANT_BUFFERS):
-                if signed := weight_forms.of_both_signs(model, other, constants, data, single=single):
-                    yield None, self.reference.draw(), signed
+            clamped = asked.clamped(self.reference, self.reference.draw())
+            beyond = [clamped, {}] if clamped else [{}]
+            ways = itertools.product(beyond, weight_forms.SINGLES, weight_forms.CONSTANT_BUFFERS)
+            for ends, single, constants in ways:
+                signed = weight_forms.of_both_signs(model, other, constants, data, single=single)
+                if signed or ends:
+                    yield None, self.reference.draw(), weight_forms.with_ends_passed(signed or other, ends)
             return
         if plan is plans.PRUNED:
             for rows in (True, False):

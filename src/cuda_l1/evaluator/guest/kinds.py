@@ -158,7 +158,7 @@ class _Drawn(DispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func.overloadpacket.__name__.strip("_") in _DRAWN and is_integer(result):
+        if func.overloadpacket.__name__.strip("_") in _DRAWN and is_integer(result) and result.numel() <= DISTINCT:
             self.integers.append(result)
         return result
 

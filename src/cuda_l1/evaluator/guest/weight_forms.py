@@ -8,7 +8,7 @@ import torch
 
 from . import state
 from .entropy import ENTROPY
-from .input_forms import MIXED_SHARE, SWAPPED, as_agreed, with_others
+from .input_forms import MIXED_SHARE, SWAPPED, as_agreed, some_places, with_others
 from .plans import Part
 from .traits import FEW_VALUES, is_constant, is_integer, is_mask, sampled
 
@@ -178,6 +178,9 @@ def _norm(flat: torch.Tensor) -> torch.Tensor:
 SIGNED_SHARE = 0.25
 """The share of elements that is negated in parameters of one sign."""
 
+PASSED = 256
+"""The most elements of a parameter that lie beyond each end to which it is clamped."""
+
 SINGLES = (-8.0, -1.0, 1.0)
 """By which parameters of one element are multiplied, from the first to the last that the reference stands: a slope of
 -1/4 does not turn a maximum over."""
@@ -238,6 +241,18 @@ def of_both_signs(
         elif constants and name in data:
             changed[id(value)] = _other_numbers(value)
     return {name: changed.get(id(value), value) for name, value in other.items()} if changed else {}
+
+
+def with_ends_passed(other: Mapping[str, torch.Tensor], beyond: Mapping[str, Sequence[float]]) -> state.State:
+    """`other` with some elements of each parameter that is named in `beyond` one of these numbers: what is clamped to a
+    range that training hardly leaves."""
+    changed = dict[int, torch.Tensor]()
+    for name, numbers in beyond.items():
+        made = other[name].clone(memory_format=torch.preserve_format)
+        for number in numbers:
+            made.masked_fill_(some_places(made.shape, PASSED, made), number)
+        changed[id(other[name])] = made
+    return {name: changed.get(id(value), value) for name, value in other.items()}
 
 
 def _other_numbers(value: torch.Tensor) -> torch.Tensor:
