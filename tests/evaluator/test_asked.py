@@ -93,8 +93,10 @@ def get_inputs():
     ("forward", "numbers"),
     [
         ("x * ((q[:, None] - k).abs() <= 500)", {501.0, 700.0, -102.0}),
-        ("x * (q[:, None] + k).clamp(max=1000)", {602.0, 1001.0, -203.0}),
-        ("x * (torch.arange(24) + q[:, None] < 500)", {478.0, -79.0}),
+        ("x * (q[:, None] + k).clamp(max=1000)", {602.0, 1001.0}),
+        ("x * (torch.arange(24) + q[:, None] < 500)", {478.0}),
+        ("x * (torch.arange(24) + q[:, None]).clamp(-7, 450)", {428.0, -8.0}),
+        ("x * (440 - q[:, None] + torch.arange(24)).clamp(min=0)", {441.0}),
         ("x * ((q[:, None] - k).abs() <= 200)", set()),
         ("x * (q[:, None] - k).abs().float().exp().clamp(min=-1e-6)", set()),
     ],

@@ -317,3 +317,11 @@ def test_lists_that_say_where_parts_lie_may_have_to_agree(tmp_path):
 def test_bytes_are_at_the_ends_of_their_dtype(tmp_path, inputs, ends):
     found = learned(tmp_path, "return args[0] + args[0]", inputs, kinds=("places",))
     assert {rare.value for rare in found} == ends
+
+
+def test_what_is_put_in_few_elements_stays_when_more_is_put():
+    for seed in range(20):
+        torch.manual_seed(seed)
+        rares = [Rare(0, "places", value) for value in (70_000, 80_000, 90_000)]
+        ((made,), _) = rare.with_rare([torch.randperm(1000)[:16]], [*rares, Rare(0, "twice")])
+        assert {70_000, 80_000, 90_000} <= set(made.tolist())

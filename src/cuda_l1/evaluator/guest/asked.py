@@ -26,6 +26,8 @@ _LOOK_UP = {"index": 1, "gather": 2, "index_select": 2, "embedding": 1}
 """Where an operation has what it looks up by; all but `embedding` have the dimension before it."""
 _MOVE = {"clone", "to_copy", "index", "index_select", "gather", "cat", "stack", "flip", "roll", "repeat", "unfold"}
 """What leaves the elements of its operands as they are."""
+_RISING = _MOVE | _LEAST | _MOST | {"add", "sub", "clamp", "cumsum", "sum"}
+"""What is no smaller for larger operands."""
 MOST_BOUNDS = 4096
 """Elements of a tensor beside which an input is compared, of which the ends are taken."""
 SAMPLED = 4096
@@ -76,7 +78,7 @@ class _Question(NamedTuple):
 class _Reach(NamedTuple):
     """What an operation asks of what was computed of integers among the inputs."""
 
-    of: tuple[int, ...]
+    of: dict[int, int]  # as in an `_Origin`
     reach: tuple[torch.Tensor, torch.Tensor]  # the least and the most of it
     ends: tuple[torch.Tensor, torch.Tensor]
 
@@ -84,7 +86,7 @@ class _Reach(NamedTuple):
 class _Origin(NamedTuple):
     """Of the elements of a storage."""
 
-    of: tuple[int, ...]
+    of: dict[int, int]  # 1 where they are larger for larger ones of that input, -1 for smaller ones, 0 for either
     is_own: bool  # elements of these inputs, else integers that were computed of them
 
 
@@ -97,7 +99,7 @@ class _Asked(DispatchMode):
         self._watched = watched
         self._own = {} if of_weights else {index: _sample(tensor) for index, tensor in watched.items()}
         self._of_floats = _LEAST | _MOST if of_weights else _EQUAL
-        self._origins = {_storage(tensor): _Origin((index,), True) for index, tensor in watched.items()}
+        self._origins = {_storage(tensor): _Origin({index: 1}, True) for index, tensor in watched.items()}
         self._questions: list[_Question] = []
         self._reaches: list[_Reach] = []
         self._asked = set[tuple[Any, ...]]()
@@ -122,11 +124,16 @@ class _Asked(DispatchMode):
 
     def _follow(self, name: str, args: Any, result: Any, *, changes: bool) -> None:
         """Note where what lies in a result comes from. What is looked up is of the table."""
-        given = [each for arg in args[: 1 if name in _LOOK_UP else None] for each in _tensors(arg)]
-        origins = [(each, origin) for each in given if (origin := self._origins.get(_storage(each)))]
-        of = tuple(dict.fromkeys(index for _, origin in origins for index in origin.of))
-        are_own = name in _MOVE and not changes and len(origins) == len(given)
-        are_own = are_own and all(origin.is_own for _, origin in origins)
+        placed = list(enumerate(args[: 1 if name in _LOOK_UP else None]))
+        given = [each for _, arg in placed for each in _tensors(arg)]
+        of, are_own = dict[int, int](), name in _MOVE and not changes
+        for position, arg in placed:
+            sign = _sign(name, position, args)
+            for each in _tensors(arg):
+                origin = self._origins.get(_storage(each))
+                are_own = are_own and origin is not None and origin.is_own
+                for index, own in origin.of.items() if origin is not None else ():
+                    of[index] = own * sign if of.get(index, own * sign) == own * sign else 0
         integers = bool(of) and all(is_integer(self._watched[index]) for index in of)
         for made in _tensors(result):
             place = _storage(made)
@@ -184,8 +191,8 @@ class _Asked(DispatchMode):
                 tried = _tried(question.name, least, most)
                 found[question.of].update(dict.fromkeys(number - offset for number in tried))
         for reach in self._reaches:
-            for index in reach.of:
-                found[index].update(dict.fromkeys(_far_enough(self._watched[index], reach)))
+            for index, sign in reach.of.items():
+                found[index].update(dict.fromkeys(_far_enough(self._watched[index], reach, sign)))
         return {index: list(numbers) for index, numbers in found.items()}
 
 
@@ -231,15 +238,26 @@ def _tried(name: str, least: float, most: float) -> list[float]:
     return [least, most] if name not in _ORDER else [least, most, least - 1.0, most + 1.0]
 
 
-def _far_enough(tensor: torch.Tensor, reach: _Reach) -> list[float]:
+def _far_enough(tensor: torch.Tensor, reach: _Reach, sign: int) -> list[float]:
     """What to try of integers where what is computed of them lies on one side of all that it is compared with, as a
     difference of times that are all within a window: so far from the others that it lies on the other side too, and of
-    several inputs so far that it does beside half of what the others hold."""
+    several inputs so far that it does beside half of what the others hold. `sign`: as in an `_Origin`."""
     (low, high), (least, most) = ([float(end) for end in ends] for ends in (reach.reach, reach.ends))
     if not low <= high < math.inf or not (high <= least or low >= most):
         return []
-    step = math.ceil(least) + 1 - high if high <= least else low + 1 - math.floor(most)
+    is_below = high <= least
+    step = math.ceil(least) + 1 - high if is_below else low + 1 - math.floor(most)
     if not math.isfinite(step):
         return []
     first, last, half = float(tensor.min()), float(tensor.max()), (high - low) // 2
-    return [last + step, first - step, *[last + step + half] * (len(reach.of) > 1)]
+    larger = [last + step, *[last + step + half] * (len(reach.of) > 1)]
+    towards = sign if is_below else -sign
+    return [*(larger if towards >= 0 else []), *([first - step] if towards <= 0 else [])]
+
+
+def _sign(name: str, position: int, args: Any) -> int:
+    """Whether a result is larger (1) or smaller (-1) for a larger operand; 0 where it may be either."""
+    if name in ("neg", "rsub") or (name == "sub" and position == 1):
+        return 1 if name == "rsub" and position == 1 else -1
+    is_scaled = name == "mul" and len(args) > 1 and isinstance(args[1], int | float) and args[1] >= 0
+    return int(is_scaled or name in _RISING)

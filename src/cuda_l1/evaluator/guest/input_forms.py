@@ -498,11 +498,14 @@ def _lines(tensor: torch.Tensor, along: Sequence[int], share: int) -> torch.Tens
     return chosen
 
 
-def some_places(shape: Sequence[int], most: int, like: torch.Tensor) -> torch.Tensor:
-    """True in one place of `MIXED_SHARE`, in `most` at the most and in one at the least, on the device of `like`."""
+def some_places(shape: Sequence[int], most: int, like: torch.Tensor, among: torch.Tensor | None = None) -> torch.Tensor:
+    """True in one place of `MIXED_SHARE`, in `most` at the most and in one at the least, on the device of `like`;
+    `among` those that are true in this, where any is."""
     chosen = torch.zeros(shape, dtype=torch.bool, device=like.device)
     count = min(most, max(1, chosen.numel() // MIXED_SHARE))
-    chosen.view(-1)[torch.randint(chosen.numel(), (count,), device=like.device)] = True
+    free = among.flatten().nonzero().flatten() if among is not None else ()
+    places = torch.randint(len(free) or chosen.numel(), (count,), device=like.device)
+    chosen.view(-1)[free[places] if len(free) else places] = True
     return chosen
 
 

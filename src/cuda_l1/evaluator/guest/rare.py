@@ -50,6 +50,9 @@ _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _OF_PROBABILITIES = re.compile(r"log|entr|kl_?div|BCE|NLL", re.IGNORECASE)
 """In the text of what computes with probabilities."""
 
+FEW = 4096
+"""Elements among which what is put later might take all places of what was put before."""
+
 Kind = Literal["places", "row", "larger", "negated", "column", "shares", "ends", "dealt", "once", "twice"]
 LARGER = 3
 """Integers are made at least so many times as large where they stand for numbers."""
@@ -98,11 +101,11 @@ def learn(reference: Reference) -> tuple[Rare, ...]:
 
 def with_rare(inputs: Inputs, rares: Collection[Rare]) -> tuple[Inputs, bool]:
     """The inputs with all of these, and whether any tensor is another by it."""
-    made = leaves(inputs)
+    drawn, made = leaves(inputs), leaves(inputs)
     for rare in rares:
         other = made[int(rare.value)] if rare.kind == "twice" and rare.value != rare.index else None
-        made[rare.index] = _changed(made[rare.index], rare, other)
-    found = any(now is not was for now, was in zip(made, leaves(inputs), strict=True))
+        made[rare.index] = _changed(made[rare.index], rare, drawn[rare.index], other)
+    found = any(now is not was for now, was in zip(made, drawn, strict=True))
     return with_leaves(inputs, made), found
 
 
@@ -377,14 +380,15 @@ def _counts_from_an_end(reference: Reference, drawn: Inputs, made: Inputs, rare:
 # ── changes ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _changed(tensor: torch.Tensor, rare: Rare, other: torch.Tensor | None) -> torch.Tensor:
-    """`tensor` with that in it, laid out as it was; itself where there is nothing to change. `other`: of which it may
-    hold something."""
+def _changed(tensor: torch.Tensor, rare: Rare, drawn: torch.Tensor, other: torch.Tensor | None) -> torch.Tensor:
+    """`tensor` with that in it, laid out as it was; itself where there is nothing to change. `drawn`: what it was
+    before all changes; of few elements those that are others already stay so. `other`: of which it may hold some."""
     made = tensor.clone(memory_format=torch.preserve_format)
+    free = made == drawn if made.numel() <= FEW else None
     match rare.kind:
         case "places":
             value = complex(rare.value, rare.imaginary) if made.is_complex() else rare.value
-            made.masked_fill_(some_places(made.shape, ELEMENTS, made), value)
+            made.masked_fill_(some_places(made.shape, ELEMENTS, made, free), value)
         case "row":
             made[int(torch.randint(len(made), (1,)))].fill_(rare.value)
         case "larger":
@@ -402,6 +406,8 @@ def _changed(tensor: torch.Tensor, rare: Rare, other: torch.Tensor | None) -> to
             kinds.put_once(made)
         case "twice":
             kinds.put_twice(made, other)
+            if free is not None and bool(free.any()):
+                made.copy_(torch.where(free, made, tensor))
         case "ends":
             made.masked_fill_(some_places(made.shape, ELEMENTS, made), 0).masked_fill_(
                 some_places(made.shape, ELEMENTS, made), 1
