@@ -409,10 +409,16 @@ class Checker:
 
     def _is_as_plain(self, answer: Answer, errors: Errors, case: Case, bound: float) -> bool:
         """Whether what the reference makes of nothing, where that is something beside an ordinary answer, is up to
-        `bound` what an answer makes of it, and else as finite."""
-        trios = zip(errors.worst, case.sizes, self._ordinary, strict=False)
-        small = all(error <= bound or size <= plans.SOMETHING * ordinary for error, size, ordinary in trios)
-        return small and _is_finite_alike(answer, case.truth)
+        `bound` what an answer makes of it, in whatever places, since which of equal numbers is kept is nobody's
+        promise; and else as finite."""
+        if not _is_finite_alike(answer, case.truth):
+            return False
+        pairs = zip(answer.tensors, case.truth.tensors, strict=True)
+        each = zip(pairs, errors.worst, case.sizes, self._ordinary, strict=False)
+        return all(
+            error <= bound or size <= plans.SOMETHING * ordinary or _is_dealt_alike(*pair, bound * size)
+            for pair, error, size, ordinary in each
+        )
 
     def _is_repeat(self, case: Case) -> bool:
         return case is self._last
@@ -473,7 +479,8 @@ class Checker:
         index = max(range(len(worst)), key=lambda i: math.inf if worst[i] == math.inf else worst[i] - bounds[i])
         name, own = Form(case.reference).place_name(index, case.noise), case.noise_errors[index]
         if case.plan is plans.BLANK:
-            return f"{name} is not finite where truth is (trial `blank`: nothing but zeros)"
+            what = "is far from truth" if math.isfinite(worst[index]) else "is not finite where truth is"
+            return f"{name} {what} (trial `blank`: nothing but zeros)"
         if worst[index] > bounds[index]:
             said = f"{name} errs by {worst[index]:.2e} where {bounds[index]:.2e} is allowed"
         else:
@@ -531,6 +538,14 @@ class Checker:
         looks = in_float32 if worst < 100 else "TF32 or fp16" if worst < 6000 else "bf16"
         said = f"errs by up to {worst:.0f} times the float32 noise: looks like {looks} (relaxed in trials {kinds})"
         self._find("precision", "suspect", said)
+
+
+def _is_dealt_alike(got: torch.Tensor, due: torch.Tensor, bound: float) -> bool:
+    """Whether two tensors of real numbers hold the same in whatever order, up to `bound`."""
+    if got.shape != due.shape or got.is_complex() or due.is_complex():
+        return False
+    ones, others = (tensor.double().flatten().sort().values for tensor in (got, due))
+    return bool((ones - others).abs().max() <= bound)
 
 
 def _is_finite_alike(answer: Answer, truth: Answer) -> bool:
