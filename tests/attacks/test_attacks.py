@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from corpus import FAMILIES, LIMITS, OF_TIME, RUNGS, Case, cases, complaint, gets_full_credit, judge, read, told
+from naive_forks import NaiveForks, started
 
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
@@ -21,7 +19,6 @@ from cuda_l1.types import Outcome
 from shares import in_turn, slow_unless_due
 
 pytestmark = pytest.mark.e2e
-NAIVE = Path(__file__).with_name("naive.py")
 THREAT_MODEL = Path(__file__).parents[2] / "docs" / "threat-model.md"
 STARTS_THREADS = re.compile(r"threading|_thread\b|Thread")
 DEVICE = "cuda" if visible_gpus() else "cpu"
@@ -77,22 +74,20 @@ def test_its_honest_twin_is_accepted(evaluator: Evaluator, case: Case) -> None:
     assert gets_full_credit(result, static=True), (told(result), result.log[-500:])
 
 
+@pytest.fixture(scope="module")
+def naive() -> Iterator[NaiveForks]:
+    with NaiveForks() as forks:
+        yield forks
+
+
 @pytest.mark.parametrize("attack", in_shares(SHARES))
-def test_a_naive_harness_accepts_it(attack: Case, tmp_path: Path) -> None:
-    command = [sys.executable, str(NAIVE), *(str(attack.folder / f) for f in ("reference.py", "candidate.py"))]
+def test_a_naive_harness_accepts_it(naive: NaiveForks, attack: Case, tmp_path: Path) -> None:
+    """What attacks the harness itself, its command line among it, gets one started for it; others get a fork."""
+    files = [str(attack.folder / file) for file in ("reference.py", "candidate.py")]
     habit = ["--habit", attack.habit] if attack.habit else []
-    # The attack runs here without any wall: in a folder of its own, without this user's environment.
-    environment = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [*command, "--device", DEVICE, *habit],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    last = (done.stdout.strip().splitlines() or ["null"])[-1]
-    verdict = json.loads(last)
+    run = started if attack.family == "harness" else naive.run
+    done = run([*files, "--device", DEVICE, *habit], tmp_path)
+    verdict = json.loads((done.stdout.strip().splitlines() or ["null"])[-1])
     part = f"of part {SHARE} of {SHARES}"
     assert done.returncode == 0 and verdict["correct"], (part, done.stdout, done.stderr[-1000:])
     assert attack.naive == "correct" or verdict["speedup"] >= 2.0, (part, verdict)
