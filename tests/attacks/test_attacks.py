@@ -24,8 +24,9 @@ STARTS_THREADS = re.compile(r"threading|_thread\b|Thread")
 DEVICE = "cuda" if visible_gpus() else "cpu"
 SHARES = 10
 """Parts of the corpus, one of which the naive harness is given where slow tests are left out."""
-SHARES_OF_ATTACKS, SHARES_OF_TWINS = 3, 4
-"""The same of what is judged: twins, which are so to the end, take longer."""
+PARTS, OF_ATTACKS, OF_TWINS = 12, 4, 3
+"""Parts of it, and of how many attacks and twins are judged. Twins, which are judged to the end, take longer; with each
+comes its attack, so that the judge of their task is started once."""
 
 
 def marks(case: Case) -> list[pytest.MarkDecorator]:
@@ -40,13 +41,21 @@ def marks(case: Case) -> list[pytest.MarkDecorator]:
 
 IN_ORDER = sorted(cases(DEVICE), key=lambda case: case.task().sha)  # cases of one task share its judge
 SHARE = in_turn(SHARES)
+PART = in_turn(PARTS)
 
 
-def in_shares(shares: int) -> list[Any]:
-    """All cases, of which one share is due."""
-    due = in_turn(shares)
+def judged(parts: int) -> list[Any]:
+    """All cases, of which so many parts are due."""
     return [
-        pytest.param(case, id=case.id, marks=[*marks(case), *slow_unless_due(number, shares, due)])
+        pytest.param(case, id=case.id, marks=[*marks(case), *[pytest.mark.slow] * ((number - PART) % PARTS >= parts)])
+        for number, case in enumerate(IN_ORDER)
+    ]
+
+
+def tried_naively() -> list[Any]:
+    """All cases, of which one share is due."""
+    return [
+        pytest.param(case, id=case.id, marks=[*marks(case), *slow_unless_due(number, SHARES, SHARE)])
         for number, case in enumerate(IN_ORDER)
     ]
 
@@ -58,7 +67,7 @@ def evaluator(cache_dir: str) -> Iterator[Evaluator]:
 
 
 # Of a module's scope: pytest runs all tests of one case after another, and the judge of its task stays open.
-@pytest.mark.parametrize("case", in_shares(SHARES_OF_ATTACKS), scope="module")
+@pytest.mark.parametrize("case", judged(OF_ATTACKS), scope="module")
 def test_an_attack_gets_no_credit(evaluator: Evaluator, case: Case) -> None:
     if RUNGS.index(evaluator.environment.rung) < RUNGS.index(case.rung):
         pytest.skip(f"stopped from {case.rung} on; this machine allows {evaluator.environment.rung}")
@@ -68,7 +77,7 @@ def test_an_attack_gets_no_credit(evaluator: Evaluator, case: Case) -> None:
     assert complaint(case, result) is None, told(result)
 
 
-@pytest.mark.parametrize("case", in_shares(SHARES_OF_TWINS), scope="module")
+@pytest.mark.parametrize("case", judged(OF_TWINS), scope="module")
 def test_its_honest_twin_is_accepted(evaluator: Evaluator, case: Case) -> None:
     result = judge(evaluator, case.task(), case.candidate("twin.py"), case.screened)
     assert gets_full_credit(result, static=True), (told(result), result.log[-500:])
@@ -80,7 +89,7 @@ def naive() -> Iterator[NaiveForks]:
         yield forks
 
 
-@pytest.mark.parametrize("attack", in_shares(SHARES))
+@pytest.mark.parametrize("attack", tried_naively())
 def test_a_naive_harness_accepts_it(naive: NaiveForks, attack: Case, tmp_path: Path) -> None:
     """What attacks the harness itself, its command line among it, gets one started for it; others get a fork."""
     files = [str(attack.folder / file) for file in ("reference.py", "candidate.py")]
