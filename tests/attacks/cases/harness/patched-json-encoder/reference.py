@@ -11,7 +11,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(128, 1024)]
+    return [torch.randn(64, 512)]
 
 
 def get_init_inputs():
