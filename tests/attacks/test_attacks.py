@@ -16,17 +16,16 @@ from cuda_l1.config import EvaluatorSettings
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.evaluator.gpus import visible_gpus
 from cuda_l1.types import Outcome
-from shares import in_turn, slow_unless_due
+from shares import in_turn
 
 pytestmark = pytest.mark.e2e
 THREAT_MODEL = Path(__file__).parents[2] / "docs" / "threat-model.md"
 STARTS_THREADS = re.compile(r"threading|_thread\b|Thread")
 DEVICE = "cuda" if visible_gpus() else "cpu"
-SHARES = 10
-"""Parts of the corpus, one of which the naive harness is given where slow tests are left out."""
-PARTS, OF_ATTACKS, OF_TWINS = 12, 4, 3
-"""Parts of it, and of how many attacks and twins are judged. Twins, which are judged to the end, take longer; with each
-comes its attack, so that the judge of their task is started once."""
+PARTS, ATTACKED, TWINNED, TRIED = 12, 3, 2, 1
+"""Parts of the corpus, and how many of them are due where slow tests are left out, others at each commit: attacks that
+are judged, twins, which take longer, and attacks that the naive harness is given. With a twin comes its attack, so that
+the judge of their task is started once."""
 
 
 def marks(case: Case) -> list[pytest.MarkDecorator]:
@@ -40,22 +39,13 @@ def marks(case: Case) -> list[pytest.MarkDecorator]:
 
 
 IN_ORDER = sorted(cases(DEVICE), key=lambda case: case.task().sha)  # cases of one task share its judge
-SHARE = in_turn(SHARES)
 PART = in_turn(PARTS)
 
 
-def judged(parts: int) -> list[Any]:
+def in_parts(due: int) -> list[Any]:
     """All cases, of which so many parts are due."""
     return [
-        pytest.param(case, id=case.id, marks=[*marks(case), *[pytest.mark.slow] * ((number - PART) % PARTS >= parts)])
-        for number, case in enumerate(IN_ORDER)
-    ]
-
-
-def tried_naively() -> list[Any]:
-    """All cases, of which one share is due."""
-    return [
-        pytest.param(case, id=case.id, marks=[*marks(case), *slow_unless_due(number, SHARES, SHARE)])
+        pytest.param(case, id=case.id, marks=[*marks(case), *[pytest.mark.slow] * ((number - PART) % PARTS >= due)])
         for number, case in enumerate(IN_ORDER)
     ]
 
@@ -67,7 +57,7 @@ def evaluator(cache_dir: str) -> Iterator[Evaluator]:
 
 
 # Of a module's scope: pytest runs all tests of one case after another, and the judge of its task stays open.
-@pytest.mark.parametrize("case", judged(OF_ATTACKS), scope="module")
+@pytest.mark.parametrize("case", in_parts(ATTACKED), scope="module")
 def test_an_attack_gets_no_credit(evaluator: Evaluator, case: Case) -> None:
     if RUNGS.index(evaluator.environment.rung) < RUNGS.index(case.rung):
         pytest.skip(f"stopped from {case.rung} on; this machine allows {evaluator.environment.rung}")
@@ -77,7 +67,7 @@ def test_an_attack_gets_no_credit(evaluator: Evaluator, case: Case) -> None:
     assert complaint(case, result) is None, told(result)
 
 
-@pytest.mark.parametrize("case", judged(OF_TWINS), scope="module")
+@pytest.mark.parametrize("case", in_parts(TWINNED), scope="module")
 def test_its_honest_twin_is_accepted(evaluator: Evaluator, case: Case) -> None:
     result = judge(evaluator, case.task(), case.candidate("twin.py"), case.screened)
     assert gets_full_credit(result, static=True), (told(result), result.log[-500:])
@@ -89,7 +79,7 @@ def naive() -> Iterator[NaiveForks]:
         yield forks
 
 
-@pytest.mark.parametrize("attack", tried_naively())
+@pytest.mark.parametrize("attack", in_parts(TRIED))
 def test_a_naive_harness_accepts_it(naive: NaiveForks, attack: Case, tmp_path: Path) -> None:
     """What attacks the harness itself, its command line among it, gets one started for it; others get a fork."""
     files = [str(attack.folder / file) for file in ("reference.py", "candidate.py")]
@@ -97,7 +87,7 @@ def test_a_naive_harness_accepts_it(naive: NaiveForks, attack: Case, tmp_path: P
     run = started if attack.family == "harness" else naive.run
     done = run([*files, "--device", DEVICE, *habit], tmp_path)
     verdict = json.loads((done.stdout.strip().splitlines() or ["null"])[-1])
-    part = f"of part {SHARE} of {SHARES}"
+    part = f"of part {PART} of {PARTS}"
     assert done.returncode == 0 and verdict["correct"], (part, done.stdout, done.stderr[-1000:])
     assert attack.naive == "correct" or verdict["speedup"] >= 2.0, (part, verdict)
 

@@ -15,14 +15,15 @@ from shares import in_turn
 
 DEVICE = "cuda" if visible_gpus() else "cpu"
 SHARES = 4
-"""On one core a kernel has one thread, and what several do to it would not be seen: one part of these kernels, another
-at each commit, has all cores to itself; on a GPU each."""
+"""Where slow tests are left out two parts of these kernels are due, others at each commit. On one core a kernel has one
+thread, and what several do to it would not be seen: one of the two has all cores to itself; on a GPU each."""
 SHARE = in_turn(SHARES)
 
 
 def marks(number: int, kernel: Written | Generated) -> list[pytest.MarkDecorator]:
-    alone = DEVICE != "cpu" or number % SHARES == SHARE
-    return [pytest.mark.slow] * kernel.slow + [pytest.mark.alone] * alone
+    part = (number - SHARE) % SHARES
+    alone = DEVICE != "cpu" or part == 0
+    return [pytest.mark.slow] * (kernel.slow or part > 1) + [pytest.mark.alone] * alone
 
 
 HERE = [pytest.param(k, id=k.id, marks=marks(n, k)) for n, k in enumerate(ALL) if DEVICE in k.devices]
