@@ -44,7 +44,7 @@ class FakeBench:
         self.us, self.noise = us, noise
         self.hidden: dict[str, float] = {}
         """What only the judge sees of a call: inside its window, and beside it."""
-        self.cold_us = 0.0
+        self.cold_us, self.late_in_a_row = 0.0, False
         self.between: dict[str, Callable[[], float]] = {}
         """What a call takes more among several in a row than alone."""
         self.beside: dict[str, float] = {}
@@ -136,9 +136,10 @@ class FakeBench:
         if op == "profile":
             return {"streams": 3, "profile": self.profile}
         if op == "back_to_back":
-            return {
-                "row": [us + self.between.get(identity, lambda: 0.0)(), self.cold_us if identity == CANDIDATE.id else 0]
-            }
+            is_ours = identity == CANDIDATE.id
+            us += self.between.get(identity, lambda: 0.0)()
+            cold_us, late = (self.cold_us, self.late_in_a_row) if is_ours else (0.0, False)
+            return {"row": {"us": us, "cold_us": cold_us, "late": late}}
         assert op == "block" and self.shared
         us *= self.drift.get(runner.guest.pid, 1.0)
         self.calls[identity, "called"] = self.calls.get((identity, "called"), 0) + fields["calls"]
@@ -432,6 +433,12 @@ def test_what_inputs_take_to_come_from_memory_is_no_work_between_calls(cold_us, 
     streaming = bench()
     streaming.between, streaming.cold_us = {CANDIDATE.id: lambda: 400.0}, cold_us
     assert [f.severity for f in timed(streaming).findings()] == ([severity] if severity else [])
+
+
+def test_an_output_that_is_not_there_at_the_end_of_its_row_is_rejected():
+    late = bench()
+    late.late_in_a_row = True
+    assert [(f.check, f.severity) for f in timed(late).findings()] == [("late-write", "reject")]
 
 
 def test_who_is_slowed_down_as_eager_is_is_accused_of_nothing():
