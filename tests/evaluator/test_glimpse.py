@@ -67,13 +67,14 @@ def test_what_is_computed_after_the_call_did_not_arrive(memory: int, part: slice
     assert not seen[0].arrived(buffer)
 
 
-@pytest.mark.parametrize("layout", ["rows", "columns", "padded", "expanded"])
+@pytest.mark.parametrize("layout", ["rows", "columns", "padded", "far-apart", "expanded"])
 def test_of_a_large_output_parts_are_read_in_any_layout(memory: int, layout: str) -> None:
     """A column of it, computed late, lies in all of them; a sixteenth of its rows in nearly all calls."""
     made = {
         "rows": lambda: torch.zeros(4096, 512),
         "columns": lambda: torch.zeros(512, 4096).t(),
         "padded": lambda: torch.zeros(4096, 1200)[:, 100:612],
+        "far-apart": lambda: torch.zeros(4096, 1 << 14)[:, 100:612],
         "expanded": lambda: torch.zeros(4096, 1).expand(4096, 512),
     }
     result = made[layout]()
@@ -82,7 +83,7 @@ def test_of_a_large_output_parts_are_read_in_any_layout(memory: int, layout: str
     deliver([result], [slot], buffer)
     assert seen[0].arrived(buffer)
     most = (glimpse.LEAST_BOXES + 2) * glimpse.BOX
-    assert sum(len(box.memory) for box in seen[0].boxes) <= most
+    assert sum(len(box.memory) for box in seen[0].boxes) <= (3 if layout == "padded" else 1) * most
     assert most // 3 <= sum(math.prod(box.sizes) * result.itemsize for box in seen[0].boxes)
     late = [view(slot, buffer).clone() for _ in range(2)]
     late[0][:, 77] = 1.0
@@ -93,6 +94,14 @@ def test_of_a_large_output_parts_are_read_in_any_layout(memory: int, layout: str
         misses.append(sum(look(memory, [place_of(result)], [slot], ())[0].arrived(buffer) for _ in range(20)))
     assert misses[1] <= 18, "each box lies in these rows with 1 in 16"
     assert misses[0] == 0 or layout == "columns", "there a box is a part of a column"
+
+
+@pytest.mark.parametrize(("stride", "is_there"), [(2**62, True), (2**200, True), (True, False), (-1, False)])
+def test_a_stride_along_which_there_is_one_element_is_as_good_as_any(memory: int, stride: int, is_there: bool) -> None:
+    (slot,), buffer = slots_for(result := torch.ones(1, 10))
+    seen = look(memory, [[result.data_ptr(), [stride, 1]]], [slot], ())
+    deliver([result], [slot], buffer)
+    assert seen[0].arrived(buffer) == is_there
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,9 @@ from .tensors import view
 
 WHOLE = 1 << 20
 """Bytes between the first and the last element of an output up to which it is read whole."""
-BOX, LEAST_BOXES, SHARE = 1 << 16, 16, 1 / 16
-"""Of a larger one boxes of so many bytes at the most are read: so many, or so many that they are this share of it."""
+BOX, LEAST_BOXES, SHARE, MOST_APART = 1 << 16, 16, 1 / 16, 512
+"""Of a larger one boxes of so many bytes at the most are read: so many full ones, or so many that they are this share of
+it. Where elements lie apart a box holds fewer of them, and the last is the most boxes that make up for it."""
 
 
 def place_of(tensor: torch.Tensor) -> list[Any]:
@@ -91,6 +92,7 @@ def _look(memory: int, place: Any, slot: dict[str, Any]) -> Glimpse:
     try:
         address, strides = place
         sizes, count = _sizes(shape, strides, itemsize)
+        strides = [stride if size > 1 else 0 for stride, size in zip(strides, shape, strict=True)]  # as good as any
         for starts in _starts(shape, sizes, count):
             begin = address + itemsize * _extent(starts, strides)
             read = bytearray(itemsize * (1 + _extent([size - 1 for size in sizes], strides)))
@@ -109,7 +111,7 @@ def _extent(places: Sequence[int], strides: Sequence[int]) -> int:
 def _sizes(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[list[int], int]:
     """How many elements a box has along each dimension, most where they lie nearest, and how many boxes are read.
     Raises ValueError for what are no strides."""
-    if len(strides) != len(shape) or not all(isinstance(stride, int) and stride >= 0 for stride in strides):
+    if len(strides) != len(shape) or not all(type(stride) is int and stride >= 0 for stride in strides):
         raise ValueError("no strides")
     count = math.prod(shape)
     if itemsize * max(count, 1 + _extent([size - 1 for size in shape], strides)) <= WHOLE:
@@ -120,7 +122,8 @@ def _sizes(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple
         fits = 1 + room // strides[dim] if strides[dim] else shape[dim]
         sizes[dim] = max(1, min(shape[dim], fits, BOX // itemsize // others))
         room -= (sizes[dim] - 1) * strides[dim]
-    return sizes, max(LEAST_BOXES, int(SHARE * count * itemsize) // BOX)
+    full, held = max(LEAST_BOXES, int(SHARE * count * itemsize) // BOX), math.prod(sizes) * itemsize
+    return sizes, max(full, min(MOST_APART, full * BOX // held))
 
 
 def _starts(shape: Sequence[int], sizes: Sequence[int], count: int) -> list[list[int]]:

@@ -210,8 +210,13 @@ def is_constant(tensor: torch.Tensor) -> bool:
     return bool(ones) or (not is_integer(tensor) and bool(zeros))
 
 
+_OPAQUE = {torch.bool, torch.uint16, torch.uint32, torch.uint64}
+"""Beside truth values dtypes in which torch neither adds nor orders: such inputs stay as they are drawn."""
+
+
 def is_integer(tensor: torch.Tensor) -> bool:
-    return not (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype is not torch.bool
+    """Whether it holds integers that are computed with."""
+    return not (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype not in _OPAQUE
 
 
 @once
