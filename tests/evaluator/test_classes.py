@@ -658,6 +658,18 @@ def test_one_quantised_number_beyond_an_edge_moves_a_row_of_products(tmp_path, o
     raise AssertionError("no row was moved")
 
 
+def test_where_a_move_crosses_too_many_edges_a_step_is_no_rounding(tmp_path):
+    """Of 64 rows of 4,096 numbers a move by 16 roundoffs moves half: most elements differ by steps then."""
+    reference = reference_of(tmp_path, OF_QUANTISED.replace("2048", "4096").replace("32, ", "64, "))
+    facts = audit(reference)
+    case = Case(reference, plans.Plan("base"), reference.draw(), reference.public, 1, facts.jumpy)
+    operands = quantised(case.inputs[0]), quantised(case.weights["linear.weight"])
+    answer = torch.nn.functional.linear(*operands)
+    assert facts.jumpy and class_of(case, answer) == "fp32"
+    answer[:4] = torch.nn.functional.linear(*map(oracle.round_to_tf32, operands))[:4]
+    assert class_of(case, answer) == "tf32"
+
+
 @pytest.mark.parametrize(("factor", "counts"), [(1e-6, False), (1.0, True), (10.0, True)])
 def test_a_trial_in_which_rounding_chooses_nearly_everywhere_does_not_count(tmp_path, factor, counts):
     body = """

@@ -12,6 +12,9 @@ from . import elements, oracle
 MOVES, MOVES_IN_TF32 = 24, 8
 """Answers of the reference to moved inputs and weights, and with operands rounded to TF32 by chance, among which an
 element that jumped is looked for."""
+ROUNDING = 32
+"""Times what the reference's own rounding explains, the most that a move does: it goes as many roundoffs, and where more
+than `oracle.INNER` of an answer jumps by it what most elements differ by is no rounding."""
 MET = 0.5
 """The share of the reference's own jumps that moves have to undo to show where edges are."""
 
@@ -69,11 +72,12 @@ class Edges:
         Where a number that crosses an edge moves a row of products, what lies between both rows is no answer."""
         truth, due, met, most = self.truth[index], int(mask.sum()) - elements.MORE_JUMPS, torch.zeros_like(mask), 0
         value, size = got[mask], oracle.rms_of(self.truth[index])
+        most_rounding = ROUNDING * oracle.find_inner_jumps(self.plain[index], truth).beyond
         for number in range(1, MOVES + 1):
             if (tensors := self.moved(number)) is None:
                 continue
             jumps = oracle.find_inner_jumps(tensors[index], truth)
-            near = oracle.element_errors(value, tensors[index][mask], size) <= jumps.beyond
+            near = oracle.element_errors(value, tensors[index][mask], size) <= min(jumps.beyond, most_rounding)
             met[mask] |= near.all(-1) if got.is_complex() else near
             most = max(most, jumps.count)
             if most >= due and bool(met[mask].all()):
