@@ -51,6 +51,20 @@ def test_a_sound_task_has_no_flags(look):
 
 
 @pytest.mark.parametrize(
+    ("forward", "inputs", "own"),
+    [
+        ("return x.float() * (x < 1e20)", "[torch.randint(0, 9, (16, 32))]", "fp32"),
+        ("return x + (torch.full((16, 32), float('inf')) < 3)", "[torch.randint(0, 9, (16, 32))]", "exact"),
+        ("return torch.where(x == -1e9, 0, x * 2)", "[torch.randn(16, 32).half()]", "fp16"),
+        ("return x * 2 * (x != 1e39)", "[torch.randn(16, 32, dtype=torch.complex64)]", "fp32"),
+        ("return x.long() - 9 > 0", "[torch.randint(0, 19, (16, 32)).to(torch.uint16)]", "exact"),
+    ],
+)
+def test_what_an_input_cannot_hold_is_not_put_there(look, forward, inputs, own):
+    assert look(task(forward, inputs)).task_class == own
+
+
+@pytest.mark.parametrize(
     ("body", "passed"),
     [
         (task("return x * 0.0"), {"zeros", "other-inputs"}),

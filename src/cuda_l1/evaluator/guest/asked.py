@@ -19,7 +19,7 @@ from .reference import BadTask, Reference
 from .tensors import extent, leaves
 from .traits import is_integer
 
-_EQUAL = {"eq", "ne", "isclose"}
+_EQUAL = {"eq", "ne"}
 _ORDER = {"lt", "le", "gt", "ge", "bucketize"}
 _LEAST, _MOST = {"clamp_min", "maximum"}, {"clamp_max", "minimum"}
 _LOOK_UP = {"index": 1, "gather": 2, "index_select": 2, "embedding": 1}
@@ -187,7 +187,7 @@ class _Asked(DispatchMode):
         found: dict[int, dict[float, None]] = {index: {} for index in self._watched}
         groups = [[(q.beyond == q.beyond[0]).all(), q.beyond[0], *q.ends] for q in self._questions]
         for question, (is_it, offset, least, most) in zip(self._questions, read_each(groups), strict=True):
-            if is_it and math.isfinite(least) and math.isfinite(most):
+            if is_it and all(map(math.isfinite, (offset, least, most))):
                 tried = _tried(question.name, least, most)
                 found[question.of].update(dict.fromkeys(number - offset for number in tried))
         for reach in self._reaches:
@@ -212,7 +212,7 @@ def _sample(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.reshape(-1)[:: max(1, tensor.numel() // SAMPLED)].double()
 
 
-def _bounds(operand: Any, min: Any = None, max: Any = None) -> tuple[Any, Any]:
+def _bounds(operand: Any, min: Any = None, max: Any = None, **others: Any) -> tuple[Any, Any]:
     """Of a clamp."""
     return min, max
 

@@ -213,7 +213,7 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
                 most = torch.iinfo(tensor.dtype).max if tensor.device.type == "cpu" else int(tensor.max())
                 yield Rare(index, "dealt", most) if kinds.add_up(tensor, sizes) else Rare(index, "once")
         elif tensor.is_complex():
-            yield from (Rare(index, "places", value.real, value.imag) for value in named)
+            yield from (Rare(index, "places", value.real, value.imag) for value in named if _holds(tensor, value))
         elif tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and not is_symmetric(tensor):
             may_be_shares = not bool((tensor < 0).any())
             dims = [dim for dim in reversed(range(tensor.dim())) if may_be_shares and _sums_to_one(tensor, dim)]
@@ -222,7 +222,8 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
             elif probable and _between_ends(tensor):
                 yield Rare(index, "ends")
             numbers = [*(value.real for value in named if not value.imag), *(n for n in asked.get(index, []) if n)]
-            yield from (Rare(index, "places", number) for number in dict.fromkeys(numbers) if not dims)
+            fitting_numbers = [number for number in dict.fromkeys(numbers) if _holds(tensor, number)]
+            yield from (Rare(index, "places", number) for number in fitting_numbers if not dims)
 
 
 def _of_parts(inputs: Inputs, sizes: Collection[int]) -> list[int]:
@@ -242,10 +243,15 @@ def _ends_of_bytes(tensor: torch.Tensor) -> list[int]:
     return [end for end in (info.min, info.max) if not least <= end <= most]
 
 
+def _holds(tensor: torch.Tensor, number: complex) -> bool:
+    """Whether a number is none that its dtype has to overflow for."""
+    return max(abs(number.real), abs(number.imag)) <= torch.finfo(tensor.dtype).max
+
+
 def _unheld(tensor: torch.Tensor, asked: Sequence[float]) -> list[int]:
     """Integers that were asked of a tensor, none of which it holds, and none below zero where it has none of these."""
-    least = int(tensor.min())
-    whole = [int(number) for number in asked if number == int(number) and (number >= 0 or least < 0)]
+    least, most = int(tensor.min()), torch.iinfo(tensor.dtype).max
+    whole = [int(number) for number in asked if number == int(number) and (0 if least >= 0 else -most) <= number <= most]
     return [number for number in whole if not bool((tensor == number).any())][:MOST_VALUES]
 
 
