@@ -626,6 +626,23 @@ def test_what_is_wrong_in_small_parts_only_is_said_to_be_so(judged):
     assert result.precision_class == "relaxed" and "slices that are small" in found and "looks like" not in found
 
 
+COUNTED = """
+    class Model(nn.Module):
+        def forward(self, x, context):
+            counts = (x.unsqueeze(1) > context).sum(-1)
+            return torch.where((context != 0).any(), counts, -1)
+
+    def get_inputs():
+        return [torch.randn(8, 64), torch.randn(16, 64)]
+"""
+
+
+def test_integers_are_compared_beside_nothing_too(judged):
+    assert judged(COUNTED).accepted
+    found = judged(COUNTED, "torch.where((context != 0).any(), counts, -1)", "counts")
+    assert found.outcome is Outcome.WRONG_VALUES and "`vacant" in found.detail, found.detail
+
+
 PLACED = """
     class Model(nn.Module):
         def __init__(self):

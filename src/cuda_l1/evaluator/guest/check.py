@@ -410,14 +410,13 @@ class Checker:
     def _is_as_plain(self, answer: Answer, errors: Errors, case: Case, bound: float) -> bool:
         """Whether what the reference makes of nothing, where that is something beside an ordinary answer, is up to
         `bound` what an answer makes of it, in whatever places, since which of equal numbers is kept is nobody's
-        promise; and else as finite."""
+        promise; and else as finite. Integers, which are never next to nothing, are what they are."""
         if not _is_finite_alike(answer, case.truth):
             return False
         pairs = zip(answer.tensors, case.truth.tensors, strict=True)
         each = zip(pairs, errors.worst, case.sizes, self._ordinary, strict=False)
         return all(
-            error <= bound or size <= plans.SOMETHING * ordinary or _is_dealt_alike(*pair, bound * size)
-            for pair, error, size, ordinary in each
+            error <= bound or _is_as_little(*pair, size, bound, ordinary) for pair, error, size, ordinary in each
         )
 
     def _is_repeat(self, case: Case) -> bool:
@@ -479,7 +478,8 @@ class Checker:
         index = max(range(len(worst)), key=lambda i: math.inf if worst[i] == math.inf else worst[i] - bounds[i])
         name, own = Form(case.reference).place_name(index, case.noise), case.noise_errors[index]
         if case.plan is plans.BLANK:
-            what = "is far from truth" if math.isfinite(worst[index]) else "is not finite where truth is"
+            is_far = math.isfinite(worst[index]) or oracle.is_exact(case.noise.tensors[index])
+            what = "is far from truth" if is_far else "is not finite where truth is"
             return f"{name} {what} (trial `blank`: nothing but zeros)"
         if worst[index] > bounds[index]:
             said = f"{name} errs by {worst[index]:.2e} where {bounds[index]:.2e} is allowed"
@@ -538,6 +538,12 @@ class Checker:
         looks = in_float32 if worst < 100 else "TF32 or fp16" if worst < 6000 else "bf16"
         said = f"errs by up to {worst:.0f} times the float32 noise: looks like {looks} (relaxed in trials {kinds})"
         self._find("precision", "suspect", said)
+
+
+def _is_as_little(got: torch.Tensor, due: torch.Tensor, size: float, bound: float, ordinary: float) -> bool:
+    """Whether numbers of root mean square `size` are next to nothing beside an `ordinary` one, or dealt alike."""
+    little = size <= plans.SOMETHING * ordinary
+    return not oracle.is_exact(due) and (little or _is_dealt_alike(got, due, bound * size))
 
 
 def _is_dealt_alike(got: torch.Tensor, due: torch.Tensor, bound: float) -> bool:

@@ -13,8 +13,8 @@ MOVES, MOVES_IN_TF32 = 24, 8
 """Answers of the reference to moved inputs and weights, and with operands rounded to TF32 by chance, among which an
 element that jumped is looked for."""
 ROUNDING = 32
-"""Times what the reference's own rounding explains, the most that a move does: it goes as many roundoffs, and where more
-than `oracle.INNER` of an answer jumps by it what most elements differ by is no rounding."""
+"""How many times what the reference's own rounding explains a move does at the most: it goes as many roundoffs, and
+where more than `oracle.INNER` of an answer jumps what most elements differ by is no rounding."""
 MET = 0.5
 """The share of the reference's own jumps that moves have to undo to show where edges are."""
 

@@ -26,8 +26,8 @@ from .tensors import view
 WHOLE = 1 << 20
 """Bytes between the first and the last element of an output up to which it is read whole."""
 BOX, LEAST_BOXES, SHARE, MOST_APART = 1 << 16, 16, 1 / 16, 512
-"""Of a larger one boxes of so many bytes at the most are read: so many full ones, or so many that they are this share of
-it. Where elements lie apart a box holds fewer of them, and the last is the most boxes that make up for it."""
+"""Of a larger one boxes of so many bytes at the most are read: so many full ones, or so many that they are this share
+of it. Where elements lie apart a box holds fewer of them, and the last is the most boxes that make up for it."""
 
 
 def place_of(tensor: torch.Tensor) -> list[Any]:

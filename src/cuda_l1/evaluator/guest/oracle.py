@@ -403,9 +403,9 @@ NO_SIZE = Size(0.0, 0.0)
 
 def sizes_of(tensors: Sequence[torch.Tensor]) -> list[Size]:
     """Of each tensor, with one wait for a GPU in all where all is finite."""
-    asked = [t for t in tensors if not _is_exact(t)]
+    asked = [t for t in tensors if not is_exact(t)]
     norms = iter(read(*(_norm_of(t, lambda values: values) for t in asked)))
-    return [NO_SIZE if _is_exact(t) else _size_of(t, next(norms)) for t in tensors]
+    return [NO_SIZE if is_exact(t) else _size_of(t, next(norms)) for t in tensors]
 
 
 def _size_of(tensor: torch.Tensor, norm: float) -> Size:
@@ -432,7 +432,8 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to(torch.float64)
 
 
-def _is_exact(tensor: torch.Tensor) -> bool:
+def is_exact(tensor: torch.Tensor) -> bool:
+    """Whether it holds integers or truth values, which are right or wrong."""
     return not (tensor.is_floating_point() or tensor.is_complex())
 
 
@@ -475,7 +476,7 @@ def max_error(
     """
     if answer.numel() == 0:
         return 0.0
-    if _is_exact(truth) or _is_exact(answer):
+    if is_exact(truth) or is_exact(answer):
         differs = answer != truth.to(answer.dtype)
         return math.inf if bool((differs if leave_out is None else differs & ~leave_out).any()) else 0.0
     if leave_out is not None and truth.is_complex():
@@ -534,7 +535,7 @@ class KnownTruth:
         none = torch.zeros(0, dtype=torch.float64, device=answer.device)
         if answer.numel() == 0:
             return none.new_zeros(3), none
-        if _is_exact(self.truth) or _is_exact(answer):
+        if is_exact(self.truth) or is_exact(answer):
             differs = answer != self.truth.to(answer.dtype)
             wrong = (differs if left_out is None else differs & ~left_out).any()
             return torch.stack([none.sum(), torch.where(wrong, math.inf, 0.0).double(), none.sum()]), none
@@ -636,7 +637,7 @@ def slice_errors(answer: torch.Tensor, truth: torch.Tensor, *, finite: bool = Fa
     of both is.
     """
     few = answer.numel() == 0 or (answer.dim() < 2 and answer.numel() < 2 * _BLOCK)
-    if few or _is_exact(truth) or _is_exact(answer):
+    if few or is_exact(truth) or is_exact(answer):
         return torch.zeros(0, dtype=torch.float64, device=truth.device)
     x, t = wide(answer), wide(truth)
     error, size = (x - t).abs(), t.abs()
@@ -684,7 +685,7 @@ def find_jumps(answer: torch.Tensor, truth: torch.Tensor, floor: float = 2e-5) -
 
     By their own size too, since where a few elements are much larger than the rest (exp) only these differ visibly.
     """
-    if not _is_exact(truth):
+    if not is_exact(truth):
         errors = element_errors(answer, truth)
         mask = errors > (64 * bulk(errors, 0.95)).clamp(min=floor)
         may_jump = bool(mask.any())

@@ -251,7 +251,9 @@ def _holds(tensor: torch.Tensor, number: complex) -> bool:
 def _unheld(tensor: torch.Tensor, asked: Sequence[float]) -> list[int]:
     """Integers that were asked of a tensor, none of which it holds, and none below zero where it has none of these."""
     least, most = int(tensor.min()), torch.iinfo(tensor.dtype).max
-    whole = [int(number) for number in asked if number == int(number) and (0 if least >= 0 else -most) <= number <= most]
+    whole = [
+        int(number) for number in asked if number == int(number) and (0 if least >= 0 else -most) <= number <= most
+    ]
     return [number for number in whole if not bool((tensor == number).any())][:MOST_VALUES]
 
 
