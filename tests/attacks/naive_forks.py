@@ -50,6 +50,7 @@ class NaiveForks:
 
     def __enter__(self) -> Self:
         self._control, theirs = socket.socketpair()
+        self._control.settimeout(LIMIT_S)
         with theirs:
             told = {"stdin": theirs, "env": environment(), "start_new_session": True}
             self._process = subprocess.Popen([sys.executable, __file__], **told)
@@ -61,7 +62,7 @@ class NaiveForks:
         self._control.close()
 
     def run(self, arguments: Sequence[str], folder: Path) -> Ended:
-        """A fork of it in this folder. Raises TimeoutExpired."""
+        """A fork of it in this folder. Raises TimeoutExpired, or TimeoutError where it has closed its output."""
         request = {"argv": [str(NAIVE), *arguments], "folder": str(folder), "environment": environment(folder)}
         read, write = os.pipe()
         with open(read), (folder / "stderr").open("wb") as errors:
@@ -69,12 +70,13 @@ class NaiveForks:
             os.close(write)
             try:
                 out = subprocess.run(["cat"], stdin=read, capture_output=True, timeout=LIMIT_S).stdout
-            except subprocess.TimeoutExpired:
+                ended = self._control.recv(MOST)
+            except (subprocess.TimeoutExpired, TimeoutError):
                 self.__exit__(None, None, None)
                 self.__enter__()
                 raise
         told = (folder / "stderr").read_text(errors="replace")
-        return Ended(json.loads(self._control.recv(MOST)), out.decode(errors="replace"), told)
+        return Ended(json.loads(ended), out.decode(errors="replace"), told)
 
 
 if __name__ == "__main__":
