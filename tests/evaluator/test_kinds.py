@@ -99,6 +99,7 @@ def test_integers_come_twice_and_in_two_lists():
 
 TASK = """
 import torch
+from torch.utils._python_dispatch import _get_current_dispatch_mode as watched_by
 
 
 class Model(torch.nn.Module):
@@ -120,6 +121,8 @@ def get_inputs():
         ("torch.randint(0, 100000, (16,)).sort().values", "x[t]", False),
         ("torch.randint(0, 100000, (16,))", "x.index_copy(0, t, x[:16])", False),
         ("torch.randint(0, 4, (16,))", "x[t]", False),
+        ("torch.randint(0, 100000, (16,))[: 16 // (watched_by() is None)]", "x[t]", False),
+        ("torch.randint(0, 100000, (16,))", "x[t[: 16 // (watched_by() is None)]]", False),
     ],
 )
 def test_integers_that_are_different_by_chance(tmp_path, ids, forward, are_by_chance):

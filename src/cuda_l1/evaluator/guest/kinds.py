@@ -182,16 +182,16 @@ def distinct_by_chance(reference: Reference, inputs: Inputs) -> frozenset[int]:
     alone = {index for index, tensor in enumerate(leaves(inputs)) if _is_distinct(tensor)}
     if not alone:
         return frozenset()
-    with _Drawn() as drawing:
-        drawn = leaves(reference.draw())
-    seen = [each.flatten().tolist() for each in drawing.integers]
-    alone = {index for index in alone if drawn[index].flatten().tolist() in seen}
-    if not alone:
-        return frozenset()
     try:
+        with _Drawn() as drawing:
+            drawn = leaves(reference.draw())
+        seen = [each.flatten().tolist() for each in drawing.integers]
+        alone = {index for index in alone if drawn[index].flatten().tolist() in seen}
+        if not alone:
+            return frozenset()
         with _Overwriting() as seen_put:
             reference.call(inputs, reference.public)
-    except BadTask:
+    except BadTask:  # it does not stand being watched
         return frozenset()
     return frozenset() if seen_put.any else frozenset(alone)
 
