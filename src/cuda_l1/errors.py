@@ -5,7 +5,7 @@
     │   ├── TaskError          a task file, module or input description
     │   │   └── NoRoomError    a task does not fit the device, or not beside what else is on it
     │   └── CandidateError     a candidate file that cannot be read at all
-    ├── ArchiveError           the database is locked, newer than us, or damaged (exit 3)
+    ├── ArchiveError           the database is locked, newer than us, damaged, or its disk full (exit 3)
     ├── EndpointError          a language model cannot be asked, or gave no answer (exit 3)
     ├── OutOfTimeError         an evaluation was given up: nobody waits that long  (exit 3)
     └── InfrastructureError    the machine failed: no GPU, disk full, driver fault (exit 3)
@@ -44,7 +44,8 @@ class CandidateError(UsageError):
 
 
 class ArchiveError(CudaL1Error):
-    """The archive cannot be used: locked, written by a newer version, or damaged."""
+    """The archive cannot be used: locked, written by a newer version, damaged, or on a disk that is full or fails. The
+    next verdict could not be recorded either, so this ends a suite of tasks, and a fault of the machine need not."""
 
 
 class EndpointError(CudaL1Error):

@@ -24,7 +24,7 @@ FILL_A_SMALL_DISK = """
 import resource, signal, sys
 from conftest import START, TASK, make_candidate, make_evaluation
 from cuda_l1.archive import Archive
-from cuda_l1.errors import InfrastructureError
+from cuda_l1.errors import ArchiveError
 from cuda_l1.types import Record
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -37,7 +37,7 @@ with Archive.open(sys.argv[1]) as archive:
             record = Record(run="run", sequence=number, candidate=candidate, evaluation=make_evaluation(candidate))
             archive.append(record, TASK)
             stored += 1
-    except InfrastructureError as error:
+    except ArchiveError as error:
         print(stored, str(error))
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -11,7 +12,7 @@ from pydantic import BaseModel
 
 from cuda_l1.archive import RunDirectory
 from cuda_l1.config import EvaluatorSettings, Limits, SearchSettings
-from cuda_l1.errors import UsageError
+from cuda_l1.errors import InfrastructureError, UsageError
 
 SETTINGS = SearchSettings(task_sha="0" * 64)
 
@@ -101,6 +102,16 @@ def test_a_run_that_is_not_there(tmp_path: Path) -> None:
 def test_a_name_must_stay_in_its_root(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="plain folder name"):
         RunDirectory.create(tmp_path, SETTINGS, name=name)
+
+
+def test_a_configuration_that_finds_no_room_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InfrastructureError, match="free some space and run the same command again"):
+        RunDirectory.create(tmp_path, SearchSettings(task_sha="0" * 64))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_the_order_of_keys_does_not_matter(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from typer.testing import Result
 
 import cuda_l1.evaluator
 from cuda_l1.archive import Archive
+from cuda_l1.archive.faults import database_faults
 from cuda_l1.config import FINAL, SCREEN, EvaluatorSettings, SearchSettings
 from cuda_l1.errors import InfrastructureError, NoRoomError, TaskError
 from cuda_l1.search import Result as SearchResult
@@ -359,6 +361,30 @@ def test_one_fault_of_the_machine_is_named_and_three_in_a_row_end_it(run: Run, s
     assert other["best_baseline"] == "eager"
     got = run("bench", suite(*["# broken machine"] * 3))
     assert got.exit_code == 3 and "the disk is full" in got.stderr
+
+
+@pytest.mark.parametrize("fault", ["SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_READONLY"])
+def test_verdicts_that_cannot_be_kept_are_not_paid_for(
+    run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    keep, kept = Archive.append, 1
+
+    def append(archive: Archive, *given: Any) -> bool:
+        nonlocal kept
+        if kept:
+            kept -= 1
+            return keep(archive, *given)
+        error = sqlite3.OperationalError("no")
+        error.sqlite_errorname = fault
+        with database_faults(archive.name):
+            raise error
+
+    monkeypatch.setattr(Archive, "append", append)
+    got = run("bench", suite("", "", ""), "--baselines", "eager", "--at-once", 1)
+    assert got.exit_code == 3 and len(BenchEvaluator.asked) == 2
+    assert "archive.sqlite" in got.stderr.splitlines()[-1] and "skipped" not in got.stderr
+    monkeypatch.setattr(Archive, "append", keep)
+    assert run("bench", suite("", "", ""), "--baselines", "eager").exit_code == 0 and len(BenchEvaluator.asked) == 4
 
 
 @pytest.mark.parametrize(

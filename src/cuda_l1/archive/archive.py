@@ -31,8 +31,8 @@ _OLDEST_FIRST = (records.c.time, records.c.run, records.c.sequence, records.c.id
 class Archive:
     """Several processes may read and append at once. Every append is on disk when it returns.
 
-    All methods raise ArchiveError (locked longer than the timeout, damaged, unreachable) and, where they write,
-    InfrastructureError (disk full); what was committed before stays.
+    All methods raise ArchiveError (locked longer than the timeout, damaged, unreachable, the disk full or failing) and,
+    where they write, UsageError (it cannot be written to); what was committed before stays.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
@@ -52,7 +52,7 @@ class Archive:
 
         None means $CUDA_L1_ARCHIVE, else `$XDG_DATA_HOME/cuda-l1/archive.sqlite`. A SQLite lock held by another
         process is waited for `timeout_s` seconds. Raises ArchiveError (locked, not an archive, written by a newer
-        version), InfrastructureError (disk full), UsageError (bad URL, missing driver; no file and `create` is off).
+        version, disk full), UsageError (bad URL, missing driver; no file and `create` is off).
         """
         url = database.locate(where)
         return cls(database.open_engine(url, create=create, timeout_s=timeout_s), database.describe(url))

@@ -67,7 +67,7 @@ def open_engine(url: URL, *, create: bool, timeout_s: float) -> Engine:
 
     Without `create` a file that may not be written, or lies in such a folder, can be read.
 
-    Raises ArchiveError (locked, newer), InfrastructureError (disk full), UsageError (no archive, no file, no driver).
+    Raises ArchiveError (locked, newer, disk full), UsageError (no archive, no file, no driver).
     """
     path = sqlite_file(url)
     if path is not None:

@@ -33,8 +33,8 @@ _PLACE = {
 def database_faults(where: str) -> Iterator[None]:
     """Translates errors of SQLAlchemy and its drivers, with `where` naming the archive.
 
-    Raises ArchiveError (locked, damaged, unreachable), InfrastructureError (disk full, failing disk) or UsageError (no
-    archive, or one that cannot be written to).
+    Raises ArchiveError (locked, damaged, unreachable, its disk full or failing) or UsageError (no archive, or one that
+    cannot be written to).
     """
     try:
         yield
@@ -76,11 +76,11 @@ def translate(error: BaseException, where: str) -> CudaL1Error:
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return ArchiveError(f"{where} is locked by another process; wait for it to end, or name another archive")
     if name.startswith("SQLITE_FULL"):
-        return InfrastructureError(
+        return ArchiveError(
             f"{where}: disk full; free some space and run the same command again, what was recorded is kept"
         )
     if name.startswith("SQLITE_IOERR"):
-        return InfrastructureError(
+        return ArchiveError(
             f"{where}: the disk failed or is full ({name}); check it and run again, what was recorded is kept"
         )
     if name == "SQLITE_NOTADB":

@@ -28,7 +28,7 @@ class Similar(NamedTuple):
 class HackCases:
     """The cases of one archive. They are advice, not verdicts: one that was a mistake can be removed.
 
-    All methods raise ArchiveError and, where they write, InfrastructureError, as those of `Archive` do.
+    All methods raise ArchiveError and, where they write, UsageError, as those of `Archive` do.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:

@@ -18,7 +18,7 @@ from cuda_l1.types import Reply
 class Replies:
     """The replies of one archive; append-only, as records are.
 
-    All methods raise ArchiveError and, where they write, InfrastructureError, as those of `Archive` do.
+    All methods raise ArchiveError and, where they write, UsageError, as those of `Archive` do.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:

@@ -165,11 +165,15 @@ def _read_config(path: Path) -> dict[str, Any]:
 def _write_whole(path: Path, content: dict[str, Any]) -> None:
     """Writes a file that is there whole or not at all, whatever kills us in between."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    with partial.open("w") as file:
-        file.write(json.dumps(content, indent=2) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    try:
+        with partial.open("w") as file:
+            file.write(json.dumps(content, indent=2) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def _last_byte(descriptor: int) -> bytes:

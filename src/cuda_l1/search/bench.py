@@ -86,7 +86,8 @@ class TaskRow(Frozen):
 def attempt(
     task: Task, candidate: Candidate, *, protocol: Protocol, archive: Archive, evaluator: SupportsEvaluate, run: str
 ) -> Record | CudaL1Error:
-    """A verdict, or what stands in its way: a bad task or a fault of the machine must not end a whole suite."""
+    """A verdict, or what stands in its way: a bad task or a fault of the machine must not end a whole suite. Raises
+    ArchiveError: verdicts that cannot be kept are not paid for."""
     try:
         return verdict(task, candidate, protocol=protocol, archive=archive, evaluator=evaluator, run=run)
     except (UsageError, InfrastructureError) as error:

@@ -8,7 +8,7 @@ from functools import partial
 
 from cuda_l1.archive import Archive
 from cuda_l1.config import SCREEN, AnyProtocol, LlmSettings, PolicySettings, Protocol
-from cuda_l1.errors import InfrastructureError
+from cuda_l1.errors import ArchiveError, InfrastructureError, UsageError
 from cuda_l1.search.credits import credited, is_credited
 from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.types import Candidate, Evaluation, HackCase, Outcome, Record, Task
@@ -56,10 +56,14 @@ def verdict(
 def entered(evaluation: Evaluation, task: Task, candidate: Candidate, *, archive: Archive, run: str) -> Record:
     """The record of an evaluation, stored as the next one of `run`; what was REJECTED becomes a hack case.
 
-    Raises ArchiveError.
+    Raises ArchiveError, also where an archive that was opened can no longer be written to: what the person asked for is
+    right, and no other verdict could be kept.
     """
     record = Record(run=run, sequence=archive.next_sequence(run), candidate=candidate, evaluation=evaluation)
-    archive.append(record, task)
+    try:
+        archive.append(record, task)
+    except UsageError as error:
+        raise ArchiveError(str(error)) from error
     if evaluation.outcome is Outcome.REJECTED:
         archive.hacks.add([_confirmed(record, task)])
     return record
