@@ -47,6 +47,18 @@ sys.argv = ["cuda-l1", "evaluate", "ref.py", "small.py", "large.py", "--device",
 main()
 """
 
+LOG_ON_A_FULL_DISK = """
+import os, sys
+import cuda_l1.evaluator
+from cli_fakes import FakeEvaluator
+from cuda_l1.cli import main
+
+cuda_l1.evaluator.Evaluator = FakeEvaluator
+os.dup2(os.open("/dev/full", os.O_WRONLY), 2)
+sys.argv = ["cuda-l1", "evaluate", "ref.py", "fast.py", "--device", "cpu", "--archive", "a.sqlite"]
+main()
+"""
+
 NEEDS_NVCC = f"""
 import torch
 from torch.utils.cpp_extension import load_inline
@@ -227,6 +239,15 @@ def test_streams_that_nobody_holds_open(tmp_path: Path, closed: str, unbuffered:
     )  # fmt: skip
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
     assert done.returncode == (3 if closed == ">/dev/full" else 0), done.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_talk_that_cannot_be_written_ends_no_work(tmp_path: Path, unbuffered: str) -> None:
+    """A log on a full disk, say: what the command was asked for is there, and its exit code is that of the work."""
+    (tmp_path / "ref.py").write_text(REFERENCE)
+    (tmp_path / "fast.py").write_text("# speedup 2.0\n" + FAST)
+    done = command("-c", LOG_ON_A_FULL_DISK, folder=tmp_path, PYTHONUNBUFFERED=unbuffered)
+    assert done.returncode == 0 and "2.00x" in done.stdout
 
 
 @pytest.mark.parametrize("asked", ["--help", "--version", "optimize --help"])

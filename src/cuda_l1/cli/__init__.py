@@ -12,7 +12,7 @@ def main() -> None:
     _make_writable()
     try:
         from cuda_l1.cli.app import app
-        from cuda_l1.cli.boundary import let_go_of_stdout
+        from cuda_l1.cli.output import let_go_of_streams
 
         try:
             app()
@@ -20,7 +20,7 @@ def main() -> None:
             _leave_a_launcher(end.code)
             raise
         finally:
-            let_go_of_stdout()  # also behind --help
+            let_go_of_streams()  # also behind --help
     except KeyboardInterrupt:
         sys.stderr.write("cuda-l1: interrupted; nothing was begun\n")
         sys.exit(130)

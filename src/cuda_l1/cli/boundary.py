@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import errno
 import functools
-import os
-import sys
 from collections.abc import Callable
 from typing import ParamSpec
 
 import typer
 
 from cuda_l1 import interruption
-from cuda_l1.cli.output import Output
+from cuda_l1.cli.output import Output, let_go_of_streams
 from cuda_l1.errors import CudaL1Error, InfrastructureError, remedy
 
 P = ParamSpec("P")
@@ -35,14 +33,6 @@ def command(kept: str) -> Callable[[Callable[P, int | None]], Callable[P, None]]
         return run
 
     return decorate
-
-
-def let_go_of_stdout() -> None:
-    """Where stdout takes nothing more: what Python still holds for it must not raise again at exit."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def exit_code(function: Callable[[], int | None], kept: str) -> int:
@@ -71,4 +61,4 @@ def exit_code(function: Callable[[], int | None], kept: str) -> int:
         Output.error(f"{where}{error.strerror or error}{full}{remedy(error)}")
         return InfrastructureError.exit_code
     finally:
-        let_go_of_stdout()
+        let_go_of_streams()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from pydantic import BaseModel
@@ -82,13 +83,35 @@ class Output:
 
     @staticmethod
     def say(text: str) -> None:
-        """A line of talk."""
-        sys.stderr.write(f"{printable(text)}\n")
+        """A line of talk. Raises BrokenPipeError where whoever read it has left."""
+        talk(f"{printable(text)}\n")
 
     @staticmethod
     def error(text: str) -> None:
         """The one line that a failed command leaves."""
-        sys.stderr.write(f"cuda-l1: {printable(text)}\n")
+        with suppress(BrokenPipeError):
+            talk(f"cuda-l1: {printable(text)}\n")
+
+
+def talk(text: str) -> None:
+    """Writes to stderr. A log on a full disk, or a terminal that was closed, ends no work: a command's exit code and
+    what it writes do not depend on who listens. Raises BrokenPipeError."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:  # Python holds some of it, which goes out with a later line where there is room again
+        pass
+
+
+def let_go_of_streams() -> None:
+    """Where one takes nothing more: what Python still holds for it must not raise again at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _put(text: str) -> None:

@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import Self
 
+from cuda_l1.cli.output import talk
+
 EVERY_S = 2.0
 
 
@@ -27,9 +29,8 @@ class Reading:
         self._count += 1
         if time.monotonic() >= self._next:
             self._next, self._told = time.monotonic() + EVERY_S, True
-            sys.stderr.write(f"{self._what}: {self._count}{self._end}")
-            sys.stderr.flush()
+            talk(f"{self._what}: {self._count}{self._end}")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self._told and self._end == "\r":
-            sys.stderr.write("\n")
+            talk("\n")
