@@ -363,10 +363,8 @@ def test_one_fault_of_the_machine_is_named_and_three_in_a_row_end_it(run: Run, s
     assert got.exit_code == 3 and "the disk is full" in got.stderr
 
 
-@pytest.mark.parametrize("fault", ["SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_READONLY"])
-def test_verdicts_that_cannot_be_kept_are_not_paid_for(
-    run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch, fault: str
-) -> None:
+def fill_the_disk(disk: pytest.MonkeyPatch, fault: str = "SQLITE_FULL") -> None:
+    """An archive takes one more record."""
     keep, kept = Archive.append, 1
 
     def append(archive: Archive, *given: Any) -> bool:
@@ -379,11 +377,42 @@ def test_verdicts_that_cannot_be_kept_are_not_paid_for(
         with database_faults(archive.name):
             raise error
 
-    monkeypatch.setattr(Archive, "append", append)
-    got = run("bench", suite("", "", ""), "--baselines", "eager", "--at-once", 1)
+    disk.setattr(Archive, "append", append)
+
+
+def test_archives_beside_one_folder_of_runs_are_told_apart(
+    run: Run, suite: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same run, whole in one archive and interrupted in the other."""
+    whole, part = ("--archive", tmp_path / "whole.sqlite"), ("--archive", tmp_path / "part.sqlite")
+    bench = ("bench", suite("", "", ""), "--baselines", "eager", "--at-once", 1)
+    name = lines(run(*bench, *whole, "--json"))[-1]["run"]
+    with monkeypatch.context() as disk:
+        fill_the_disk(disk)
+        assert run(*bench, *part).exit_code == 3
+
+    def missing(*words: Any) -> list[str]:
+        return list(lines(run("report", *words, "--json"))[-1]["skipped"])
+
+    unreached = ["level1/2_Task", "level1/3_Task"]
+    assert missing(name, *part) == missing(*part) == unreached and not missing(name, *whole)
+    run("bench", f"{bench[1]}#1/1", *whole)
+    assert missing(*part) == unreached, "what was asked for in the other archive is none of this one's"
+    (tmp_path / "part.sqlite").rename(tmp_path / "renamed.sqlite")
+    assert missing(name, "--archive", tmp_path / "renamed.sqlite") == unreached
+    assert run(*bench, "--archive", tmp_path / "renamed.sqlite").exit_code == 0
+    assert not missing("--archive", tmp_path / "renamed.sqlite")
+
+
+@pytest.mark.parametrize("fault", ["SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_READONLY"])
+def test_verdicts_that_cannot_be_kept_are_not_paid_for(
+    run: Run, suite: Callable[..., str], monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    with monkeypatch.context() as disk:
+        fill_the_disk(disk, fault)
+        got = run("bench", suite("", "", ""), "--baselines", "eager", "--at-once", 1)
     assert got.exit_code == 3 and len(BenchEvaluator.asked) == 2
     assert "archive.sqlite" in got.stderr.splitlines()[-1] and "skipped" not in got.stderr
-    monkeypatch.setattr(Archive, "append", keep)
     assert run("bench", suite("", "", ""), "--baselines", "eager").exit_code == 0 and len(BenchEvaluator.asked) == 4
 
 

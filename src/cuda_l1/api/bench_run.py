@@ -4,7 +4,7 @@ searches that ended."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +17,42 @@ from cuda_l1.search.bench import Ours
 from cuda_l1.types import Task
 
 
-class BenchRun:
-    """A run directory as `bench` uses it; what its log says of another place is not taken up."""
+_OF_TASKS = ("skipped", "footprint")
+"""What is so whichever archive the verdicts go to."""
 
-    def __init__(self, directory: RunDirectory, place: str) -> None:
-        """`place`: the key of the environment in which this process measures."""
-        self._directory, self._place = directory, place
+
+class BenchRun:
+    """A run directory as `bench` uses it; what its log says of another place, or of what is in another archive beside
+    it, is not taken up."""
+
+    def __init__(self, directory: RunDirectory, place: str, archive: str | None = None) -> None:
+        """`place`: the key of the environment in which this process measures. `archive`: the name of the file that its
+        records go to; None where that is a server."""
+        self._directory, self._place, self._archive = directory, place, archive
         self._lock = threading.Lock()
         self._known: dict[tuple[str, str], dict[str, Any]] = {
-            (event["event"], event["task"]): event for event in directory.events() if event.get("place") == place
+            (event["event"], event["task"]): event
+            for event in directory.events()
+            if event.get("place") == place and (event["event"] in _OF_TASKS or event.get("archive") in (None, archive))
         }
 
     @classmethod
-    def open(cls, runs: Path, settings: BenchSettings, resume: str | None, place: str) -> BenchRun:
+    def open(
+        cls, runs: Path, settings: BenchSettings, resume: str | None, place: str, archive: str | None = None
+    ) -> BenchRun:
         """The run of these settings, or with `resume` the one of that name.
 
         Raises UsageError: no such run, or the settings that differ, with both values.
         """
         if resume is None:
-            return cls(RunDirectory.create(runs, settings), place)
+            return cls(RunDirectory.create(runs, settings), place, archive)
         if resume != Path(resume).name or not (runs / resume / "config.json").is_file():
             known = bench_runs(runs)
             more = f" and {len(known) - 5} more" if len(known) > 5 else ""
             raise UsageError(
                 f"--resume {resume}: no such run in {runs}; there are {', '.join(known[:5]) or 'none'}{more}"
             )
-        return cls(RunDirectory.open(runs / resume, settings), place)
+        return cls(RunDirectory.open(runs / resume, settings), place, archive)
 
     @property
     def name(self) -> str:
@@ -102,7 +112,7 @@ class BenchRun:
         return (said["run"], Ours.model_validate(said["ours"])) if said else None
 
     def _remember(self, event: str, task: Task, **fields: Any) -> None:
-        said = {"task": task.sha, "name": task.name, "place": self._place, **fields}
+        said = {"task": task.sha, "name": task.name, "place": self._place, "archive": self._archive, **fields}
         with self._lock:
             self._known[event, task.sha] = {"event": event, **said}
             self._directory.log(event, **said)
@@ -111,9 +121,11 @@ class BenchRun:
         return self._known.get((event, task.sha), {})
 
 
-def parts_of(runs: Iterable[Path], name: str) -> RunParts:
+def parts_of(runs: Iterable[Path], name: str, archives: Collection[str] = (), *, is_asked_for: bool = True) -> RunParts:
     """What a run by that name consists of, by its files in any of the folders; of one that is no `bench` its records.
 
+    Several archives may lie beside one folder of runs: of what was logged for another than `archives` (names of files)
+    nothing belongs to it, unless that is all that a run `is_asked_for` has, whose records were merged or bundled.
     Raises UsageError for a damaged folder.
     """
     tasks: dict[str, None] = {}
@@ -127,7 +139,9 @@ def parts_of(runs: Iterable[Path], name: str) -> RunParts:
             continue
         directory = RunDirectory.open(path)
         try:
-            for event in directory.events():
+            events = list(directory.events())
+            mine = [event for event in events if _is_for(event.get("archive"), archives, folder.parent)]
+            for event in mine or (events if is_asked_for else []):
                 if event["event"] == "judged":
                     tasks[event["task"]] = None
                 elif event["event"] == "asked":
@@ -141,6 +155,11 @@ def parts_of(runs: Iterable[Path], name: str) -> RunParts:
             raise UsageError(f"{path / 'events.jsonl'}: damaged, not what `bench` writes; restore a copy") from error
     without = tuple(one for sha, one in {**asked, **skipped}.items() if one.why and sha not in tasks)
     return RunParts(name, tuple(searches), frozenset(tasks), without, frozenset(filter(None, found.values())))
+
+
+def _is_for(logged: str | None, archives: Collection[str], beside: Path) -> bool:
+    """Whether it was logged for one of the archives, or for one that has another name by now."""
+    return logged is None or logged in archives or not (beside / logged).exists()
 
 
 def bench_runs(runs: Path) -> list[str]:

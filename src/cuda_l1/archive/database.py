@@ -56,6 +56,12 @@ def sqlite_file(url: URL) -> Path | None:
     return Path(url.database)
 
 
+def file_name(where: str | Path | None) -> str | None:
+    """Of the archive's file, as one that lies beside it calls it; None for a server. Raises UsageError."""
+    path = sqlite_file(locate(where))
+    return path.name if path else None
+
+
 def describe(url: URL) -> str:
     """How messages name the archive: the path, or the URL without its password."""
     path = sqlite_file(url)

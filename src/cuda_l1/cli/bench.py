@@ -163,6 +163,7 @@ def _run(
     from cuda_l1.api.places import UNCONFINED, data_folder
     from cuda_l1.api.pool import EvaluatorPool
     from cuda_l1.archive import Archive
+    from cuda_l1.archive.database import file_name
     from cuda_l1.cli.bench_table import Telling, show_rows
     from cuda_l1.config import EvaluatorSettings
 
@@ -175,7 +176,7 @@ def _run(
             EvaluatorSettings(device=place, limits=settings.limits), size=at_once, on_quiet=Output.say
         ) as pool,
     ):
-        run = BenchRun.open(runs, settings, resume, pool.first.environment.key)
+        run = BenchRun.open(runs, settings, resume, pool.first.environment.key, file_name(archive))
         telling = Telling(run.name, len(tasks), settings.precision, settings.clock)
         if not scoring.is_confined(pool.first.environment):
             if settings.optimize:

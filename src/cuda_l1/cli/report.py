@@ -170,14 +170,16 @@ def _parts(archives: list[str] | None, runs: list[str]) -> list[RunParts]:
     """What these runs consist of; without any, every run of `bench`."""
     from cuda_l1.api.bench_run import bench_runs, parts_of
     from cuda_l1.api.places import data_folder
+    from cuda_l1.archive.database import file_name
 
     folders = [data_folder(where) / "runs" for where in _places(archives)]
+    files = [name for where in _places(archives) if (name := file_name(where))]
     if runs:
-        return [parts_of(folders, name) for name in runs]
+        return [parts_of(folders, name, files) for name in runs]
     found = []
     for name in sorted({name for folder in folders for name in bench_runs(folder)}):
         try:
-            found.append(parts_of(folders, name))
+            found.append(parts_of(folders, name, files, is_asked_for=False))
         except UsageError as error:  # of a report on everything a damaged folder is the smallest part
             Output.say(str(error))
     return found
