@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from cuda_l1.archive import Archive
+from cuda_l1.errors import ArchiveError
+from cuda_l1.report.selection import select
 from cuda_l1.types import Environment, Finding, Outcome, Record, Task, Timing
 
 Make = Callable[..., Record]
@@ -221,6 +224,47 @@ def test_merge_unites_and_is_idempotent(tmp_path: Path, make_record: Make, task:
         assert list(ours.records()) == list(theirs.records())
         assert {t.sha for t in ours.tasks()} == {task.sha, other_task.sha}
         assert ours.merge(ours) == 0
+
+
+def test_an_archive_is_read_while_another_process_appends(
+    tmp_path: Path, make_record: Make, task: Task, other_task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first verdict on a task comes in right after the tasks were read."""
+    listed = Archive.tasks
+    with Archive.open(tmp_path / "a") as ours, Archive.open(tmp_path / "b") as theirs:
+        theirs.append(make_record("early", sequence=1), task)
+
+        def tasks(archive: Archive) -> Iterator[Task]:
+            found = list(listed(archive))
+            theirs.append(make_record("late", sequence=2, task=other_task), other_task)
+            return iter(found)
+
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(Archive, "tasks", tasks)
+            assert ours.merge(theirs) == 1
+        assert ours.merge(theirs) == 1
+
+        fresh = Task(suite="builtin", name="newest", source="class Model: 3\n")
+
+        def newest(archive: Archive) -> Iterator[Task]:
+            found = list(listed(archive))
+            theirs.append(make_record("newest", sequence=3, task=fresh), fresh)
+            return iter(found)
+
+        monkeypatch.setattr(Archive, "tasks", newest)
+        assert {entry.task.sha for entry in select([theirs]).entries} == {task.sha, other_task.sha, fresh.sha}
+
+
+def test_an_archive_that_lost_a_task_is_named(tmp_path: Path, make_record: Make, task: Task) -> None:
+    with Archive.open(tmp_path / "a") as ours, Archive.open(tmp_path / "b") as theirs:
+        theirs.append(make_record("one", sequence=1), task)
+        with sqlite3.connect(tmp_path / "b") as connection:
+            connection.execute("DELETE FROM tasks")
+        connection.close()
+        for read in (lambda: ours.merge(theirs), lambda: select([theirs])):
+            with pytest.raises(ArchiveError, match=r"/b is damaged: the task .*toy@.* is not in it; restore a copy"):
+                read()
+        assert not list(ours.records())
 
 
 def test_rebuild_index_repairs_the_column(tmp_path: Path, make_record: Make, task: Task) -> None:

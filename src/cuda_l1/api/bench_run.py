@@ -16,7 +16,6 @@ from cuda_l1.report.selection import RunParts
 from cuda_l1.search.bench import Ours
 from cuda_l1.types import Task
 
-
 _OF_TASKS = ("skipped", "footprint")
 """What is so whichever archive the verdicts go to."""
 

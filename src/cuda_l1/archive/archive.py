@@ -89,13 +89,19 @@ class Archive:
         Doing it twice changes nothing. Interrupted, it keeps the batches already added; running it again adds the rest.
         What `other` says is believed as what was measured here is. Raises ArchiveError also for what cannot be read.
         """
-        added = self._append_all([], list(other.tasks()))
+        everything = list(other._ids())  # before the tasks: another process may append to it meanwhile
+        held = list(other.tasks())
+        added = self._append_all([], held)
+        shas = {task.sha for task in held}
         self.hacks.add(other.hacks.all())
         for found in batches(other.replies.all()):
             self.replies.add(found)
-        for ids in batches(other._ids()):
+        for ids in batches(everything):
             present = set(self._ids(records.c.id.in_(ids)))
-            added += self._append_all(other._documents([i for i in ids if i not in present]), [])
+            new = other._documents([i for i in ids if i not in present])
+            if lost := next((record for record in new if record.candidate.task_sha not in shas), None):
+                other.task_of(lost)
+            added += self._append_all(new, [])
         return added
 
     def rebuild_index(self) -> int:
@@ -154,6 +160,16 @@ class Archive:
     def task(self, sha: str) -> Task | None:
         """The task with this hash, or None."""
         return next(self._tasks(tasks.c.sha == sha), None)
+
+    def task_of(self, record: Record) -> Task:
+        """The task of one of its records. Raises ArchiveError where it is lost."""
+        task = self.task(record.candidate.task_sha)
+        if task is None:
+            raise ArchiveError(
+                f"{self.name} is damaged: the task {record.candidate.task_id} of record {record.id[:12]} is not in it; "
+                "restore a copy"
+            )
+        return task
 
     def tasks(self) -> Iterator[Task]:
         """Every task, by suite and name."""

@@ -62,7 +62,10 @@ def select(
             if protocol not in HEADLINE_PROTOCOLS:
                 found.left_out[protocol] += 1
                 continue
-            found.entries.append(entry_of(record, tasks[record.candidate.task_sha]))
+            sha = record.candidate.task_sha
+            if sha not in tasks:  # another process appends meanwhile
+                tasks[sha] = archive.task_of(record)
+            found.entries.append(entry_of(record, tasks[sha]))
             found.runs |= {run.name for run in runs if _is_of(record, run)}
         found.replies |= _sampled(archive, runs)
     return found
