@@ -185,3 +185,22 @@ def test_runners_give_their_memory_back(gpu):
         assert gpu.evaluate(task, eager_candidate(task), protocol=QUICK).accepted
     free_after, _ = torch.cuda.mem_get_info()
     assert free_before - free_after < 2 << 30
+
+
+@pytest.mark.parametrize(
+    ("forward", "inputs"),
+    [
+        ("return F.binary_cross_entropy(x, y, reduction='none')", "[torch.rand(64, 96), torch.rand(64, 96).round()]"),
+        ("return x.repeat_interleave(y, dim=0, output_size=512)", "[torch.randn(64, 96), torch.full((64,), 8)]"),
+        ("return F.embedding(y, x) * 2", "[torch.randn(64, 96), torch.randint(64, (512,))]"),
+        ("return F.cross_entropy(x, y, reduction='none')", "[torch.randn(512, 96), torch.randint(96, (512,))]"),
+        ("return x.scatter_add(0, y, x.exp())", "[torch.randn(64, 96), torch.randint(64, (64, 96))]"),
+    ],
+)
+def test_inputs_that_would_end_in_an_assertion_are_put_to_nobody(gpu, forward, inputs):
+    """After one nothing runs in a process any more, the judge's included."""
+    lines = ["import torch", "import torch.nn as nn", "import torch.nn.functional as F", "class Model(nn.Module):"]
+    lines += ["    def forward(self, x, y):", f"        {forward}", "def get_inputs():", f"    return {inputs}"]
+    task = task_of("\n".join([*lines, "def get_init_inputs():", "    return []", ""]))
+    result = gpu.evaluate(task, eager_candidate(task), protocol=QUICK)
+    assert result.accepted, result.detail

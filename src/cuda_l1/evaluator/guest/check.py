@@ -21,6 +21,7 @@ from .entropy import ENTROPY
 from .evidence import Evidence, Wrong
 from .form import Form, without_unpartnered
 from .held import compare_held
+from .reading import hosted
 from .reference import Answer, Reference
 from .session import RunnerFailure, Session
 from .tensors import VECTOR_BYTES, leaves
@@ -413,7 +414,7 @@ class Checker:
         promise; and else as finite. Integers, which are never next to nothing, are what they are."""
         if not _is_finite_alike(answer, case.truth):
             return False
-        pairs = zip(answer.tensors, case.truth.tensors, strict=True)
+        pairs = zip(hosted(answer.tensors), case.truth.tensors, strict=True)
         each = zip(pairs, errors.worst, case.sizes, self._ordinary, strict=False)
         return all(
             error <= bound or _is_as_little(*pair, size, bound, ordinary) for pair, error, size, ordinary in each

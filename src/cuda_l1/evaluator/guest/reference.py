@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from . import drawing, input_forms, oracle, plans, state, weight_forms
+from .device_asserts import DeviceAsserts
 from .entropy import ENTROPY
 from .load import construct, is_short_of_memory, load_module, read_safetensors, seed_everything, set_mode
 from .resting import Rests
@@ -82,6 +83,9 @@ ACCURATE = 1e-2
 DRAWS_THAT_TELL = 2
 """Inputs by which it is told whether answers depend on a weight."""
 
+CALLS_THAT_TELL = 8
+"""Calls by which it is told whether any runs a kernel that may end in an assertion."""
+
 AGED_CALLS, AGED_S = 32, 0.5
 """How many calls in a row age a state at the most, and for how many seconds they go on."""
 
@@ -143,6 +147,9 @@ class Reference:
     """What makes inputs of the forms that trials have, as it stood them."""
     oracle_place: str = field(init=False, default="float64")
     _class: Callable[..., Any] = field(init=False)
+    _may_assert: bool = field(init=False, default=False)
+    _calls: int = field(init=False, default=0)
+    """Those that were watched for kernels that may end in an assertion."""
     _matter: dict[tuple[str, frozenset[str]], bool] = field(init=False, default_factory=dict)
     """Whether answers may depend on these names of its state, in a mode, where that was asked."""
     _twin: torch.nn.Module | None = field(init=False, default=None)
@@ -424,7 +431,7 @@ class Reference:
         bare = run is _no_grad_call and torch.device(place).type == "cpu"
         try:
             with contextlib.nullcontext() if bare else torch.device(place):
-                result = settled(run(model, args), number=number_on(place, wide))
+                result = settled(self._run(run, model, args), number=number_on(place, wide))
         except torch.OutOfMemoryError:
             raise
         except (Exception, SystemExit) as error:
@@ -445,6 +452,16 @@ class Reference:
         finally:
             state.reinstate(model, before, self._restored or self.changed_state)
 
+    def _run(self, run: Callable[[Any, Any], Any], model: torch.nn.Module, args: Any) -> Any:
+        """A call; on a GPU what its kernels take for granted is asked first, so that inputs that it does not stand are
+        refused there as on a CPU, and the judge lives on."""
+        if self.device == "cpu" or (not self._may_assert and self._calls >= CALLS_THAT_TELL):
+            return run(model, args)
+        with DeviceAsserts() as asked:
+            result = run(model, args)
+        self._may_assert, self._calls = self._may_assert or asked.any, self._calls + 1
+        return result
+
     def after(self, earlier: Sequence[drawing.Inputs]) -> Reference:
         """This reference as it answers when it has been called with all of these, one after the other. What such a call
         leaves behind is no part of its answer."""
@@ -458,7 +475,7 @@ class Reference:
         for inputs in self._earlier:
             args = oracle.cast(inputs, torch.float64) if wide else map_leaves(list(inputs), torch.clone)
             seed_everything(drawing.secret_seed())
-            self._stage("Model.forward raised", functools.partial(run, model, args))
+            self._stage("Model.forward raised", functools.partial(self._run, run, model, args))
 
     def _require_shapes(self, outputs: list[torch.Tensor]) -> None:
         """Raises BadTask where outputs have other shapes than those of the first call: nothing could be compared."""
@@ -474,7 +491,7 @@ class Reference:
         args = map_leaves(list(inputs), torch.clone)
         before, arranged = state.attributes(self.model), arrangement(args)
         state.restore(self.model, self.public)
-        result = self._stage("Model.forward raised", lambda: _no_grad_call(self.model, args))
+        result = self._stage("Model.forward raised", lambda: self._run(_no_grad_call, self.model, args))
         _require_supported("Model.forward", result)
         self.rearranges = arrangement(args) != arranged
         self._note_sharing(result, args)
@@ -536,7 +553,7 @@ class Reference:
         state.reinstate(self.model, self._without_tables, self._tables)
         marks = state.marks(self.model)
         try:
-            self._stage("Model.forward raised", lambda: _no_grad_call(self.model, args))
+            self._stage("Model.forward raised", lambda: self._run(_no_grad_call, self.model, args))
         except BadTask:
             return
         else:
@@ -568,7 +585,7 @@ class Reference:
         try:
             for _ in range(number):
                 inputs = map_leaves(make(self.draw())[0] if make else self.draw(), torch.clone)
-                self._stage("Model.forward raised", functools.partial(_no_grad_call, self.model, inputs))
+                self._stage("Model.forward raised", functools.partial(self._run, _no_grad_call, self.model, inputs))
                 if learn:
                     self._learn_from(marks, self.public)
                 live = state.collect(self.model)

@@ -1,0 +1,162 @@
+"""What PyTorch's kernels take for granted on a GPU, asked before they run.
+
+On a CPU an operation raises where an index lies out of range, or a probability beyond one, and the judge puts other
+inputs. On a GPU its kernel ends in a device-side assertion, after which nothing runs in the process any more. Here it
+raises there, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from .dispatch import DispatchMode
+from .traits import is_integer
+
+
+class DeviceAsserts(DispatchMode):
+    """`with DeviceAsserts() as asked: ...`; operations in it raise ValueError, and do not run, where their kernel on a
+    GPU would end in an assertion. `asked.any` says whether any was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.any = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        refused = _REFUSED.get(func.overloadpacket.__name__.strip("_"))
+        if refused is not None:
+            known = func._schema.arguments
+            given = {argument.name: argument.default_value for argument in known if argument.has_default_value()}
+            given |= {**dict(zip((argument.name for argument in known), args, strict=False)), **(kwargs or {})}
+            for wrong, what in refused(given):
+                self.any = True
+                if bool(wrong):
+                    raise ValueError(f"{func.overloadpacket}: {what}")
+        return func(*args, **(kwargs or {}))
+
+
+Given = dict[str, Any]
+"""The arguments of an operation, by name."""
+Refused = Iterator[tuple[torch.Tensor | bool, str]]
+"""What must not be true of them, and what it says."""
+
+
+def _beyond(index: torch.Tensor, size: int, least: int = 0) -> Refused:
+    if index.numel() and is_integer(index):
+        low, high = index.aminmax()
+        yield (low < least) | (high >= size), f"an index is not among {least} to {size - 1}"
+
+
+def _size(tensor: torch.Tensor, dim: int) -> int:
+    return tensor.shape[dim] if tensor.dim() else 1
+
+
+def _along(given: Given) -> Refused:
+    yield from _beyond(given["index"], _size(given["self"], given["dim"]))
+
+
+def _along_from_either_end(given: Given) -> Refused:
+    size = _size(given["self"], given["dim"])
+    yield from _beyond(given["index"], size, -size)
+
+
+def _in_all(given: Given) -> Refused:
+    size = given["self"].numel()
+    yield from _beyond(given["index"], size, -size)
+
+
+def _indices(given: Given) -> Refused:
+    dim = 0
+    for index in given["indices"]:
+        if index is None or index.dtype in (torch.bool, torch.uint8):  # masks
+            dim += index.dim() if index is not None else 1
+            continue
+        size = given["self"].shape[dim]
+        yield from _beyond(index, size, -size)
+        dim += 1
+
+
+def _rows(given: Given) -> Refused:
+    yield from _beyond(given["indices"], given["weight"].shape[0])
+
+
+def _renormed(given: Given) -> Refused:
+    yield from _beyond(given["indices"], given["self"].shape[0])
+
+
+def _bags(given: Given) -> Refused:
+    yield from _rows(given)
+    yield from _beyond(given["offsets"], given["indices"].numel() + 1)
+
+
+def _unpooled(given: Given) -> Refused:
+    size = 1
+    for length in given["output_size"]:
+        size *= length
+    yield from _beyond(given["indices"], size)
+
+
+def _targets(given: Given) -> Refused:
+    scores, target = given["self"], given["target"]
+    classes = scores.shape[1] if scores.dim() > 1 else scores.shape[0]
+    counts = target != given["ignore_index"]
+    yield (((target < 0) | (target >= classes)) & counts).any(), f"a target is not among 0 to {classes - 1}"
+
+
+def _margin_targets(given: Given) -> Refused:
+    yield from _beyond(given["target"], _size(given["self"], -1))
+
+
+def _margin_lists(given: Given) -> Refused:
+    yield from _beyond(given["target"], _size(given["self"], -1), -1)
+
+
+def _between_zero_and_one(given: Given) -> Refused:
+    shares = given.get("p", given["self"])
+    if isinstance(shares, torch.Tensor):
+        yield ~((shares >= 0) & (shares <= 1)).all(), "a number is not between zero and one"
+
+
+def _rates(given: Given) -> Refused:
+    yield ~(given["self"] >= 0).all(), "a rate is below zero"
+
+
+def _weights(given: Given) -> Refused:
+    weights = given["self"]
+    yield ~((weights >= 0) & weights.isfinite()).all(), "a weight is below zero or not finite"
+    yield (weights.sum(-1) <= 0).any(), "no weight of a row is above zero"
+
+
+def _repeats(given: Given) -> Refused:
+    repeats, size = given["repeats"], given["output_size"]
+    yield (repeats < 0).any(), "a count is below zero"
+    if size is not None:
+        yield repeats.sum() != size, f"counts are not {size} in all"
+
+
+def _truths(given: Given) -> Refused:
+    yield ~given["self"].bool().all(), str(given.get("assert_msg", "an assertion failed"))
+
+
+_REFUSED: dict[str, Callable[[Given], Refused]] = {
+    **dict.fromkeys(("gather", "index_add", "index_copy", "index_reduce", "index_select"), _along),
+    **dict.fromkeys(("scatter", "scatter_add", "scatter_reduce"), _along),
+    **dict.fromkeys(("index", "index_put", "index_put_impl", "unsafe_index", "unsafe_index_put"), _indices),
+    **dict.fromkeys(("put", "take"), _in_all),
+    **dict.fromkeys(("max_unpool2d", "max_unpool3d"), _unpooled),
+    **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), _targets),
+    **dict.fromkeys(("bernoulli", "binary_cross_entropy"), _between_zero_and_one),
+    **dict.fromkeys(("embedding_bag", "embedding_bag_forward_only"), _bags),
+    "assert_async": _truths,
+    "embedding": _rows,
+    "embedding_renorm": _renormed,
+    "index_fill": _along_from_either_end,
+    "multi_margin_loss": _margin_targets,
+    "multilabel_margin_loss_forward": _margin_lists,
+    "multinomial": _weights,
+    "poisson": _rates,
+    "repeat_interleave": _repeats,
+}
+"""By the name of an operation without its underscores."""
