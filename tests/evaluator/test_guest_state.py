@@ -40,6 +40,22 @@ def test_state_is_found_wherever_it_is_kept():
     assert kinds["running"] == "buffer" and kinds["inner.hidden"] == kinds["pair.1"] == "attribute"
 
 
+@pytest.mark.parametrize("wanted", [["running"], ["inner.pair.1", "cells.3"], ["inner.hidden"], ["new.0"], []])
+def test_what_is_asked_for_by_name_is_found_and_nothing_else_looked_into(wanted, monkeypatch):
+    model, looked, look = Everywhere(), [], state.nesting.tensors
+    monkeypatch.setattr(state.nesting, "tensors", lambda value: looked.append(value) or look(value))
+    everything = state.collect(model)
+    del looked[:]
+    found = state.collect(model, wanted)
+    assert all(found[name] is everything[name] for name in wanted if name != "new.0")
+    assert [id(value) for value in looked] == [
+        id(value) for value in (model.cells, model.inner.pair) if {"inner.pair.1", "cells.3"} & set(wanted)
+    ]
+    assert set(state.attributes(model, wanted)) == {name.removesuffix(".1").removesuffix(".3") for name in wanted} - {
+        "new.0"
+    }
+
+
 def test_what_lies_in_a_parameter_or_buffer_has_no_value_of_its_own():
     model = nn.Linear(3, 3)
     model.register_buffer("cache", torch.zeros(2, 3))

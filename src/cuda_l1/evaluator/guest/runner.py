@@ -271,7 +271,7 @@ class Runner:
         for name, at in message.get("state", {}).items():
             self._take(name, view(at, self._state))
         state.restore(self._model, self._restorable(message["changed_state"]))
-        return state.attributes(self._model) if message["changed_state"] else {}
+        return state.attributes(self._model, self._named(message["changed_state"]))
 
     def _take(self, name: str, value: torch.Tensor) -> None:
         """Let the next call begin with another value of the reference's tensor `name`."""
@@ -289,9 +289,12 @@ class Runner:
 
     def _reinstate(self, before: dict[str, Any], message: dict[str, Any]) -> None:
         """Undo what the call did to the attributes that stand for state of the reference's."""
-        partner = self._partners.partner
-        if names := [partner.get(name, name) for name in message["changed_state"]]:
+        if names := self._named(message["changed_state"]):
             state.reinstate(self._model, before, names)
+
+    def _named(self, changed: list[str]) -> list[str]:
+        """What of the model stands for state that the reference changes."""
+        return [self._partners.partner.get(name, name) for name in changed]
 
     def _forward(self) -> Any:
         """What every clock is held to: the call, and the way to each tensor that it returns."""
@@ -303,8 +306,9 @@ class Runner:
         if message.get("in_a_row"):
             return leaves(result)
         flat_args = leaves(self._args)
-        live = state.collect(self._model) if message["changed_state"] else {}
-        partners = [live.get(self._partners.partner.get(name, name)) for name in message["changed_state"]]
+        names = self._named(message["changed_state"])
+        live = state.collect(self._model, names) if names else {}
+        partners = [live.get(name) for name in names]
         return [*leaves(result), *(flat_args[i] for i in message["changed_args"]), *partners]
 
     def _places(self, result: Any, message: dict[str, Any]) -> list[Any]:

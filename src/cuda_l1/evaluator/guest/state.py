@@ -72,7 +72,16 @@ def _plain_attributes(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tenso
     for prefix, module in _once(model):
         for key, value in vars(module).items():
             if isinstance(value, torch.Tensor):
-                yield f"{prefix}.{key}" if prefix else key, value
+                yield _joined(prefix, key), value
+
+
+def _joined(prefix: str, key: str) -> str:
+    return f"{prefix}.{key}" if prefix else key
+
+
+def _beginnings(names: Iterable[str]) -> set[str]:
+    """All names of which one of these is a part, themselves included: of `a.b.c` also `a.b` and `a`."""
+    return {name[:end] for name in names for end in (*(m.start() for m in re.finditer(r"\.", name)), len(name))}
 
 
 def kept(module: torch.nn.Module) -> dict[str, Any]:
@@ -80,24 +89,33 @@ def kept(module: torch.nn.Module) -> dict[str, Any]:
     return {key: value for key, value in vars(module).items() if key not in _OWN}
 
 
-def _nested_attributes(model: torch.nn.Module, parameters: Collection[int]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Without those whose `id` is among `parameters`: these are state under names of their own."""
+def _nested_attributes(
+    model: torch.nn.Module, parameters: Collection[int], within: Collection[str] | None
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Without those whose `id` is among `parameters`: these are state under names of their own. `within`: names of the
+    attributes that are looked into; None: all."""
     for prefix, module in _once(model):
         for key, value in kept(module).items():
+            whole = _joined(prefix, key)
+            if within is not None and whole not in within:
+                continue
             for inner, item in nesting.tensors(value):
                 if id(item) not in parameters:
-                    yield (f"{prefix}.{key}.{inner}" if prefix else f"{key}.{inner}"), item
+                    yield f"{whole}.{inner}", item
 
 
-def collect(model: torch.nn.Module) -> State:
+def collect(model: torch.nn.Module, wanted: Collection[str] | None = None) -> State:
     """Live tensors by name: parameters, buffers, tensor attributes, and tensors inside of what other attributes hold
     (`nesting`); those that torch can compare and write, and that have a value of their own: an attribute in the memory
-    of a parameter or buffer follows that."""
+    of a parameter or buffer follows that. `wanted`: names that it is about, so that objects without any of these are
+    not looked into, which a candidate may have large ones of; None: all."""
     state: State = dict(_members(model, "_parameters"))
     parameters = {id(tensor) for tensor in state.values()}
     state.update(_members(model, "_buffers"))
     owned = [_stretch(tensor) for tensor in state.values() if _is_written(tensor)]
-    attributes = {**dict(_plain_attributes(model)), **dict(_nested_attributes(model, parameters))}
+    attributes = dict(_plain_attributes(model))
+    within = None if wanted is None else _beginnings(n for n in wanted if n not in state and n not in attributes)
+    attributes.update(_nested_attributes(model, parameters, within))
     written = {name: tensor for name, tensor in (state | attributes).items() if _is_written(tensor)}
     return {n: t for n, t in written.items() if n in state or not _lies_in(_stretch(t), owned)}
 
@@ -166,7 +184,7 @@ def _put(model: torch.nn.Module, values: Mapping[str, torch.Tensor]) -> None:
 
 
 def _lay(model: torch.nn.Module, values: Mapping[str, torch.Tensor]) -> None:
-    live = collect(model)
+    live = collect(model, values.keys())
     kept = [name for name, value in values.items() if name in live and _same_kind(live[name], value)]
     alike = same_each([(live[name], values[name]) for name in kept])
     there = {name for name, is_alike in zip(kept, alike, strict=True) if is_alike}
@@ -212,14 +230,16 @@ def attribute_of(model: torch.nn.Module, name: str) -> str:
     return name.removesuffix("".join(f".{part}" for part in path)) if path else ""
 
 
-def attributes(model: torch.nn.Module) -> dict[str, Callable[[], Any]]:
+def attributes(model: torch.nn.Module, wanted: Collection[str] | None = None) -> dict[str, Callable[[], Any]]:
     """What gives buffers and plain attributes that hold tensors, or could (None, containers, objects), back as they
-    are now, by name."""
-    found = {}
+    are now, by name: those that hold one of the tensors `wanted`, or all."""
+    found, within = {}, None if wanted is None else _beginnings(wanted)
     for prefix, module in _once(model):
         for key, value in {**kept(module), **module._buffers}.items():
-            if value is None or isinstance(value, torch.Tensor) or nesting.is_nest(value):
-                found[f"{prefix}.{key}" if prefix else key] = nesting.shell(value)
+            whole = _joined(prefix, key)
+            is_asked = within is None or whole in within
+            if is_asked and (value is None or isinstance(value, torch.Tensor) or nesting.is_nest(value)):
+                found[whole] = nesting.shell(value)
     return found
 
 
