@@ -431,3 +431,10 @@ def test_a_mask_that_is_made_of_the_first_inputs_is_state(tmp_path):
 def test_a_count_that_is_made_when_it_is_needed_is_state(tmp_path):
     lazily = "if self.step is None:\n    self.step = torch.zeros(1)\nself.step = self.step + 1\nreturn x * self.step"
     assert learned(tmp_path, model(lazily, "self.step = None")).changed_state == ["step"]
+
+
+def test_a_reference_that_compiles_something_is_watched_like_any(tmp_path):
+    """What PyTorch compiles in its own operations of higher order, as `flex_attention` does, too."""
+    text = model("return torch.cond(x.sum() > 0, lambda x: x.exp(), lambda x: x.sin(), (x,))")
+    facts = audit(reference_of(tmp_path, text))
+    assert facts.task_class == "fp32" and not facts.random

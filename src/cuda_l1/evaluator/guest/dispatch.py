@@ -15,6 +15,11 @@ class DispatchMode(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
 
     @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Else what is compiled in the mode (`torch.cond`, `flex_attention`) is not compiled after it either."""
+        return True
+
+    @classmethod
     def _should_skip_dynamo(cls) -> bool:
         """Else the first call imports torch's compiler: a second in each judge."""
         return False
