@@ -185,6 +185,20 @@ def test_reward_is_the_speedup_and_no_more_than_one_where_something_is_wrong() -
     assert scoring.reward(failed) == 0.0 and scoring.speedup(failed) is None
 
 
+def test_the_best_baseline_is_the_fastest_and_of_equals_the_first() -> None:
+    assert scoring.best_baseline({"eager": 1.0, "compile": 1.2, "cuda-graph": 1.1}) == "compile"
+    assert scoring.best_baseline({"eager": 1.0, "compile": 1.0}) == "eager"
+    assert scoring.best_baseline({"compile": 0.5}) == "compile"
+    assert scoring.best_baseline({}) is None
+
+
+def test_eager_against_itself_is_one_where_it_was_timed() -> None:
+    own = accepted(1.07)
+    assert scoring.speedup(own) == 1.07
+    assert scoring.speedup(own, is_eager=True) == 1.0
+    assert scoring.speedup(own, "throughput", is_eager=True) is None
+
+
 def test_slower_on_the_other_clock_beyond_its_noise() -> None:
     assert not scoring.slower_elsewhere(accepted())
     assert not scoring.slower_elsewhere(accepted(call=0.95))

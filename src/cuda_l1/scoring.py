@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -108,10 +108,20 @@ def in_headline(evaluation: Evaluation, precision: Precision = "default", *, is_
     return counts(evaluation, precision, is_eager=is_eager) and not unsound(evaluation.task_flags)
 
 
-def speedup(evaluation: Evaluation, clock: Clock | None = None) -> float | None:
-    """Speed-up against eager on `clock`, or None when there is none."""
+def speedup(evaluation: Evaluation, clock: Clock | None = None, *, is_eager: bool = False) -> float | None:
+    """Speed-up against eager on `clock`, or None when there is none.
+
+    Eager against itself is 1 by definition; what its own verdict says of that is noise.
+    """
     timing = evaluation.timing("eager", clock)
-    return timing.speedup if timing else None
+    if timing is None:
+        return None
+    return 1.0 if is_eager else timing.speedup
+
+
+def best_baseline(speedups: Mapping[str, float]) -> str | None:
+    """The name of the fastest baseline, by the speed-ups against eager of all that count; of equals the first."""
+    return max(speedups, key=speedups.__getitem__, default=None)
 
 
 def reward(evaluation: Evaluation, clock: Clock | None = None, precision: Precision = "default") -> float:

@@ -152,14 +152,15 @@ def best_baseline(
             missing.append(baseline.label)
             continue
         is_eager = baseline is eager
-        speedup = 1.0 if is_eager else scoring.speedup(record.evaluation, clock)
+        speedup = scoring.speedup(record.evaluation, clock, is_eager=is_eager)
         if speedup is not None and scoring.counts(record.evaluation, precision, is_eager=is_eager):
             named[baseline.label] = speedup, baseline
         else:
             left_out.append(f"{baseline.label} ({_why_not(record)})")
-    if missing or not named:
+    name = scoring.best_baseline({name: speedup for name, (speedup, _) in named.items()})
+    if missing or name is None:
         return Comparison(None, tuple(left_out), tuple(missing))
-    _, best = max(named.values(), key=lambda pair: pair[0])
+    _, best = named[name]
     return Comparison(Opponent(best, tuple(named), best is eager), tuple(left_out))
 
 

@@ -211,11 +211,11 @@ def _ranking(found: Sequence[Entry], protocol: str, clock: Clock, precision: Pre
         for method in entry.methods:
             if method.kind != "baseline":
                 continue
-            speedup = scoring.speedup(entry.evaluation, clock)
+            speedup = scoring.speedup(entry.evaluation, clock, is_eager=method.name == EAGER)
             if not entry.counts(precision) or speedup is None:
                 ranked.pop(method.name, None)
             else:
-                ranked[method.name] = 1.0 if method.name == EAGER else speedup
+                ranked[method.name] = speedup
     return ranked
 
 

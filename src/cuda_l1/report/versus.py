@@ -94,7 +94,7 @@ def against_best(section: Section, one: Standing) -> Best | None:
     """Its figure over the best baseline; None where nothing counts or the two were not measured alike."""
     if not one.confirmed:
         return None
-    best = best_baseline(section, one.view, one.entry)
+    best = over_best(section, one.view, one.entry)
     ratio = _held(one, best.ratio) if best else None
     return Best(best.baseline, ratio, best.best_of) if best and ratio else None
 
@@ -153,8 +153,7 @@ def is_measured(section: Section, view: TaskView, baseline: str) -> bool:
     """Whether a right candidate has a figure over it here: eager and the best baseline are timed in every verdict."""
     if baseline not in view.baselines:
         return False
-    best = max(view.baselines, key=lambda name: view.baselines[name])
-    return baseline in (EAGER, best) or _theirs(section, view, baseline) is not None
+    return baseline in (EAGER, scoring.best_baseline(view.baselines)) or _theirs(section, view, baseline) is not None
 
 
 def _theirs(section: Section, view: TaskView, baseline: str) -> Ratio | None:
@@ -163,17 +162,16 @@ def _theirs(section: Section, view: TaskView, baseline: str) -> Ratio | None:
     return next((_eager(entry, section.clock) for entry in found), None)
 
 
-def best_baseline(section: Section, view: TaskView, entry: Entry) -> Best | None:
-    """Against the fastest baseline that is known to count here.
+def over_best(section: Section, view: TaskView, entry: Entry) -> Best | None:
+    """The entry's speed-up over the fastest baseline that is known to count here.
 
     The verdict's own figure stands when the fastest was among those that it was chosen from, eager's where eager turned
     out faster still. Where the fastest was never measured as this candidate was, there is no figure: a slower one must
     not stand in for it.
     """
-    if not view.baselines:
+    known, fastest = tuple(view.baselines), scoring.best_baseline(view.baselines)
+    if fastest is None:
         return None
-    known = tuple(view.baselines)
-    fastest = max(view.baselines, key=lambda name: view.baselines[name])
     own = entry.evaluation.best_baseline_timing(section.clock)
     if own is None or not (own.opponent in known or section.precision == "default"):
         ratio = over(section, view, entry, fastest)

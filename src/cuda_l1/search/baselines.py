@@ -12,7 +12,7 @@ from cuda_l1.proposers.baselines import COMPILING
 from cuda_l1.search.events import BaselineDone
 from cuda_l1.search.result import BaselineResult
 from cuda_l1.search.state import Search, total_s
-from cuda_l1.types import Candidate, Outcome, Record
+from cuda_l1.types import Candidate, Outcome
 
 UNABLE = (Outcome.BUILD_FAILED, Outcome.CRASHED)
 """Outcomes of eager after which no candidate can be timed."""
@@ -75,11 +75,11 @@ def _measure(
         record = search.obtain(baseline, SCREEN, fresh=True)  # what was missing then may be there now
     took_s = time.monotonic() - began if search.evaluations > paid else total_s(record)
     search.history.append(record)
-    speedup = _speedup(search, record, is_eager=is_eager)
     evaluation, precision = record.evaluation, search.settings.precision
+    speedup = scoring.speedup(evaluation, search.clock, is_eager=is_eager) if evaluation.accepted else None
     counts = scoring.counts(evaluation, precision, is_eager=is_eager)
     if speedup is not None and counts:
-        _compare(search, baseline, speedup, is_eager=is_eager)
+        search.counted_baselines[baseline.label] = baseline, speedup
     result = BaselineResult(
         name=baseline.label,
         candidate_id=baseline.id,
@@ -89,19 +89,3 @@ def _measure(
         counts=counts,
     )
     return result, took_s
-
-
-def _speedup(search: Search, record: Record, *, is_eager: bool) -> float | None:
-    """Eager against itself is 1 by definition; what its screen says of that is noise."""
-    if not record.evaluation.accepted:
-        return None
-    return 1.0 if is_eager else scoring.speedup(record.evaluation, search.clock)
-
-
-def _compare(search: Search, baseline: Candidate, speedup: float, *, is_eager: bool) -> None:
-    search.measured_baselines.append(baseline.label)
-    if is_eager:
-        search.best_baseline_name = baseline.label
-    elif search.best_baseline_name is None or speedup > search.best_baseline_speedup:
-        search.best_baseline, search.best_baseline_name = baseline, baseline.label
-        search.best_baseline_speedup = speedup

@@ -105,8 +105,7 @@ def row_of(
     """The row of a task from its baselines, eager first, each with its record or what stood in its way."""
     standings = tuple(standing(candidate, known, precision, clock) for candidate, known in found)
     records = [known for _, known in found if isinstance(known, Record)]
-    counted = [s for s in standings if s.counts and s.speedup is not None]
-    best = max(counted, key=lambda s: s.speedup or 0.0, default=None)
+    counted = {s.name: s.speedup for s in standings if s.counts and s.speedup is not None}
     correctness = next((r.evaluation.correctness for r in records if r.evaluation.correctness), None)
     return TaskRow(
         task_id=task.id,
@@ -116,8 +115,8 @@ def row_of(
         task_class=correctness.task_class if correctness else None,
         flags=records[0].evaluation.task_flags if records else (),
         baselines=standings,
-        best_baseline=best.name if best else None,
-        best_of=tuple(s.name for s in counted),
+        best_baseline=scoring.best_baseline(counted),
+        best_of=tuple(counted),
         scaled=scaled,
     )
 
@@ -125,7 +124,7 @@ def row_of(
 def standing(
     baseline: Candidate, known: Record | CudaL1Error | None, precision: Precision, clock: Clock | None
 ) -> Standing:
-    """How one baseline fared. Eager against itself is 1 by definition; what its own verdict says of that is noise."""
+    """How one baseline fared."""
     if not isinstance(known, Record):
         detail = "not measured" if known is None else f"not measured: {known}"
         return Standing(name=baseline.label, candidate_id=baseline.id, detail=detail)
@@ -138,7 +137,7 @@ def standing(
         outcome=evaluation.outcome,
         precision_class=evaluation.precision_class,
         counts=scoring.counts(evaluation, precision, is_eager=is_eager),
-        speedup=None if timing is None else 1.0 if is_eager else timing.speedup,
+        speedup=None if timing is None else scoring.speedup(evaluation, clock, is_eager=is_eager),
         speedup_low=None if timing is None or is_eager else timing.speedup_low,
         speedup_high=None if timing is None or is_eager else timing.speedup_high,
         detail=evaluation.detail or scoring.why_not(evaluation, precision, is_eager=is_eager),

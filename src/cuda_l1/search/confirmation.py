@@ -98,8 +98,8 @@ def _final(search: Search, artefact: Candidate) -> Record:
     return search.obtain(
         artefact,
         FINAL.model_copy(update={"budget_s": budget_s}),
-        baselines=[search.best_baseline] if search.best_baseline else [],
-        best_of=tuple(search.measured_baselines),
+        baselines=[search.opponent] if search.opponent else [],
+        best_of=tuple(search.counted_baselines),
         within_run=True,
     )
 

@@ -108,7 +108,7 @@ def _result(search: Search, reason: StopReason, failures: Sequence[str]) -> Resu
         unconfirmed=tuple(search.unconfirmed),
         not_confirmed=tuple(search.not_confirmed),
         baselines=tuple(search.baselines),
-        best_baseline=search.best_baseline_name,
+        best_baseline=search.best_baseline,
         stop_reason=reason,
         evaluations=search.evaluations,
         tried=len(search.screened),

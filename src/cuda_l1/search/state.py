@@ -39,12 +39,8 @@ class Search:
     screened: list[Record] = field(default_factory=list)
     """Those of proposed candidates."""
     baselines: list[BaselineResult] = field(default_factory=list)
-    measured_baselines: list[str] = field(default_factory=list)
-    """Names of those that the best one is best of."""
-    best_baseline: Candidate | None = None
-    """None when eager is the best, or none is accepted."""
-    best_baseline_name: str | None = None
-    best_baseline_speedup: float = 1.0
+    counted_baselines: dict[str, tuple[Candidate, float]] = field(default_factory=dict)
+    """Those that the best one is best of, by name, each with its speed-up against eager."""
     first_s: float = 0.0
     """What the candidate took that was tried before the baselines."""
     winner: Record | None = None
@@ -64,6 +60,25 @@ class Search:
     def clock(self) -> Clock:
         """The objective."""
         return self.settings.clock or default_clock(self.evaluator.environment.device)
+
+    @property
+    def best_baseline(self) -> str | None:
+        """The name of the fastest that counts, or None where none does."""
+        return scoring.best_baseline({name: speedup for name, (_, speedup) in self.counted_baselines.items()})
+
+    @property
+    def best_baseline_speedup(self) -> float:
+        """Against eager; eager's own where none counts."""
+        best = self.best_baseline
+        return self.counted_baselines[best][1] if best is not None else 1.0
+
+    @property
+    def opponent(self) -> Candidate | None:
+        """What a final is timed against besides eager: the best baseline, where it is another."""
+        best = self.best_baseline
+        if best is None or best == self.baselines[0].name:
+            return None
+        return self.counted_baselines[best][0]
 
     def score(self, record: Record) -> float | None:
         """Speed-up against eager when the record may win, else None."""
@@ -100,9 +115,9 @@ class Search:
         )
 
     def _pair_s(self) -> float | None:
-        """What a pair of the final takes: as in the screens so far, the best baseline being a third process in it."""
+        """What a pair of the final takes: as in the screens so far, one process more with an opponent besides eager."""
         timed = [_pair_s(record) for record in self.history if record.evaluation.timings]
-        return statistics.median(timed) * (1.5 if self.best_baseline else 1.0) if timed else None
+        return statistics.median(timed) * (1.5 if self.opponent else 1.0) if timed else None
 
     def is_repeat(self, candidate: Candidate) -> bool:
         """Whether this search already has a record of the candidate; counts it as a duplicate if so."""
