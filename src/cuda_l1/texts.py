@@ -1,4 +1,4 @@
-"""Reading a text that a person names, which may lead to what never ends: a device, or a pipe."""
+"""Texts: reading one that a person names, which may lead to what never ends (a device, or a pipe), and counting."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from pathlib import Path
 MOST = 1 << 26
 """Characters of a source, a recipe, a template and the like."""
 _GZIP = b"\x1f\x8b"
+
+
+def many(number: int, noun: str) -> str:
+    """`1 kernel`, `2 kernels`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def read_text(path: Path, *, most: int = MOST, encoding: str = "utf-8", errors: str = "strict") -> str:

@@ -79,7 +79,7 @@ def test_what_the_archive_holds_from_this_place_is_shown(run: Run, reference: Pa
     assert "# foreign" not in shown["user"] and summary["exemplars"] == len(shown["exemplars"]) == 2
     assert shown["tokens"] == summary["tokens"] > 500
     assert (
-        "1 variants measured elsewhere or under other rules (another cpu) are not shown"
+        "not shown: 1 variant measured elsewhere or under other rules (another cpu)"
         in run("prompt", reference, "--device", "cpu").stderr
     )
     hidden = run("prompt", reference, "--device", "cpu", "--sampler", "bucket-hidden-scores").stdout

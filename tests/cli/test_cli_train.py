@@ -179,7 +179,7 @@ def test_rows_that_others_evaluate_on_are_refused_unless_told(run: Run, recipe: 
     told = ["train", "sft", recipe, "--set", "data.tasks=[]", "--set", "data.examples=['rows']"]
     refused = run(*told)
     assert refused.exit_code == 2
-    assert "the data holds 1 tasks that others evaluate on (builtin/diagonal_matmul" in refused.stderr
+    assert "the data holds 1 task that others evaluate on (builtin/diagonal_matmul" in refused.stderr
     allowed = run(*told, "--set", "data.allow_overlap=true")
     assert allowed.exit_code == 0, allowed.stderr
     assert "**It was trained on tasks that others evaluate on" in (tmp_path / "out/sft/final/README.md").read_text()

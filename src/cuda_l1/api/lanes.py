@@ -12,6 +12,7 @@ from cuda_l1.api.pool import HOST_BYTES, available_bytes
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.evaluator.environment import usable_cores
+from cuda_l1.texts import many
 from cuda_l1.training.sections import EvaluationSection
 
 Lane = tuple[int, ...]
@@ -29,7 +30,9 @@ def lanes_for(section: EvaluationSection, threads: int) -> list[Lane]:
     free = usable[threads:]
     if len(free) < section.cores:
         own = f", and run.threads = {threads} of them are for the policy" if threads else ""
-        raise UsageError(f"evaluation.cores {section.cores}: this process may use {len(usable)} cores{own}; give fewer")
+        raise UsageError(
+            f"evaluation.cores {section.cores}: this process may use {many(len(usable), 'core')}{own}; give fewer"
+        )
     found = [free[first : first + section.cores] for first in range(0, len(free) - section.cores + 1, section.cores)]
     return found[: section.at_once or max(1, available_bytes() // HOST_BYTES)]
 

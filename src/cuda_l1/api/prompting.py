@@ -15,6 +15,7 @@ from cuda_l1.prompts.facts import FailedAttempt
 from cuda_l1.prompts.prompting import Prompting
 from cuda_l1.prompts.templates import load_template
 from cuda_l1.prompts.tokens import ESTIMATE, TokenCounter
+from cuda_l1.texts import many
 from cuda_l1.types import Clock, HackCase, Prompt, Record, Task
 
 FASTEST = SamplerSettings(kind="top", count=1)
@@ -114,7 +115,7 @@ def _elsewhere(task: Task, archive: Archive, key: str) -> tuple[str, ...]:
     """A line where other places, or other rules, hold variants of the task: scores that cannot be compared."""
     others = archive.exemplars.elsewhere(task.sha, key)
     return tuple(
-        f"{each.variants} variants measured elsewhere or under other rules ({each.device_name}) are not shown"
+        f"not shown: {many(each.variants, 'variant')} measured elsewhere or under other rules ({each.device_name})"
         for each in others
     )
 

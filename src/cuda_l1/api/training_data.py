@@ -21,6 +21,7 @@ from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.export.dataset import CardFacts, write_dataset
 from cuda_l1.tasks.contamination import EvaluationTasks
 from cuda_l1.tasks.evaluation_suites import evaluation_tasks, short_name
+from cuda_l1.texts import many
 from cuda_l1.training.data import DataFacts, read_facts, unjudged_of, write_facts
 from cuda_l1.training.examples import Row, read_rows
 from cuda_l1.training.recipe import Recipe
@@ -88,7 +89,7 @@ def _overlapping_rows(recipe: Recipe, examples: Mapping[str, Row], known: Evalua
     found = [f"{row.task_id}: {words}" for row in examples.values() if (words := known.found(row.task)) is not None]
     if found and not recipe.data.allow_overlap:
         raise UsageError(
-            f"the data holds {len(found)} tasks that others evaluate on ({found[0]}); take them out, or set "
+            f"the data holds {many(len(found), 'task')} that others evaluate on ({found[0]}); take them out, or set "
             f"data.allow_overlap = true, which every model card will say"
         )
     return found
@@ -116,7 +117,9 @@ def _collect(
         if outcome.skipped
     ]
     if not rows:
-        raise UsageError(f"the techniques found no right variant of {len(chosen)} tasks; name other tasks, or examples")
+        raise UsageError(
+            f"the techniques found no right variant of {many(len(chosen), 'task')}; name other tasks, or examples"
+        )
     facts = CardFacts(
         name=run.name, sources=list(recipe.data.tasks), attempts=settings.attempts, keep=settings.keep,
         tasks=len(chosen), excluded=[], skipped=skipped, unread=0, compared=[],

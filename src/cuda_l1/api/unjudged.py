@@ -13,6 +13,7 @@ from cuda_l1.archive.faults import file_faults
 from cuda_l1.prelude import contracted
 from cuda_l1.proposers.techniques.proposer import TechniqueProposer
 from cuda_l1.tasks.evaluation_suites import evaluation_tasks
+from cuda_l1.texts import many
 from cuda_l1.training.examples import Row, write_rows
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.renaming import renamed
@@ -36,7 +37,7 @@ class Written(NamedTuple):
     """What could not be written, a line each."""
 
     def __str__(self) -> str:
-        text = f"{self.spec}: {self.variants} variants of {self.tasks} tasks"
+        text = f"{self.spec}: {many(self.variants, 'variant')} of {many(self.tasks, 'task')}"
         return f"{text}; {len(self.failures)} could not be written ({self.failures[0]})" if self.failures else text
 
 

@@ -11,8 +11,9 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
 from cuda_l1.cli.hacks import hacks_app
-from cuda_l1.cli.output import Output, many
+from cuda_l1.cli.output import Output
 from cuda_l1.errors import UsageError
+from cuda_l1.texts import many
 
 if TYPE_CHECKING:
     from cuda_l1.archive import Archive

@@ -12,9 +12,10 @@ import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
-from cuda_l1.cli.output import Output, many, plain
+from cuda_l1.cli.output import Output, plain
 from cuda_l1.cli.targets import check_file
 from cuda_l1.errors import InfrastructureError, UsageError
+from cuda_l1.texts import many
 
 if TYPE_CHECKING:
     from cuda_l1.config import BenchSettings

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from cuda_l1 import scoring
 from cuda_l1.api.benching import Told
-from cuda_l1.cli.output import Output, many
+from cuda_l1.cli.output import Output
 from cuda_l1.cli.progress import outcome
 from cuda_l1.cli.results import ledger, ledger_by_task
 from cuda_l1.config import BenchSettings, Precision
@@ -18,6 +18,7 @@ from cuda_l1.report.ledger import ModelUse, combined
 from cuda_l1.report.terminal import MISSING, table, times
 from cuda_l1.search.bench import Ours, Overview, Standing, TaskRow, overview
 from cuda_l1.search.events import CandidateDone, Confirmed, Event
+from cuda_l1.texts import many
 from cuda_l1.types import UNSOUND_FLAGS, Clock, Record, Task
 
 

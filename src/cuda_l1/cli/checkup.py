@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 from cuda_l1.errors import CudaL1Error
+from cuda_l1.texts import many
 from cuda_l1.types import Frozen
 
 ENOUGH_BYTES = 4 << 30
@@ -225,4 +226,4 @@ def _archive(where: str | None) -> Check:
             tasks = sum(1 for _ in archive.tasks())
     except CudaL1Error as error:
         return _check("archive", str(error), "", costs, remedy, needed=True)
-    return _check("archive", None, f"{describe(url).removeprefix('archive ')}, {tasks} tasks", costs, remedy)
+    return _check("archive", None, f"{describe(url).removeprefix('archive ')}, {many(tasks, 'task')}", costs, remedy)

@@ -10,9 +10,10 @@ import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
-from cuda_l1.cli.output import Output, many
+from cuda_l1.cli.output import Output
 from cuda_l1.cli.targets import check_folder
 from cuda_l1.errors import InfrastructureError, UsageError
+from cuda_l1.texts import many
 
 if TYPE_CHECKING:
     from cuda_l1.api.collecting import Choice, Outcome, Source

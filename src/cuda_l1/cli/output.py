@@ -24,11 +24,6 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def many(number: int, noun: str) -> str:
-    """`1 kernel`, `2 kernels`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 class Screen(Console):
     """Where tables are drawn. They hold texts of candidates, models and files of somebody's: nothing in one is markup,
     and none speaks to the terminal."""

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from rich.table import Table
 
 from cuda_l1.cli.live import Display
-from cuda_l1.cli.output import Output, many
+from cuda_l1.cli.output import Output
 from cuda_l1.report.terminal import times
 from cuda_l1.search import events
 from cuda_l1.search.result import BaselineResult
+from cuda_l1.texts import many
 from cuda_l1.types import Outcome
 
 Row = tuple[str, str, str, str]

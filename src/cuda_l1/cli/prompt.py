@@ -11,6 +11,7 @@ import typer
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
 from cuda_l1.cli.output import Output
+from cuda_l1.texts import many
 
 if TYPE_CHECKING:
     from cuda_l1.archive import Archive
@@ -120,7 +121,7 @@ def prompt(
     size = prompt_tokens(made, counter)
     if not json:
         output.text(f"# system\n\n{made.system}\n# user\n\n{made.user}")
-        output.say(f"{size} tokens ({counter.name}), {made.template}, {len(made.exemplars)} earlier variants")
+        output.say(f"{size} tokens ({counter.name}), {made.template}, {many(len(made.exemplars), 'earlier variant')}")
     for note in notes:
         output.say(note)
     output.record("prompt", made, sha=made.sha, tokens=size, tokenizer=counter.name)

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED
-from cuda_l1.cli.output import Output, many
+from cuda_l1.cli.output import Output
 from cuda_l1.cli.targets import check_file
 from cuda_l1.errors import UsageError
+from cuda_l1.texts import many
 
 if TYPE_CHECKING:
     from cuda_l1.types import Clock, Record, Task

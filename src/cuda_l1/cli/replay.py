@@ -11,7 +11,7 @@ import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
-from cuda_l1.cli.output import Output, many
+from cuda_l1.cli.output import Output
 from cuda_l1.cli.replay_lines import (
     Absent,
     Explained,
@@ -23,6 +23,7 @@ from cuda_l1.cli.replay_lines import (
     summarise,
 )
 from cuda_l1.cli.report import check_targets
+from cuda_l1.texts import many
 
 if TYPE_CHECKING:
     from cuda_l1.evaluator import Evaluator

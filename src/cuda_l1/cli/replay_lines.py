@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED
-from cuda_l1.cli.output import Output, many
+from cuda_l1.cli.output import Output
 from cuda_l1.ratios import geometric_mean
+from cuda_l1.texts import many
 
 if TYPE_CHECKING:
     from cuda_l1.report.cells import Cell, Ratio, Table

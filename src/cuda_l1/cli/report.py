@@ -13,9 +13,10 @@ import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import NOTHING_ACCEPTED, command
-from cuda_l1.cli.output import PIPED_COLUMNS, Output, Screen, many, to_json
+from cuda_l1.cli.output import PIPED_COLUMNS, Output, Screen, to_json
 from cuda_l1.cli.targets import check_file, check_replaced_folder
 from cuda_l1.errors import UsageError
+from cuda_l1.texts import many
 
 if TYPE_CHECKING:
     from cuda_l1.archive import Archive

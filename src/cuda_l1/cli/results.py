@@ -13,6 +13,7 @@ from cuda_l1.report.ledger import ModelUse
 from cuda_l1.report.terminal import MISSING, microseconds, table, times, with_interval
 from cuda_l1.reviewer import OPINIONS
 from cuda_l1.search import Result
+from cuda_l1.texts import many
 from cuda_l1.types import proves_little
 
 _CLAIMS = {
@@ -41,7 +42,7 @@ def show_result(
         f"{microseconds(eager.candidate_us)} (eager {microseconds(eager.opponent_us)})" if eager else MISSING,
         final.candidate.label if final else MISSING,
     )
-    pairs = f", {len(eager.pairs)} pairs" if eager else ""
+    pairs = f", {many(len(eager.pairs), 'pair')}" if eager else ""
     columns = (
         "task",
         "outcome",
@@ -93,13 +94,9 @@ def _claim(result: Result) -> str:
     return _CLAIMS[result.outcome]
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
-
-
 def _closing(result: Result, path: str | None, guard_us: float | None) -> list[str]:
     lines = [
-        f"{_claim(result)}; {_counted(result.evaluations, 'evaluation')} in {result.wall_s:.0f} s, "
+        f"{_claim(result)}; {many(result.evaluations, 'evaluation')} in {result.wall_s:.0f} s, "
         f"ended by {result.stop_reason}, clock: {result.clock}"
     ]
     if result.final and (little := proves_little(result.final.evaluation.task_flags)):

@@ -12,9 +12,10 @@ import typer
 
 from cuda_l1.cli import options as o
 from cuda_l1.cli.boundary import command
-from cuda_l1.cli.output import Output, many
+from cuda_l1.cli.output import Output
 from cuda_l1.cli.targets import check_folder
 from cuda_l1.errors import UsageError
+from cuda_l1.texts import many
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

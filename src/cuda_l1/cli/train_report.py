@@ -12,6 +12,7 @@ from cuda_l1.cli.boundary import command
 from cuda_l1.cli.output import Output
 from cuda_l1.cli.targets import check_folder
 from cuda_l1.errors import UsageError
+from cuda_l1.texts import many
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -117,7 +118,9 @@ def _unjudged(found: dict[str, Any]) -> str:
 
 def _left_out(found: dict[str, Any]) -> str:
     tasks = found.get("left_out", 0)
-    return f"{tasks} tasks left out, since their questions do not fit into the policy's context" if tasks else ""
+    return (
+        f"{many(tasks, 'task')} left out, since their questions do not fit into the policy's context" if tasks else ""
+    )
 
 
 def _split_line(stage: str, split: dict[str, float]) -> str:

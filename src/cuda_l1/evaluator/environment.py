@@ -13,6 +13,7 @@ from typing import Literal
 from cuda_l1.config import cache_home
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.evaluator.gpus import Gpu, visible_gpus
+from cuda_l1.texts import many
 from cuda_l1.types import Environment
 
 _PASSED_ON = (
@@ -55,7 +56,7 @@ def find_device(text: str, environment: Mapping[str, str] | None = None, *, name
         return Device("cpu", cpu_name())
     index = int(number or 0)
     if index >= len(gpus):
-        seen = f"{len(gpus)} NVIDIA GPU{'s' if len(gpus) != 1 else ''}" if gpus else "no NVIDIA GPU"
+        seen = many(len(gpus), "NVIDIA GPU") if gpus else "no NVIDIA GPU"
         raise InfrastructureError(f"{name} {text}: this machine shows {seen}; `cuda-l1 doctor` says what is present")
     return Device("cuda", gpus[index].name, gpus[index])
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.export.dropin import write_atomically
+from cuda_l1.texts import many
 from cuda_l1.types import Frozen
 
 if TYPE_CHECKING:
@@ -198,6 +199,7 @@ def _card(examples: Sequence[Example], sizes: dict[str, int], facts: CardFacts) 
     template = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(text)
     rendered: str = template.render(
         mark=MARK,
+        many=many,
         sizes=sizes,
         facts=facts,
         counted=counted,

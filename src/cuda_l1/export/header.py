@@ -7,6 +7,7 @@ import hashlib
 from cuda_l1 import __version__
 from cuda_l1.export.compose import require_utf8
 from cuda_l1.ratios import towards_one
+from cuda_l1.texts import many
 from cuda_l1.types import Record, Task, Timing, proves_little
 
 _FIRST = "# Written by cuda-l1 "
@@ -66,7 +67,7 @@ def _facts(body: str, record: Record, task: Task, guard_us: float | None) -> lis
     evaluation, place = record.evaluation, record.evaluation.environment
     cuda = f", CUDA {place.cuda}, driver {place.driver}" if place.cuda else ""
     correctness = evaluation.correctness
-    trials = f" in {len(correctness.trials)} trials" if correctness else ""
+    trials = f" in {many(len(correctness.trials), 'trial')}" if correctness else ""
     facts = [
         ("task", task.id),
         ("technique", record.candidate.label),
@@ -90,7 +91,7 @@ def describe(timing: Timing) -> str:
     interval = ""
     if timing.speedup_low is not None and timing.speedup_high is not None:
         interval = f" ({towards_one(timing.speedup_low):.2f} to {towards_one(timing.speedup_high):.2f})"
-    among = f", the best of {len(timing.best_of)} baselines" if timing.best_of else ""
+    among = f", the best of {many(len(timing.best_of), 'baseline')}" if timing.best_of else ""
     return (
         f"{towards_one(timing.speedup):.2f}x{interval} against {timing.opponent}{among}: "
         f"{timing.candidate_us:.1f} us instead of {timing.opponent_us:.1f} us"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from cuda_l1.prompts.python_text import tree_of
+from cuda_l1.texts import many
 from cuda_l1.types import CallProfile, Candidate, Evaluation, KernelCounters, Record
 
 MOST_NAMES = 12
@@ -88,7 +89,7 @@ def _profiled(profile: CallProfile) -> Iterator[str]:
     yield f"profiled: {profile.total_us:.1f} us, {of}"
     for part in profile.parts:
         share = part.us / profile.total_us
-        yield f"profiled: {share:.1%} in {part.name}, {part.calls} call{'s' * (part.calls != 1)}"
+        yield f"profiled: {share:.1%} in {part.name}, {many(part.calls, 'call')}"
     if profile.outside_us is not None:
         share = profile.outside_us / profile.total_us
         yield f"profiled: {share:.1%} in no operator of torch: Python, and code of its own"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cuda_l1.prompts.tokens import ESTIMATE, TokenCounter
+from cuda_l1.texts import many
 
 
 def shortened_lines(text: str, tokens: int, counter: TokenCounter = ESTIMATE) -> str:
@@ -21,7 +22,7 @@ def shortened_lines(text: str, tokens: int, counter: TokenCounter = ESTIMATE) ->
 
 def left_out(count: int) -> str:
     """What stands for lines that are not shown; a comment, since most texts are Python."""
-    return f"# [... {count} line{'' if count == 1 else 's'} left out here ...]"
+    return f"# [... {many(count, 'line')} left out here ...]"
 
 
 def _fitting(lines: list[str], costs: list[int], left: int) -> tuple[int, int]:

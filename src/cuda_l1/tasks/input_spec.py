@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.dtypes import FLOATS, TORCH_DTYPES, short_dtype
+from cuda_l1.texts import many
 
 _VIEWS = ("transpose", "permute", "t", "expand")
 _WORDS = {"none": "None", "true": "True", "false": "False", "inf": 'float("inf")', "nan": 'float("nan")'}
@@ -187,7 +188,7 @@ class _Item:
             args = args[:least] + args[least].elts  # type: ignore[attr-defined]
         values = [self._literal(arg) for arg in args]
         if len(values) < least:
-            raise self._wrong(f"{name} needs at least {least} argument{'s' * (least > 1)}")
+            raise self._wrong(f"{name} needs at least {many(least, 'argument')}")
         for value in values[least:]:
             if not value.isdigit() and name != "arange":
                 raise self._wrong(f"`{value}` is not a size")

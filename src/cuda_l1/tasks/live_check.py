@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.own_modules import forget_own_modules
+from cuda_l1.texts import many
 
 if TYPE_CHECKING:
     import torch
@@ -86,7 +87,7 @@ def check_runs(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str
 
 def _compare(name: str, expected: Sequence[Any], got: Sequence[Any]) -> None:
     if len(expected) != len(got):
-        raise TaskError(f"{name}: the printed program gives {len(got)} outputs, the module {len(expected)}")
+        raise TaskError(f"{name}: the printed program gives {many(len(got), 'output')}, the module {len(expected)}")
     for index, (want, have) in enumerate(zip(expected, got, strict=True)):
         if not _agree(want, have):
             raise TaskError(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from cuda_l1.errors import TaskError
+from cuda_l1.texts import many
 from cuda_l1.types import Task
 
 MOST_RANGES = 10
@@ -75,8 +76,7 @@ def _choices(tasks: Sequence[Task]) -> str:
     if not levels:
         return ", ".join(task.name for task in tasks[:5]) + (", ..." if len(tasks) > 5 else "")
     return "; ".join(
-        f"level{level}{_numbers(tasks, level)} ({count} task{'' if count == 1 else 's'})"
-        for level, count in sorted(levels.items())
+        f"level{level}{_numbers(tasks, level)} ({many(count, 'task')})" for level, count in sorted(levels.items())
     )
 
 

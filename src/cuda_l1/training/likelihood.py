@@ -12,6 +12,7 @@ from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from cuda_l1.errors import UsageError
+from cuda_l1.texts import many
 from cuda_l1.training.checkpoints import saving_faults
 from cuda_l1.training.finite import Finite
 from cuda_l1.training.in_parts import call_head
@@ -172,7 +173,7 @@ def arguments(
 
 def describe(found: Tokenized, max_length: int) -> str:
     """How many examples are learned from, and how many are too long."""
-    text, too_long = f"{found.count} examples, {len(found.ids)} tokens", found.fits.count(False)
+    text, too_long = f"{many(found.count, 'example')}, {len(found.ids)} tokens", found.fits.count(False)
     if too_long:
         text += (
             f"; {too_long} of {len(found.fits)} left out, longer than max_length = {max_length} (up to {found.longest})"

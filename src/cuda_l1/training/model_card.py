@@ -14,6 +14,7 @@ from cuda_l1 import __version__
 from cuda_l1.archive.faults import file_faults
 from cuda_l1.config import PromptFormat
 from cuda_l1.proposers.policy.checkpoint import write_format
+from cuda_l1.texts import many
 from cuda_l1.training.data import counted, read_facts, rows_of
 from cuda_l1.training.run_directory import RunDirectory
 
@@ -46,6 +47,7 @@ def _write_card(folder: Path, run: RunDirectory, stage: str, *, start: Path, fig
     template = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(text)
     rows = rows_of(run.recipe, run)
     card = template.render(
+        many=many,
         name=f"{run.name}, {stage}",
         stage=stage,
         digest=run.recipe.digest,

@@ -27,6 +27,7 @@ from cuda_l1.report.site.axes import (
     log_ticks,
     told,
 )
+from cuda_l1.texts import many
 
 BINS = 40
 ROW = 40
@@ -95,7 +96,7 @@ def fast_p_curves(speedups: Mapping[str, Sequence[float | None]], title: str) ->
         kind = f"c{number % COLOURS}{' dashed' if is_dashed else ''}"
         curve = Markup('<polyline class="curve {}" points="{}"/>').format(kind, path)
         shares = ", ".join(f"{fast_p(values, p) or 0.0:.3f} at {p:g}" for p in FAST_P)
-        marks += [told(f"{name}: {shares}; {len(values)} tasks", [curve])]
+        marks += [told(f"{name}: {shares}; {many(len(values), 'task')}", [curve])]
         keys.append(key(number, f"{name} (dashed)" if is_dashed else name))
     return figure(title, frame.axes("p", "share of tasks", (0, 1, 1.5, 2, 3), (0, 0.5, 1), ""), marks, keys=keys)
 
@@ -179,7 +180,7 @@ def _box(frame: Frame, y: float, values: Sequence[float]) -> list[Markup]:
 
 def _spread(values: Sequence[float]) -> str:
     """What a box shows, in words."""
-    ends = f"{times(min(values))} to {times(max(values))}, {len(values)} task{'s' if len(values) > 1 else ''}"
+    ends = f"{times(min(values))} to {times(max(values))}, {many(len(values), 'task')}"
     found = quartiles(values)
     inner = f", quartiles {times(found.lower)} and {times(found.upper)}" if found else ""
     return f"median {times(statistics.median(values))}{inner}, {ends}"

@@ -21,6 +21,7 @@ from cuda_l1.report.site import plots
 from cuda_l1.report.site.source import coloured, diff
 from cuda_l1.report.tables.tasks import task_table
 from cuda_l1.report.versus import Standing, against, outcome_of, over, standings_on
+from cuda_l1.texts import many
 from cuda_l1.types import Evaluation, Record, Task
 
 RecordOf = Callable[[str], Record | None]
@@ -133,8 +134,11 @@ def _samples(evaluation: Evaluation) -> list[Markup]:
             "candidate": [value for pair in timing.pairs for value in pair.candidate_us],
             timing.opponent: [value for pair in timing.pairs for value in pair.opponent_us],
         }
-        pairs = f"{len(timing.pairs)} pair{'s' if len(timing.pairs) > 1 else ''}"
-        made.append(plots.distributions(samples, f"{timing.clock} clock against {timing.opponent}, {pairs}"))
+        made.append(
+            plots.distributions(
+                samples, f"{timing.clock} clock against {timing.opponent}, {many(len(timing.pairs), 'pair')}"
+            )
+        )
     return made
 
 
