@@ -19,8 +19,9 @@ from .reference import BadTask, Reference
 from .tensors import leaves
 from .traits import are_distinct, is_integer, is_symmetric
 
-ROWS, SORTED = 16, 1 << 20
-"""The most rows of a tensor in which any value comes once, or none, and elements, where one row has no more."""
+ONCE_ROWS, ONCE_ELEMENTS = 16, 1 << 20
+"""The most rows of a tensor in which any value comes once, or none, and the most elements of these together, save where
+a single row has more: each is sorted for it."""
 DISTINCT = 1 << 16
 """Elements, at the most, of a list of which it is asked whether it holds nothing twice by chance."""
 TWICE = 256
@@ -61,7 +62,7 @@ def put_once(tensor: torch.Tensor) -> None:
     if is_symmetric(tensor):
         return
     rows = _rows(tensor).clone()
-    most = max(1, min(ROWS, SORTED // rows.shape[1]))
+    most = max(1, min(ONCE_ROWS, ONCE_ELEMENTS // rows.shape[1]))
     chosen = (torch.rand(len(rows)) < 0.5).nonzero().flatten()[:most].tolist()
     for row in chosen or [int(torch.randint(len(rows), (1,)))]:
         steps = rows[row].diff()
