@@ -284,6 +284,24 @@ def test_what_others_time_meanwhile_is_not_its_own_time(tmp_path, monkeypatch):
     assert found[0] == found[1] and len(found[0]) > 1, "larger ones follow from the draw"
 
 
+def test_being_watched_takes_none_of_the_time_for_questions(tmp_path, monkeypatch):
+    """Where watching alone takes longer than all questions may."""
+    forward = "return args[0].float().masked_fill(args[0] == 3, 0.0) + (args[0] == 7)"
+    plain = learned(tmp_path, forward, "torch.randint(0, 1000, (4, 4))", kinds=("places",))
+    clock, watch = [0.0], rare.asked_of
+
+    def slowly(*args):
+        clock[0] += 2 * rare.ASK_S
+        return watch(*args)
+
+    monkeypatch.setattr(rare, "ASK_AT_LEAST", 0)
+    monkeypatch.setattr(rare, "asked_of", slowly)
+    monkeypatch.setattr(rare, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    found = rare.learn(Reference(str(tmp_path / "task.py"), "cpu"))
+    assert {each for each in found if each.kind == "places"} == plain
+    assert {each.value for each in plain} >= {3, 7} and clock[0]
+
+
 @pytest.mark.parametrize(
     ("inputs", "forward", "kind"),
     [

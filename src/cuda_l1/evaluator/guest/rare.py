@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -30,7 +30,8 @@ from .traits import LEAST_SORTED, is_integer, is_one_hot, is_symmetric
 MOST_VALUES = 8
 """Integers of the reference's text, at the most, that are tried in each tensor: those with the most telling names."""
 ASK_S, ASK_AT_LEAST = 2.0, 4
-"""Seconds for which the reference is asked what it stands, and questions that are asked however long they take."""
+"""Seconds for which the reference is asked what it stands, not counting those in which it was watched before, and
+questions that are asked however long they take."""
 LEAST_BEYOND = 128
 """How far beyond the integers of a tensor another one may lie, or as far as the largest of them where that is more: a
 reference may make room for as many things as the largest integer says, which should not fill the memory."""
@@ -82,9 +83,10 @@ class Rare:
 
 def learn(reference: Reference) -> tuple[Rare, ...]:
     """What the reference stands, each asked alone."""
-    inputs, found, begin = reference.draw(), list[Rare](), time.monotonic() - reference.rested_s
-    text = Path(reference.path).read_text(encoding="utf-8")
-    for number, rare in enumerate(_possible(inputs, text, reference)):
+    inputs, found = reference.draw(), list[Rare]()
+    asked, by_chance = asked_of(reference, inputs), kinds.distinct_by_chance(reference, inputs)
+    begin = time.monotonic() - reference.rested_s
+    for number, rare in enumerate(_possible(inputs, reference, asked, by_chance)):
         if number >= ASK_AT_LEAST and time.monotonic() - reference.rested_s - begin > ASK_S:
             break
         made, is_other = with_rare(inputs, (rare,))
@@ -189,11 +191,16 @@ def _integers(node: ast.expr, known: dict[str, set[int]]) -> Iterator[int]:
 # ── what may be there ─────────────────────────────────────────────────────────────────────────────
 
 
-def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]:
+def _possible(
+    inputs: Inputs, reference: Reference, asked: Mapping[int, Sequence[float]], by_chance: Collection[int]
+) -> Iterator[Rare]:
+    """`asked`: numbers that were asked of each tensor, in the order of `leaves`; `by_chance`: those that hold nothing
+    twice by chance."""
+    text = Path(reference.path).read_text(encoding="utf-8")
     values = named_integers(text, reference.model)[:MOST_VALUES]
     probable, named = bool(_OF_PROBABILITIES.search(text)), named_numbers(text)[:MOST_VALUES]
-    asked, sizes = asked_of(reference, inputs), {size for tensor in leaves(inputs) for size in tensor.shape}
-    chance, parts = kinds.distinct_by_chance(reference, inputs), _of_parts(inputs, sizes)
+    sizes = {size for tensor in leaves(inputs) for size in tensor.shape}
+    parts = _of_parts(inputs, sizes)
     for index, tensor in enumerate(leaves(inputs)):
         if tensor.numel() < 2 or tensor.numel() != extent(tensor):
             continue
@@ -207,8 +214,8 @@ def _possible(inputs: Inputs, text: str, reference: Reference) -> Iterator[Rare]
             if tensor.dim() > 1 and len(tensor) > 1:
                 yield from (Rare(index, "row", value) for value in fitting[:1])  # before single places: it covers them
             yield from (Rare(index, "places", value) for value in fitting)
-            if index in chance:
-                yield Rare(index, "twice", max((other for other in chance if other < index), default=index))
+            if index in by_chance:
+                yield Rare(index, "twice", max((other for other in by_chance if other < index), default=index))
             elif index not in parts or len(parts) == 1:
                 most = torch.iinfo(tensor.dtype).max if tensor.device.type == "cpu" else int(tensor.max())
                 yield Rare(index, "dealt", most) if kinds.add_up(tensor, sizes) else Rare(index, "once")
