@@ -155,6 +155,44 @@ def test_many_differences_are_no_jumps():
     assert oracle.find_jumps(answer, truth).count == 0
 
 
+@pytest.mark.parametrize("whole", [1 << 25, 500])
+def test_what_is_dealt_alike_holds_the_same_in_any_order(whole, monkeypatch):
+    """By a sample, too, where a tensor is too large to be sorted."""
+    monkeypatch.setattr(oracle, "WHOLE", whole)
+    truth = torch.randn(40, 50, dtype=torch.float64).relu()
+    order = torch.randperm(truth.numel())
+    other = truth.flatten()[order].view(50, 40).t()  # neither contiguous nor in that order
+    assert oracle.are_dealt_alike(other.float(), truth, 1e-6)
+    assert oracle.are_dealt_alike(other + 0.01, truth, 0.02) and not oracle.are_dealt_alike(other + 0.03, truth, 0.02)
+    assert oracle.are_dealt_alike(other - 0.01, truth, 0.02) and not oracle.are_dealt_alike(other - 0.03, truth, 0.02)
+    for place, value in ((int(truth.argmax()), 9.0), (int(truth.argmax()), INF), (0, NAN), (0, -9.0)):
+        wrong = truth.clone()
+        wrong.view(-1)[place] = value
+        assert not oracle.are_dealt_alike(wrong, truth, 0.02) and not oracle.are_dealt_alike(truth, wrong, 0.02)
+    fewer = truth.where(truth > 0, truth.max() * (torch.rand_like(truth) < 0.05))
+    assert not oracle.are_dealt_alike(fewer, truth, 0.02)
+    assert not oracle.are_dealt_alike(truth, truth.t(), 0.02) and not oracle.are_dealt_alike(truth + 0j, truth, 0.02)
+
+
+def test_large_tensors_are_never_sorted_as_a_whole(monkeypatch):
+    monkeypatch.setattr(oracle, "WHOLE", 1 << 12)
+    monkeypatch.setattr(oracle, "LATTICE", 1 << 8)
+
+    class Largest(TorchDispatchMode):
+        elements = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            made = func(*args, **(kwargs or {}))
+            each = [t for t in (made if isinstance(made, tuple) else (made,)) if isinstance(t, torch.Tensor)]
+            self.elements = max([self.elements, *(t.numel() for t in each if t.itemsize == 8)])
+            return made
+
+    truth = torch.randn(64, 512)
+    with Largest() as seen:
+        assert oracle.are_dealt_alike(truth.flip(0), truth, 1e-6)
+    assert seen.elements <= oracle.WHOLE, "float64 copies and places are of parts"
+
+
 def test_integers_jump_where_they_differ():
     truth = torch.arange(1000)
     answer = truth.clone()

@@ -13,7 +13,7 @@ import torch
 from evaluator_support import LINEAR, text
 from second_device import OnDevice, second_device, waits
 
-from cuda_l1.evaluator.guest import check, plans, random_tasks, tensors, timed_outputs, uncounted
+from cuda_l1.evaluator.guest import check, oracle, plans, random_tasks, tensors, timed_outputs, uncounted
 from cuda_l1.evaluator.guest.audit import audit
 from cuda_l1.evaluator.guest.driving import Kept
 from cuda_l1.evaluator.guest.entropy import ENTROPY
@@ -263,3 +263,10 @@ def test_outputs_of_timed_calls_are_judged_where_they_are(judged, wrong):
     session.kept, session.exchanged, session.strange = [kept], [kept], {plans.ROW: kept}
     found = timed_outputs.verify_timed(reference, checker.facts, session, "fp32")
     assert found["compared"] == (1 if wrong else 3) and bool(found["wrong"]) == wrong
+
+
+@pytest.mark.usefixtures("device")
+def test_a_large_answer_is_held_against_truth_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oracle, "WHOLE", 500)
+    truth = torch.randn(40, 50, device="cuda")
+    assert oracle.are_dealt_alike(truth.flip(0), truth, 1e-6) and not oracle.are_dealt_alike(-truth.abs(), truth, 1e-6)

@@ -544,15 +544,7 @@ class Checker:
 def _is_as_little(got: torch.Tensor, due: torch.Tensor, size: float, bound: float, ordinary: float) -> bool:
     """Whether numbers of root mean square `size` are next to nothing beside an `ordinary` one, or dealt alike."""
     little = size <= plans.SOMETHING * ordinary
-    return not oracle.is_exact(due) and (little or _is_dealt_alike(got, due, bound * size))
-
-
-def _is_dealt_alike(got: torch.Tensor, due: torch.Tensor, bound: float) -> bool:
-    """Whether two tensors of real numbers hold the same in whatever order, up to `bound`."""
-    if got.shape != due.shape or got.is_complex() or due.is_complex():
-        return False
-    ones, others = (tensor.double().flatten().sort().values for tensor in (got, due))
-    return bool((ones - others).abs().max() <= bound)
+    return not oracle.is_exact(due) and (little or oracle.are_dealt_alike(got, due, bound * size))
 
 
 def _is_finite_alike(answer: Answer, truth: Answer) -> bool:

@@ -664,6 +664,35 @@ def _largest_of_groups(values: torch.Tensor, least: int) -> torch.Tensor:
     return torch.nn.functional.adaptive_max_pool1d(values.view(1, 1, -1), groups).flatten()
 
 
+def are_dealt_alike(got: torch.Tensor, due: torch.Tensor, bound: float) -> bool:
+    """Whether two tensors of real numbers hold the same in whatever order, up to `bound`. Of large ones, which would
+    take many times their own memory to sort, as far as a sample of each tells."""
+    if got.shape != due.shape or got.is_complex() or due.is_complex():
+        return False
+    if got.numel() > WHOLE:
+        is_number = all_finite(got) and all_finite(due)
+        return is_number and _reaches_up(got, due, bound) and _reaches_up(due, got, bound)
+    ones, others = (tensor.double().flatten().sort().values for tensor in (got, due))
+    return bool((ones - others).abs().max() <= bound)
+
+
+def _reaches_up(low: torch.Tensor, high: torch.Tensor, bound: float) -> bool:
+    """Whether the k-th smallest element of `low` is at most `bound` above the k-th smallest of `high`, for each k at
+    which an element of a random sample of `high`, or one of its two ends, stands. Both finite and of one shape."""
+    sample = high.flatten()[torch.randint(high.numel(), (LATTICE,), device=high.device)].double()
+    ends = [end.view(1) for (part,) in parts(high) for end in part.double().aminmax()]
+    numbers = torch.cat([sample, *ends]).sort().values
+    return bool((_at_most(low, numbers + bound) >= _at_most(high, numbers)).all())
+
+
+def _at_most(tensor: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+    """How many elements are at most as large as each of `numbers`, which rise, counted part by part."""
+    found = numbers.new_zeros(len(numbers) + 1, dtype=torch.int64)
+    for (part,) in parts(tensor):
+        found += torch.searchsorted(numbers, part.double().flatten()).bincount(minlength=len(found))
+    return found.cumsum(0)[:-1]
+
+
 @dataclass(frozen=True)
 class Jumps:
     """Where an answer and truth differ by isolated jumps (rounding, argmax, routing) and not by noise."""
