@@ -1,11 +1,12 @@
 """Starts the naive harness, or forks it from a process that has loaded torch, which takes longer than all that it does.
 
-A fork has standard streams, a folder and an environment of its own, and ends as any process does. Only its command line
-is another one's.
+A fork has standard streams, a folder, an environment and a process group of its own, and ends as any process does. Only
+its command line is another one's.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -49,8 +50,11 @@ def started(arguments: Sequence[str], folder: Path) -> Ended:
 class NaiveForks:
     """The process that has loaded torch."""
 
+    _fork: int | None = None
+    """The latest fork, which leads its group; it is not waited for before that has been killed."""
+
     def __enter__(self) -> Self:
-        self._control, theirs = socket.socketpair()
+        self._control, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         self._control.settimeout(LIMIT_S)
         with theirs:
             told = {"stdin": theirs, "env": environment(), "start_new_session": True}
@@ -58,7 +62,10 @@ class NaiveForks:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        os.killpg(self._process.pid, signal.SIGKILL)  # with all that attacks have left behind
+        for group in filter(None, (self._fork, self._process.pid)):  # with all that attacks have left behind
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+        self._fork = None
         self._process.wait()
         self._control.close()
 
@@ -70,6 +77,7 @@ class NaiveForks:
             socket.send_fds(self._control, [json.dumps(request).encode()], [write, errors.fileno()])
             os.close(write)
             try:
+                self._fork = json.loads(self._control.recv(MOST))
                 out = subprocess.run(["cat"], stdin=read, capture_output=True, timeout=LIMIT_S).stdout
                 ended = self._control.recv(MOST)
             except (subprocess.TimeoutExpired, TimeoutError):
@@ -82,17 +90,24 @@ class NaiveForks:
 
 if __name__ == "__main__":
     importlib.import_module("torch")  # which all forks have then, and none of them waits for
-    control = socket.socket(fileno=os.dup(0))
+    control, fork = socket.socket(fileno=os.dup(0)), 0
     while True:
         text, given, _, _ = socket.recv_fds(control, MOST, 2)
+        if fork:  # nobody reads any more what it has left behind
+            os.killpg(fork, signal.SIGKILL)
+            os.waitpid(fork, 0)
         if not text:
             sys.exit()
         fork = os.fork()
         if fork == 0:
             break
+        os.setpgid(fork, fork)
         for descriptor in given:
             os.close(descriptor)
-        control.send(json.dumps(os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])).encode())
+        control.send(json.dumps(fork).encode())
+        ended = os.waitid(os.P_PID, fork, os.WEXITED | os.WNOWAIT)
+        control.send(json.dumps(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status).encode())
+    os.setpgid(0, 0)
     control.close()
     for standard, descriptor in enumerate([os.open(os.devnull, os.O_RDONLY), *given]):
         os.dup2(descriptor, standard)

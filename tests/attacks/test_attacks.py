@@ -92,6 +92,12 @@ def test_a_naive_harness_accepts_it(naive: NaiveForks, attack: Case, tmp_path: P
     assert attack.naive == "correct" or verdict["speedup"] >= 2.0, (part, verdict)
 
 
+def test_who_ends_a_group_of_processes_ends_no_other_fork(naive: NaiveForks, tmp_path: Path) -> None:
+    (tmp_path / "reference.py").write_text("import os, signal\nos.killpg(0, signal.SIGKILL)\n")
+    files = [str(tmp_path / "reference.py")] * 2
+    assert [naive.run(files, tmp_path).returncode for _ in range(2)] == [-9, -9]
+
+
 def test_known_limits_are_named_in_the_threat_model() -> None:
     named = " ".join(THREAT_MODEL.read_text(encoding="utf-8").partition("## What no check sees")[2].split())
     known = [case for device in ("cpu", "cuda") for case in cases(device) if case.known]
