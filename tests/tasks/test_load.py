@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -312,6 +313,18 @@ def test_a_checkout_of_kernelbench_and_its_parts(checkout):
     level = load_tasks(str(checkout / "KernelBench" / "level1"))
     assert [(task.suite, task.level) for task in level] == [("kernelbench", 1)] * 2
     assert load_task(str(checkout / "KernelBench" / "level2" / "1_One.py")).id == load_tasks(str(checkout))[2].id
+
+
+def test_a_path_may_begin_at_home(checkout, tmp_path, monkeypatch):
+    """Also behind a colon, and what lies there may be a part of a checkout, or chosen from it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = checkout.relative_to(tmp_path)
+    everything = load_tasks(f"kernelbench:{checkout}")
+    assert load_tasks(f"kernelbench:~/{folder}") == everything
+    assert load_tasks(f"kernelbench:~/{folder}#{everything[0].name}") == everything[:1]
+    assert load_tasks(f"~/{folder}/KernelBench/level1") == load_tasks(str(checkout / "KernelBench" / "level1"))
+    with pytest.raises(TaskError, match=re.escape(f"{checkout}#{everything[0].name}")):
+        load_task(f"kernelbench:~/{folder}")
 
 
 def test_any_folder_of_task_files(tmp_path):

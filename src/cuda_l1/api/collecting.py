@@ -19,6 +19,7 @@ from cuda_l1.tasks import load_tasks
 from cuda_l1.tasks.contamination import EvaluationTasks
 from cuda_l1.tasks.evaluation_suites import short_name
 from cuda_l1.tasks.graph_hash import graph_hash
+from cuda_l1.tasks.load import at_home
 from cuda_l1.tasks.public_sets import PUBLIC_SETS, read_public_set
 from cuda_l1.tasks.synth import split_of_task
 from cuda_l1.types import Candidate, Origin, Record, Task, default_clock
@@ -67,7 +68,7 @@ class Outcome(NamedTuple):
 
 def read_source(spec: str, *, device: str) -> Source:
     """The tasks of a suite, file or public set, and what it says of itself. Raises TaskError."""
-    kind, separator, rest = spec.partition(":")
+    kind, separator, rest = at_home(spec).partition(":")
     if not separator or kind not in PUBLIC_SETS:
         tasks = load_tasks(spec, device=device)
         licence = LICENCES.get(tasks[0].suite, OWN) if tasks else OWN

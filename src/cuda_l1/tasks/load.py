@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from os.path import expanduser
 from pathlib import Path
 
 from cuda_l1.errors import TaskError
@@ -49,8 +50,8 @@ def load_tasks(
     KernelBench, `hf:OWNER/NAME` for it as a Hugging Face dataset, `release:FILE` for the references of CUDA-L1's
     release or of one like it, `synth:0` for the synthetic tasks of a seed, `synth:FOLDER` for audited ones,
     `kernelbook:PATH` and others of `cuda_l1.tasks.public_sets` for training sets on disk. Behind what names several
-    tasks `#` may choose some:
-    `kernelbench:PATH#level1-3`, `builtin#*_matmul` (see `cuda_l1.tasks.selection`).
+    tasks `#` may choose some: `kernelbench:PATH#level1-3`, `builtin#*_matmul` (see `cuda_l1.tasks.selection`). A path
+    may begin with `~`, as no shell expands one behind a colon.
 
     `device` (`cpu`, `cuda`, `cuda:N`) chooses the sizes of built-in and synthetic tasks; `dtype` (`fp32`, `bf16`, ...)
     that of parameters and inputs; `inputs` and `init` describe the arguments of one file's class (see
@@ -59,6 +60,7 @@ def load_tasks(
     """
     if not spec.strip():
         raise TaskError("no task is named; give a file, `file.py::ClassName` or one that `cuda-l1 tasks list` names")
+    spec = at_home(spec)
     suite, selection = _parts(spec)
     if not suite.strip():
         raise TaskError(f"`{spec}`: nothing stands before `#`; write what to choose from, e.g. builtin#{selection}")
@@ -77,7 +79,7 @@ def load_tasks(
 
 def suite_problems(spec: str) -> tuple[str, ...]:
     """What of a suite could not be read while the rest can, one line each. Raises TaskError as `load_tasks` does."""
-    prefix, _, rest = _parts(spec)[0].partition(":")
+    prefix, _, rest = _parts(at_home(spec))[0].partition(":")
     return read_release(Path(rest)).problems if prefix == "release" else ()
 
 
@@ -93,9 +95,15 @@ def load_task(
     """The one task that `spec` names; as `load_tasks`, and TaskError with the choices where there are several."""
     tasks = load_tasks(spec, device=device, dtype=dtype, inputs=inputs, init=init, weights=weights)
     if len(tasks) > 1:
-        one = f"{_parts(spec)[0]}#{tasks[0].name}"
+        one = f"{_parts(at_home(spec))[0]}#{tasks[0].name}"
         raise TaskError(f"`{spec}` names {len(tasks)} tasks, one is wanted; choose one, e.g. '{one}'")
     return tasks[0]
+
+
+def at_home(spec: str) -> str:
+    """The same with the path of a home for a `~` that its path begins with."""
+    prefix, separator, rest = spec.partition(":")
+    return f"{prefix}:{expanduser(rest)}" if separator and prefix in SUITES else expanduser(spec)
 
 
 def _parts(spec: str) -> tuple[str, str | None]:
