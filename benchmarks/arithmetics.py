@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-from cuda_l1.evaluator.guest.oracle import PRODUCTS, round_to_tf32
+from cuda_l1.evaluator.guest.arithmetic import PRODUCTS, round_to_tf32
 from cuda_l1.evaluator.guest.tensors import map_leaves
 
 Tensor = torch.Tensor

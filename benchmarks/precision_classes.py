@@ -26,7 +26,7 @@ from cuda_l1.api.places import resolve_device
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.evaluator import Evaluator
-from cuda_l1.evaluator.guest import drawing, input_forms, oracle, plans, state
+from cuda_l1.evaluator.guest import arithmetic, drawing, input_forms, plans, state
 from cuda_l1.evaluator.guest.audit import Facts, audit
 from cuda_l1.evaluator.guest.case import Case
 from cuda_l1.evaluator.guest.classes import Errors, least_exact, unit_roundoff
@@ -105,10 +105,10 @@ def throughout(dtype: torch.dtype) -> Version:
     """Weights, inputs and everything between in another dtype; what the reference changes as it leaves it."""
 
     def answer(reference: Reference, case: Case) -> Answer:
-        twin = oracle.cast_model(reference.model, dtype)
-        state.restore(twin, oracle.cast(dict(case.weights), dtype))
+        twin = arithmetic.cast_model(reference.model, dtype)
+        state.restore(twin, arithmetic.cast(dict(case.weights), dtype))
         with torch.no_grad():
-            made = leaves(twin(*oracle.cast(case.inputs, dtype)))
+            made = leaves(twin(*arithmetic.cast(case.inputs, dtype)))
         expected = case.noise.tensors
         outputs = [m.to(e.dtype) for m, e in zip(made, expected, strict=False)]
         return Answer(case.noise.structure, [*outputs, *expected[len(outputs) :]])
@@ -138,7 +138,7 @@ VERSIONS: dict[str, tuple[str, Version]] = {
     "reordered sums": (FP32, under(lambda: Reordered(backwards, in_lanes))),
     "Kahan sums": (FP32, under(lambda: Reordered(compensated, kahan))),
     "3xTF32 products": (FP32, under(ThreeProducts)),
-    "TF32 rounded": (TF32, under(lambda: Rounded(oracle.round_to_tf32))),
+    "TF32 rounded": (TF32, under(lambda: Rounded(arithmetic.round_to_tf32))),
     "TF32 cut off": (CUT, under(lambda: Rounded(truncated_to_tf32))),
     "fp16 products": (HALF, under(lambda: Rounded(torch.Tensor.half))),
     "bf16 products": (HALF, under(lambda: Rounded(torch.Tensor.bfloat16))),

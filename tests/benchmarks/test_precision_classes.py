@@ -12,7 +12,7 @@ import torch.nn.functional as F
 import precision_classes
 from arithmetics import Reordered, Rounded, ThreeProducts, backwards, compensated, in_lanes, kahan, truncated_to_tf32
 from cuda_l1.errors import UsageError
-from cuda_l1.evaluator.guest.oracle import round_to_tf32
+from cuda_l1.evaluator.guest.arithmetic import round_to_tf32
 from precision_classes import KIND, KINDS, is_right, judged, report, sources
 
 X = torch.randn(8, 300, generator=torch.Generator().manual_seed(3))

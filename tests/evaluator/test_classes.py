@@ -9,7 +9,7 @@ import pytest
 import torch
 from evaluator_support import LINEAR, reference_of
 
-from cuda_l1.evaluator.guest import classes, drawing, input_forms, oracle, perturbations, plans
+from cuda_l1.evaluator.guest import arithmetic, classes, drawing, input_forms, oracle, perturbations, plans
 from cuda_l1.evaluator.guest.audit import audit
 from cuda_l1.evaluator.guest.case import AS_MANY, REACH, Case
 from cuda_l1.evaluator.guest.check import Checker
@@ -87,7 +87,7 @@ def test_in_float64_other_orders_of_summation_are_as_right_as_the_reference_and_
 
 
 def test_reduced_precision_is_told_apart(wide):
-    assert class_of(wide, product(wide, oracle.round_to_tf32)) == "tf32"
+    assert class_of(wide, product(wide, arithmetic.round_to_tf32)) == "tf32"
     assert class_of(wide, product(wide, torch.Tensor.bfloat16).float()) == "relaxed"
     assert class_of(wide, product(wide, torch.Tensor.bfloat16).float(), relaxed=False) is None
 
@@ -117,7 +117,7 @@ def test_where_a_gpus_library_computes_in_float32_all_the_same_tf32_is_what_roun
     monkeypatch.setattr(case.reference, "call", on_a_gpu)
     monkeypatch.setattr(case.reference, "device", "cuda:0")
     monkeypatch.setattr(case, "_learn_from_rounding", lambda errors, name: False)
-    assert class_of(case, product(case, oracle.round_to_tf32)) == ("relaxed" if refused else "tf32")
+    assert class_of(case, product(case, arithmetic.round_to_tf32)) == ("relaxed" if refused else "tf32")
     assert (
         class_of(case, product(case, torch.Tensor.bfloat16).float()) == "relaxed" and asked.count("tf32-rounded") == 1
     )
@@ -153,7 +153,7 @@ def test_more_draws_of_the_reference_let_no_coarser_arithmetic_through(wide, lea
     before = wide.bounds(learned)[0]
     assert wide._learn_from_rounding(wide.errors(wide.noise), learned)
     assert before <= wide.bounds(learned)[0] <= 4 * before
-    assert class_of(wide, product(wide, oracle.round_to_tf32)) == "tf32"
+    assert class_of(wide, product(wide, arithmetic.round_to_tf32)) == "tf32"
     assert class_of(wide, product(wide, torch.Tensor.bfloat16).float()) == "relaxed"
 
 
@@ -648,7 +648,7 @@ def test_one_quantised_number_beyond_an_edge_moves_a_row_of_products(tmp_path, o
         found += oracle.find_inner_jumps(answer, case.truth.tensors[0]).count > 16 * case.jumps[0].count + MORE_JUMPS
         assert class_of(case, answer) == "fp32"
         assert class_of(case, torch.nn.functional.linear(*far)) != "fp32"
-        half = torch.nn.functional.linear(oracle.round_to_tf32(near[0]), oracle.round_to_tf32(near[1]))
+        half = torch.nn.functional.linear(arithmetic.round_to_tf32(near[0]), arithmetic.round_to_tf32(near[1]))
         assert class_of(case, half) == "tf32"
         spoilt = answer.clone()
         spoilt[:4] = half[:4]
@@ -666,7 +666,7 @@ def test_where_a_move_crosses_too_many_edges_a_step_is_no_rounding(tmp_path):
     operands = quantised(case.inputs[0]), quantised(case.weights["linear.weight"])
     answer = torch.nn.functional.linear(*operands)
     assert facts.jumpy and class_of(case, answer) == "fp32"
-    answer[:4] = torch.nn.functional.linear(*map(oracle.round_to_tf32, operands))[:4]
+    answer[:4] = torch.nn.functional.linear(*map(arithmetic.round_to_tf32, operands))[:4]
     assert class_of(case, answer) == "tf32"
 
 
@@ -969,7 +969,7 @@ def test_a_timed_answer_never_makes_the_class_a_better_one(wide, before):
 
     bf16 = product(wide, torch.Tensor.bfloat16).float()
     assert after(wide.noise.tensors[0]) == before
-    assert after(product(wide, oracle.round_to_tf32)) == "tf32"
+    assert after(product(wide, arithmetic.round_to_tf32)) == "tf32"
     assert after(bf16) == "relaxed" and after(bf16, relaxed=False) is None
     assert after(torch.zeros_like(bf16)) is None
 

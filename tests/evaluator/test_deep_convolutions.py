@@ -7,7 +7,7 @@ import torch
 from second_device import OnDevice
 from torch import nn
 
-from cuda_l1.evaluator.guest import deep_convolutions, oracle
+from cuda_l1.evaluator.guest import arithmetic, deep_convolutions, oracle
 from cuda_l1.evaluator.guest.deep_convolutions import convolve
 
 CONV, TRANSPOSED = torch.conv3d, torch.conv_transpose3d
@@ -62,8 +62,8 @@ def test_a_cpu_and_other_dtypes_are_left_alone(dtype, entries):
 )
 def test_truth_is_the_same_with_and_without_cudnn(module, shape, monkeypatch, entries):
     """To what float64 rounds."""
-    model, x = oracle.cast_model(module, torch.float64).cuda(), torch.randn(shape, dtype=torch.float64).cuda()
-    without = oracle.run_float64(model, [x])
+    model, x = arithmetic.cast_model(module, torch.float64).cuda(), torch.randn(shape, dtype=torch.float64).cuda()
+    without = arithmetic.run_float64(model, [x])
     monkeypatch.setattr(deep_convolutions, "free_bytes", lambda: 0)
-    assert oracle.max_error(without, oracle.run_float64(model, [x])) < 1e-13
+    assert oracle.max_error(without, arithmetic.run_float64(model, [x])) < 1e-13
     assert len(entries) == 1

@@ -7,7 +7,7 @@ import torch
 from evaluator_support import LINEAR, reference_of
 from safetensors.torch import save_file
 
-from cuda_l1.evaluator.guest import oracle, state
+from cuda_l1.evaluator.guest import arithmetic, oracle, state
 from cuda_l1.evaluator.guest.audit import audit
 from cuda_l1.evaluator.guest.random_tasks import EvalMode
 from cuda_l1.evaluator.guest.reference import BadTask, Reference, is_short_of_memory, structure_of
@@ -282,7 +282,7 @@ def test_other_errors_are_no_matter_of_memory(tmp_path):
     reference = reference_of(tmp_path, model("raise RuntimeError('CUBLAS_STATUS_ALLOC_FAILED')"))
     reference.device = "cuda:0"  # where somebody else may hold what this needs
     with pytest.raises(torch.OutOfMemoryError, match="ALLOC_FAILED"):
-        reference._answer(reference.model, [torch.zeros(2)], {}, oracle.run_plain, 1)
+        reference._answer(reference.model, [torch.zeros(2)], {}, arithmetic.run_plain, 1)
 
 
 def test_shapes_that_depend_on_values_are_no_task(tmp_path):

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from . import choices, drawing, input_forms, oracle, plans, state, undrawn, weight_forms
+from . import arithmetic, choices, drawing, input_forms, oracle, plans, state, undrawn, weight_forms
 from .case import Case
 from .classes import OWN, own_class
 from .reading import hosted
@@ -251,7 +251,7 @@ def _learn_from_nudges(
     The larger ones are for small tensors, where one part in 10^6 seldom meets an edge. Where the reference has edges
     that show in none, weights may meet them, and each in many elements.
     """
-    wide = oracle.cast(inputs, torch.float64)
+    wide = arithmetic.cast(inputs, torch.float64)
     own, truth = hosted(first.tensors), _looked_at(reference.truth(wide, reference.public), only)
     for size in _NUDGES:
         if (answer := _truth_of_nudged(reference, wide, size)) is None:
@@ -269,7 +269,7 @@ def _jumps_within(
 ) -> bool:
     """Whether inputs and weights that are moved a little cross an edge in what answers are made of; by how much is
     found out, since one that does moves a whole row, and of many rows each is moved soon."""
-    constructed = oracle.cast(reference.public, torch.float64)
+    constructed = arithmetic.cast(reference.public, torch.float64)
     size = _NUDGES[0]
     for _ in range(_NUDGES_WITHIN):
         weights = {

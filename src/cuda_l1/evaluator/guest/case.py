@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from . import elements, oracle
+from . import arithmetic, elements, oracle
 from .classes import (
     OWN,
     RELAXED_CEILING,
@@ -271,7 +271,7 @@ class Case:
 
     def _told_apart(self, towards: float, steps: int) -> Inputs:
         seed_everything(steps)
-        told: Inputs = map_leaves(oracle.cast(self.inputs, torch.float64), lambda t: told_apart(t, towards))
+        told: Inputs = map_leaves(arithmetic.cast(self.inputs, torch.float64), lambda t: told_apart(t, towards))
         return told
 
     def _lies_on_a_cut(self, steps: int) -> bool:
@@ -285,7 +285,7 @@ class Case:
         """Whether a part of the answer is another one when equal weights are told apart, and not when all are moved
         alike, as it is where a weight is compared with zero or divided by a size. Asked of every task: one that chooses
         for few rows seldom shows that it jumps."""
-        wide = oracle.cast(dict(self.weights), torch.float64)
+        wide = arithmetic.cast(dict(self.weights), torch.float64)
         apart = self._others(self.inputs, {name: told_apart(value, 1.0) for name, value in wide.items()})
         if not apart:
             return False

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from .arithmetic import backend_precision
 from .copying import copy_bytes_per_us, timing_events
-from .oracle import backend_precision
 
 ROUNDS = 4
 CPU_COPY_BYTES = 64 << 20

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import drawing, input_forms, oracle, plans, state, weight_forms
+from . import arithmetic, drawing, input_forms, oracle, plans, state, weight_forms
 from .device_asserts import DeviceAsserts
 from .entropy import ENTROPY
 from .load import construct, is_short_of_memory, load_module, read_safetensors, seed_everything, set_mode
@@ -352,17 +352,16 @@ class Reference:
         self._rest()
         model, inputs = self.model, self._here(inputs)
         if how == "fp32":
-            model, inputs, weights = oracle.cast_model(model, torch.float32), oracle.cast(inputs, torch.float32), {
-                k: v.float() if v.is_floating_point() else v for k, v in weights.items()
-            }  # fmt: skip
+            model, inputs = arithmetic.cast_model(model, torch.float32), arithmetic.cast(inputs, torch.float32)
+            weights = {k: v.float() if v.is_floating_point() else v for k, v in weights.items()}
         runs: dict[str, Callable[[Any, Any], Any]] = {
             "shipped": _no_grad_call,
-            "plain": oracle.run_plain,
-            "fp32": lambda m, a: oracle.run_lifted(m, a, torch.float32),
-            "tf32": lambda m, a: oracle.run_tf32(m, a, self.device),
-            "tf32-rounded": oracle.run_tf32_rounded,
-            "tf32-by-chance": oracle.run_tf32_by_chance,
-            "autocast": lambda m, a: oracle.run_autocast(m, a, self.device),
+            "plain": arithmetic.run_plain,
+            "fp32": lambda m, a: arithmetic.run_lifted(m, a, torch.float32),
+            "tf32": lambda m, a: arithmetic.run_tf32(m, a, self.device),
+            "tf32-rounded": arithmetic.run_tf32_rounded,
+            "tf32-by-chance": arithmetic.run_tf32_by_chance,
+            "autocast": lambda m, a: arithmetic.run_autocast(m, a, self.device),
         }
         return self._answer(model, inputs, weights, runs[how], seed)
 
@@ -391,20 +390,21 @@ class Reference:
 
     def _truth_on_device(self, inputs: Any, weights: Mapping[str, torch.Tensor], seed: int | None) -> Answer:
         if self._twin is None:
-            self._twin = self._stage("cannot be cast to float64", lambda: oracle.cast_model(self.model, torch.float64))
-        wide = oracle.cast(dict(weights), torch.float64)
-        own = oracle.cast(self._here(inputs), torch.float64)
-        return self._answer(self._twin, own, wide, oracle.run_float64, seed, may_change=True)
+            widened = functools.partial(arithmetic.cast_model, self.model, torch.float64)
+            self._twin = self._stage("cannot be cast to float64", widened)
+        wide = arithmetic.cast(dict(weights), torch.float64)
+        own = arithmetic.cast(self._here(inputs), torch.float64)
+        return self._answer(self._twin, own, wide, arithmetic.run_float64, seed, may_change=True)
 
     def _truth_on_cpu(self, inputs: Any, weights: Mapping[str, torch.Tensor], seed: int | None) -> Answer:
         self.oracle_place = "float64 on the CPU"
         self._twin = None
-        twin = oracle.cast_model(self.model.cpu(), torch.float64)
+        twin = arithmetic.cast_model(self.model.cpu(), torch.float64)
         self.model.to(self.device)
         wide, host = (
-            oracle.cast(map_leaves(value, lambda t: t.cpu()), torch.float64) for value in (dict(weights), inputs)
+            arithmetic.cast(map_leaves(value, lambda t: t.cpu()), torch.float64) for value in (dict(weights), inputs)
         )
-        answer = self._answer(twin, host, wide, oracle.run_float64, seed)
+        answer = self._answer(twin, host, wide, arithmetic.run_float64, seed)
         return Answer(answer.structure, [t.to(self.device) for t in answer.tensors])
 
     def _answer(
@@ -426,7 +426,7 @@ class Reference:
         if not may_change:
             args = map_leaves(args, lambda t: t.clone(memory_format=torch.preserve_format))
         seed_everything(drawing.secret_seed() if seed is None else seed)
-        place, wide = args_device(args, self.device), torch.float64 if run is oracle.run_float64 else torch.float32
+        place, wide = args_device(args, self.device), torch.float64 if run is arithmetic.run_float64 else torch.float32
         # On a CPU the default needs no saying, and while it is said attention takes no fast path.
         bare = run is _no_grad_call and torch.device(place).type == "cpu"
         try:
@@ -443,7 +443,7 @@ class Reference:
             raise BadTask(f"{told} {first_line(error)}") from error
         else:
             self._require_shapes(leaves(result))
-            if run is oracle.run_plain:
+            if run is arithmetic.run_plain:
                 self._note_sharing(result, args)
             flat = leaves(args)
             live = state.collect(model) if self.changed_state else {}
@@ -471,9 +471,9 @@ class Reference:
         return later
 
     def _call_earlier(self, model: torch.nn.Module, run: Callable[[Any, Any], Any]) -> None:
-        wide = run is oracle.run_float64
+        wide = run is arithmetic.run_float64
         for inputs in self._earlier:
-            args = oracle.cast(inputs, torch.float64) if wide else map_leaves(list(inputs), torch.clone)
+            args = arithmetic.cast(inputs, torch.float64) if wide else map_leaves(list(inputs), torch.clone)
             seed_everything(drawing.secret_seed())
             self._stage("Model.forward raised", functools.partial(self._run, run, model, args))
 
