@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection
 
 import torch
 
+from .agreed import with_each
 from .drawing import Inputs
 from .entropy import ENTROPY
-from .input_forms import with_each
 from .patterns import pattern_of
 from .traits import is_integer, is_one_hot, is_symmetric
 

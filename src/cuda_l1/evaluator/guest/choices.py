@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import torch
 
 from . import state
+from .agreed import as_agreed
 from .drawing import Inputs
-from .input_forms import as_agreed, some_places
+from .places import some_places
 from .tensors import extent, leaves, with_leaves
 from .traits import FEW_VALUES, LEAST_SORTED, is_integer, is_one_hot, is_symmetric, may_be_stressed, rows_sum_to_one
 

@@ -5,16 +5,16 @@ What a kernel may rely on (order, symmetry, shares of one) stays.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Collection, Sequence
-from typing import Concatenate, ParamSpec
 
 import torch
 
+from .agreed import as_agreed, in_order_still, keeping_what_stays, with_each, with_structure_of, without_infinities
 from .drawing import Inputs
 from .entropy import ENTROPY
 from .patterns import flag_columns, pattern_of
+from .places import MIXED_SHARE, element_indices, some_places
 from .reading import hosted, read
 from .tensors import as_real, extent, leaves, map_leaves, with_leaves
 from .traits import (
@@ -23,70 +23,19 @@ from .traits import (
     are_distinct,
     are_shares,
     columns_in_order,
-    has_numbers_beside_infinities,
     has_structure_of_zeros,
     holds_both_signs,
-    holds_zeros,
     is_constant,
     is_in_order,
     is_integer,
     is_mask,
     is_positive_definite,
     is_symmetric,
-    look_at,
     may_be_stressed,
-    tensors_in_order,
 )
 
 Make = Callable[[Inputs], tuple[Inputs, bool]]
 """Makes other inputs of drawn ones, and says whether there was anything to change."""
-
-Args = ParamSpec("Args")
-
-
-def keeping_what_stays(
-    make: Callable[Concatenate[Inputs, Args], tuple[Inputs, bool]],
-) -> Callable[Concatenate[Inputs, Args], tuple[Inputs, bool]]:
-    """`make` of numbers as a kernel may rely on them: infinities stay where they are, while the others are made as they
-    would be without, and of two tensors the one that is nowhere above the other stays below it: ends of spans."""
-
-    @functools.wraps(make)
-    def kept(inputs: Inputs, /, *args: Args.args, **kwargs: Args.kwargs) -> tuple[Inputs, bool]:
-        drawn = leaves(inputs)
-        look_at(drawn)
-        finite = [_without_infinities(t) for t in drawn]
-        made, found = make(with_leaves(inputs, finite), *args, **kwargs)
-        trios = zip(leaves(made), finite, drawn, strict=True)
-        beside = [own if now is was else now if was is own else _as_far_as_finite(now, own) for now, was, own in trios]
-        return in_order_still(with_leaves(inputs, beside), inputs), found
-
-    return kept
-
-
-def in_order_still(made: Inputs, drawn: Inputs) -> Inputs:
-    """`made`, of two tensors of which one is nowhere above the other in `drawn` the lower numbers in that one."""
-    before, now = leaves(drawn), leaves(made)
-    for low, high in tensors_in_order(before):  # one pass is enough: the lowest have their turn first
-        if now[low] is not before[low] or now[high] is not before[high]:
-            ends = torch.minimum(now[low], now[high]), torch.maximum(now[low], now[high])
-            now[low], now[high] = (torch.empty_like(before[low]).copy_(end) for end in ends)
-    other: Inputs = with_leaves(made, now)
-    return other
-
-
-def _without_infinities(tensor: torch.Tensor) -> torch.Tensor:
-    """Numbers with the largest and the smallest of them for infinities, so that their order stays; others, and masks
-    that are added, as they are."""
-    if tensor.numel() != extent(tensor) or not has_numbers_beside_infinities(tensor):
-        return tensor
-    is_number = torch.isfinite(tensor)
-    ends = torch.where(is_number, tensor, -torch.inf).amax(), torch.where(is_number, tensor, torch.inf).amin()
-    most, least = read(*ends)
-    return tensor.nan_to_num(nan=torch.nan, posinf=most, neginf=least)
-
-
-def _as_far_as_finite(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
-    return torch.empty_like(drawn).copy_(torch.where(torch.isinf(drawn), drawn, made))
 
 
 FAMILIES = 4
@@ -105,8 +54,6 @@ NEAR_ONE = 0.01
 """Standard deviation of magnitudes: the logarithm of a product of 4,000 has one of 0.63, about -0.2."""
 LEVEL = 0.5
 """No whole number, which rounding does not move, so that what it may make of equal ones is known."""
-MIXED_SHARE = 8
-"""One element of so many for each factor: a sum of them cancels no more than before."""
 
 
 @keeping_what_stays
@@ -170,7 +117,7 @@ def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
     than one of two. Zeros and infinities stay."""
 
     def holds_numbers(tensor: torch.Tensor) -> bool:
-        return may_be_stressed(_without_infinities(tensor))
+        return may_be_stressed(without_infinities(tensor))
 
     found = any(map(holds_numbers, leaves(inputs)))
     made = map_leaves(inputs, lambda t: _with_isolated(t, factors) if holds_numbers(t) else t)
@@ -190,16 +137,6 @@ def _with_isolated(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tens
         at = element_indices(place, tensor.shape)
         made[at] = (size * tensor[at].sgn() if tensor.is_complex() else size).to(tensor.dtype)
     return as_agreed(made, tensor)
-
-
-def element_indices(places: torch.Tensor, shape: Sequence[int]) -> tuple[torch.Tensor, ...]:
-    """Of elements by their numbers, in such a tensor. `torch.unravel_index` imports SymPy, which takes a third of a
-    verdict."""
-    found = []
-    for size in reversed(shape):
-        found.append(places % size)
-        places = places // size
-    return tuple(reversed(found))
 
 
 def _blended(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
@@ -231,7 +168,7 @@ def related(inputs: Inputs, apart: float) -> tuple[Inputs, bool]:
         family = torch.randint(FAMILIES, tensor.shape[:-1], device=tensor.device)
         family.masked_fill_(torch.rand(family.shape, device=tensor.device) < LARGEST, 0)
         made = torch.empty_like(tensor).copy_(tensor * apart + heads[key][family])
-        return as_agreed(_with_structure_of(tensor, made), tensor)
+        return as_agreed(with_structure_of(tensor, made), tensor)
 
     made = map_leaves(inputs, of_families)
     return made, bool(heads)
@@ -300,16 +237,10 @@ def clustered(inputs: Inputs, factor: float) -> tuple[Inputs, bool]:
             rows = torch.cat(runs, -1).unsqueeze(-1)
             rows = rows.expand(*rows.shape[:-1], tensor.shape[-1])
             made.scatter_(-2, rows, made.gather(-2, rows) * factor)
-        return as_agreed(_with_structure_of(tensor, made), tensor)
+        return as_agreed(with_structure_of(tensor, made), tensor)
 
     found = any(is_long(t) for t in leaves(inputs))
     return map_leaves(inputs, lambda t: of_clusters(t) if is_long(t) else t), found
-
-
-def _with_structure_of(tensor: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
-    """`made` with the zeros of `tensor`, in place, unless these lie anywhere."""
-    free = holds_zeros(tensor) and not has_structure_of_zeros(tensor)
-    return made if free else made.masked_fill_(tensor == 0, 0)
 
 
 def _near_one_another(shape: Sequence[int], count: int, device: torch.device, *, beside: float) -> torch.Tensor:
@@ -498,17 +429,6 @@ def _lines(tensor: torch.Tensor, along: Sequence[int], share: int) -> torch.Tens
     return chosen
 
 
-def some_places(shape: Sequence[int], most: int, like: torch.Tensor, among: torch.Tensor | None = None) -> torch.Tensor:
-    """True in one place of `MIXED_SHARE`, in `most` at the most and in one at the least, on the device of `like`;
-    `among` those that are true in this, where any is."""
-    chosen = torch.zeros(shape, dtype=torch.bool, device=like.device)
-    count = min(most, max(1, chosen.numel() // MIXED_SHARE))
-    free = among.flatten().nonzero().flatten() if among is not None else ()
-    places = torch.randint(len(free) or chosen.numel(), (count,), device=like.device)
-    chosen.view(-1)[free[places] if len(free) else places] = True
-    return chosen
-
-
 def with_other_constants(inputs: Inputs, count: int, factor: float) -> tuple[Inputs, bool]:
     """The inputs with up to `count` elements exchanged (one for zero) in every tensor that holds nothing but ones or
     nothing but zeros, single floating numbers times `factor` and single truth values turned round; and whether there
@@ -564,20 +484,6 @@ def _side_lines(numbers: torch.Tensor) -> None:
             line.copy_(line.abs() * sign)
 
 
-def with_each(
-    inputs: Inputs, fixed: Collection[int], make: Callable[[torch.Tensor, list[torch.Tensor]], torch.Tensor]
-) -> tuple[Inputs, bool]:
-    """The inputs with what `make` gives for each dense tensor and those before it; and whether that is another one
-    anywhere. Those in `fixed`, in the order of `leaves`, stay."""
-    tensors = leaves(inputs)
-    made = [
-        tensor if index in fixed or tensor.numel() != extent(tensor) else make(tensor, tensors[:index])
-        for index, tensor in enumerate(tensors)
-    ]
-    found = any(now is not was for now, was in zip(made, tensors, strict=True))
-    return with_leaves(inputs, made), found
-
-
 def with_others(tensor: torch.Tensor, count: int, factor: float = 0.5) -> torch.Tensor:
     if tensor.numel() == 1:
         return torch.where(tensor == 0, factor, tensor * factor).to(tensor.dtype)
@@ -597,7 +503,7 @@ def _swapped(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _exchanged(inputs: Inputs, other: Inputs, factor: float) -> Inputs:
-    others = map(_without_infinities, leaves(other))
+    others = map(without_infinities, leaves(other))
     return list(map_leaves(inputs, lambda t: _with_some_of(t, next(others), factor)))
 
 
@@ -615,43 +521,3 @@ def _scaled(tensor: torch.Tensor, factor: float) -> torch.Tensor:
     """`tensor * factor` laid out as it was, so that an expanded tensor takes no more room than before."""
     flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset())
     return as_agreed(torch.as_strided(flat * factor, tensor.shape, tensor.stride()), tensor)
-
-
-def as_agreed(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
-    """`made`, in order along its last dimension, as a whole or from column to column, symmetric or positive definite
-    where `drawn` is so: boundaries, corners of boxes and such matrices are what a kernel may rely on. In place; `made`
-    is a tensor of the judge's own."""
-    if drawn.dim() < 1 or drawn.is_complex() or drawn.numel() != extent(drawn):
-        return made
-    if drawn.shape[-1] >= LEAST_SORTED and is_in_order(drawn):
-        if bool((drawn[..., -1] > drawn[..., 0]).all()):
-            made.copy_(made.sort(dim=-1).values)
-    elif is_symmetric(drawn):
-        _made_symmetric(made, drawn)
-        if is_positive_definite(drawn):
-            _made_definite(made, drawn)
-    elif is_positive_definite(drawn):  # as a product that its matrix multiplication rounds here so and there so
-        _made_definite(_made_symmetric(made, drawn), drawn)
-    for low, high in columns_in_order(drawn):  # one pass is enough: the lowest have their turn first
-        least, most = torch.minimum(made[..., low], made[..., high]), torch.maximum(made[..., low], made[..., high])
-        made[..., low], made[..., high] = least, most
-    return made
-
-
-def _made_symmetric(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
-    either = torch.where(made != drawn, made, made.mT)  # of two that stand for each other one may be changed
-    return made.copy_(either.tril() + either.tril(-1).mT)
-
-
-def _made_definite(made: torch.Tensor, drawn: torch.Tensor) -> None:
-    """Positive definite as `drawn` is: what is changed beside the diagonal stays so, and the diagonal outweighs it, row
-    by row. As drawn where the dtype does not hold that."""
-    if is_positive_definite(made):
-        return
-    changes = (made.double() - drawn.double()).abs()
-    changes.diagonal(dim1=-2, dim2=-1).zero_()
-    least = drawn.diagonal(dim1=-2, dim2=-1) + changes.sum(-1) * (1 + 4 * torch.finfo(made.dtype).eps)
-    diagonal = made.diagonal(dim1=-2, dim2=-1)
-    diagonal.copy_(torch.maximum(diagonal.double(), least))
-    if not is_positive_definite(made):
-        made.copy_(drawn)

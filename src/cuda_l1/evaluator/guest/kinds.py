@@ -14,7 +14,7 @@ import torch
 
 from .dispatch import DispatchMode
 from .drawing import Inputs
-from .input_forms import some_places
+from .places import some_places
 from .reference import BadTask, Reference
 from .tensors import leaves
 from .traits import are_distinct, is_integer, is_symmetric

@@ -22,7 +22,7 @@ from . import kinds, oracle
 from .asked import asked_of
 from .dispatch import DispatchMode
 from .drawing import Inputs, secret_seed
-from .input_forms import some_places
+from .places import some_places
 from .reference import BadTask, Reference
 from .tensors import extent, leaves, with_leaves
 from .traits import LEAST_SORTED, is_integer, is_one_hot, is_symmetric

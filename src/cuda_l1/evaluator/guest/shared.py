@@ -10,8 +10,8 @@ from collections.abc import Collection
 
 import torch
 
+from .agreed import as_agreed, keeping_what_stays, with_each
 from .drawing import Inputs
-from .input_forms import as_agreed, keeping_what_stays, with_each
 from .reading import read
 from .traits import are_distinct, are_shares, has_structure_of_zeros, is_integer, is_symmetric, may_be_stressed
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Sequence
 
 import torch
 
+from .agreed import as_agreed, keeping_what_stays, with_each
 from .drawing import Inputs
 from .entropy import ENTROPY
-from .input_forms import MIXED_SHARE, as_agreed, element_indices, keeping_what_stays, with_each
+from .places import MIXED_SHARE, element_indices
 from .traits import has_structure_of_zeros, may_be_stressed
 
 LEAST, MOST = 8, 1 << 18

@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection
 
 import torch
 
+from .agreed import as_agreed, in_order_still, keeping_what_stays, with_each
 from .drawing import Inputs
 from .entropy import ENTROPY
-from .input_forms import as_agreed, in_order_still, keeping_what_stays, with_each
 from .patterns import Pattern, flag_columns, pattern_of
 from .reference import Reference
 from .tensors import as_real, leaves

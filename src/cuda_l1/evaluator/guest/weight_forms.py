@@ -7,8 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import torch
 
 from . import state
+from .agreed import as_agreed
 from .entropy import ENTROPY
-from .input_forms import MIXED_SHARE, SWAPPED, as_agreed, some_places, with_others
+from .input_forms import SWAPPED, with_others
+from .places import MIXED_SHARE, some_places
 from .plans import Part
 from .traits import FEW_VALUES, is_constant, is_integer, is_mask, sampled
 
