@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from cuda_l1.errors import UsageError
-from cuda_l1.export.dropin import write_atomically
+from cuda_l1.export.writing import write_atomically
 
 FULL = """
 import resource, sys
 from pathlib import Path
 from cuda_l1.errors import InfrastructureError
-from cuda_l1.export.dropin import write_atomically
+from cuda_l1.export.writing import write_atomically
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
     write_atomically(Path(sys.argv[1]), "x" * 5000)

@@ -163,8 +163,8 @@ def export(
     """
     from cuda_l1.cli.optimize import check_target, default_target
     from cuda_l1.cli.release import export_release
-    from cuda_l1.export.dropin import write_atomically
     from cuda_l1.export.header import add_header
+    from cuda_l1.export.writing import write_atomically
     from cuda_l1.report.figures import figures
     from cuda_l1.report.terminal import with_interval
     from cuda_l1.search.result import is_faster

@@ -164,8 +164,8 @@ def _finish(
 ) -> int:
     from cuda_l1.api.searching import guard_us
     from cuda_l1.cli.results import show_result
-    from cuda_l1.export.dropin import write_atomically
     from cuda_l1.export.header import add_header
+    from cuda_l1.export.writing import write_atomically
     from cuda_l1.report.figures import figures
 
     for record in records:

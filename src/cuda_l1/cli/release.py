@@ -28,8 +28,8 @@ def export_release(
 
     Raises UsageError for several devices without a choice, and for a file that is there already.
     """
-    from cuda_l1.export.dropin import write_atomically
     from cuda_l1.export.release import numbered, release_lines
+    from cuda_l1.export.writing import write_atomically
     from cuda_l1.report.terminal import with_interval
     from cuda_l1.search.result import is_faster
 

@@ -129,7 +129,7 @@ def replay(
 
 
 def _write(table: Table, out: Path | None, html: Path | None) -> None:
-    from cuda_l1.export.dropin import write_atomically
+    from cuda_l1.export.writing import write_atomically
     from cuda_l1.report import markdown
     from cuda_l1.report.site.write import write_table
 

@@ -329,7 +329,7 @@ def _show(made: Report, out: Path | None) -> None:
 
 
 def _save(out: Path, text: str) -> None:
-    from cuda_l1.export.dropin import write_atomically
+    from cuda_l1.export.writing import write_atomically
 
     write_atomically(out, text)
     Output.say(f"written: {out}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cuda_l1.errors import InfrastructureError, UsageError
-from cuda_l1.export.dropin import write_atomically
+from cuda_l1.export.writing import write_atomically
 from cuda_l1.texts import many
 from cuda_l1.types import Frozen
 

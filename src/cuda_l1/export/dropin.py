@@ -6,14 +6,10 @@ text = add_header(body, record, task)            # what a person gets: the evide
 
 from __future__ import annotations
 
-import os
-import tempfile
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.export.compose import compose
 from cuda_l1.export.guard import Guard, passes_addresses, watches_versions
 from cuda_l1.types import Candidate, Origin, Task, detect_language
@@ -25,13 +21,14 @@ if TYPE_CHECKING:
 def render_dropin(task: Task, candidate: Candidate, guard: Guard) -> str:
     """The file's text: `Model` (the task's own), the optimised class, and a guarded `ModelNew`.
 
-    The same arguments give the same text. Raises CandidateError when the candidate's text is not Python.
+    Where both texts use one name for different things, the reference's is embedded as a string of its own. The same
+    arguments give the same text. Raises CandidateError when the candidate's text is not Python.
     """
     body, embedded = compose(task.source, candidate.source)
     tensors = dict(guard.tensors())
-    at = next(iter(tensors), None)
+    first = next(iter(tensors), None)
     device = 'torch.device("cpu")' if guard.device == "cpu" else 'torch.device("cuda", _dropin_current())'
-    tail = _template().render(
+    guarded = _template().render(
         guard=guard,
         embedded=None if embedded is None else repr(embedded),
         conditions=guard.beyond(),
@@ -40,10 +37,10 @@ def render_dropin(task: Task, candidate: Candidate, guard: Guard) -> str:
         tensors="".join(f"{name}, " for name in tensors),
         watches_versions=watches_versions(candidate.source),
         pointers=passes_addresses(candidate.source),
-        device=f"{at}.device" if at and guard.device == "cuda" else f"_dropin_{device}",
+        device=f"{first}.device" if first and guard.device == "cuda" else f"_dropin_{device}",
         arguments=", ".join(guard.names),
     )
-    return f"{body}\n\n{tail.strip()}\n"
+    return f"{body}\n\n{guarded.strip()}\n"
 
 
 def dropin_candidate(task: Task, candidate: Candidate, guard: Guard) -> Candidate:
@@ -63,42 +60,11 @@ def dropin_candidate(task: Task, candidate: Candidate, guard: Guard) -> Candidat
 
 
 def _careful_conditions(guard: Guard) -> list[tuple[str, str]]:
-    """The same checks where no device index is known yet: all tensors on one GPU, the current one."""
+    """The guard's checks on the arguments, for where the reason of a fallback is looked for: the module may have no
+    device index yet, so that tensors have to be on the current GPU."""
     return [
         (kind, condition.replace("dropin.index", "_dropin_current()")) for kind, condition in guard.input_conditions()
     ]
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Whole or not at all: a reader never meets half a file. A link stays a link, and a device or a pipe what it is.
-
-    Raises UsageError for a folder that is missing or not writable, InfrastructureError for a full disk.
-    """
-    if path.exists() and not path.is_file():
-        _write_to_device(path, text)
-        return
-    path = path.resolve()
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise InfrastructureError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-def _write_to_device(path: Path, text: str) -> None:
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
 
 
 @cache
