@@ -200,12 +200,12 @@ def test_eager_against_itself_is_one_where_it_was_timed() -> None:
 
 
 def test_slower_on_the_other_clock_beyond_its_noise() -> None:
-    assert not scoring.slower_elsewhere(accepted())
-    assert not scoring.slower_elsewhere(accepted(call=0.95))
-    assert scoring.slower_elsewhere(accepted(call=0.85))
-    assert not scoring.slower_elsewhere(accepted(call=0.95, call_high=1.02))
-    assert scoring.slower_elsewhere(accepted(call=0.97, call_high=0.99))
-    assert scoring.slower_elsewhere(accepted(device=0.5, call=2.0), clock="call")
+    assert not scoring.slower_on_other_clock(accepted())
+    assert not scoring.slower_on_other_clock(accepted(call=0.95))
+    assert scoring.slower_on_other_clock(accepted(call=0.85))
+    assert not scoring.slower_on_other_clock(accepted(call=0.95, call_high=1.02))
+    assert scoring.slower_on_other_clock(accepted(call=0.97, call_high=0.99))
+    assert scoring.slower_on_other_clock(accepted(device=0.5, call=2.0), clock="call")
 
 
 # ── From rewards to advantages ────────────────────────────────────────────────────────────────────

@@ -129,7 +129,7 @@ def reward(evaluation: Evaluation, clock: Clock | None = None, precision: Precis
     value = speedup(evaluation, clock) if evaluation.accepted else None
     if value is None:
         return 0.0
-    if not counts(evaluation, precision) or slower_elsewhere(evaluation, clock):
+    if not counts(evaluation, precision) or slower_on_other_clock(evaluation, clock):
         return min(value, 1.0)
     return value
 
@@ -160,7 +160,7 @@ def jump(
     return None
 
 
-def slower_elsewhere(evaluation: Evaluation, clock: Clock | None = None) -> bool:
+def slower_on_other_clock(evaluation: Evaluation, clock: Clock | None = None) -> bool:
     """Whether the candidate loses to eager on the other of the two scored clocks beyond its noise.
 
     With an interval: its upper end lies below 1. Without one (`screen`): slower by more than 10 %.

@@ -207,7 +207,7 @@ class Archive:
             for record in standing.values()
             if not record.candidate.is_baseline
             and scoring.counts(record.evaluation, precision)
-            and not scoring.slower_elsewhere(record.evaluation, clock)
+            and not scoring.slower_on_other_clock(record.evaluation, clock)
             and (figure := scoring.speedup(record.evaluation, clock)) is not None
         )
         return max(ranked, key=lambda pair: pair[0], default=(0.0, None))[1]

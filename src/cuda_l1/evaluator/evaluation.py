@@ -22,22 +22,28 @@ from cuda_l1.types import CallProfile, Candidate, Correctness, Counters, Finding
 
 
 class _AtOddBytes(Exception):
-    """Only inputs that begin where no vector load may are not to a candidate's liking; caused by the Failure."""
+    """A candidate failed in the trial whose inputs begin at addresses that no vector load may have, and in no other
+    before it. Its cause is the Failure."""
 
 
 @dataclass(kw_only=True)
 class Verdict(Stages):
-    """A verdict by our own protocol."""
+    """A verdict by our own protocol: of correctness and time with `run`, of correctness alone with `verify`."""
 
     protocol: Protocol
     baselines: Sequence[Candidate] = ()
+    """What the candidate is timed against besides eager."""
     best_of: tuple[str, ...] = ()
+    """Names of the baselines that the one among `baselines` was best of."""
     best_so_far: float | None = None
+    """The task's best speed-up against eager: a screen that is faster by more than 10 % is measured again."""
     until: float = math.inf
     """The `time.monotonic()` at which building and checking are given up."""
     _evidence: dict[str, Any] | None = None
+    """What the judge found in the trials."""
     _timer: Timer | None = None
     _peak_bytes: tuple[int | None, int | None] = (None, None)
+    """Of the candidate and of eager."""
     _counted: Counters | None = None
 
     @property
@@ -71,6 +77,7 @@ class Verdict(Stages):
         )
 
     def _run_stages(self) -> None:
+        """Build and check while others may use the device too, then time with the device to itself."""
         on_cpu = self.environment.device == "cpu"
         # A compiler disturbs what is timed on the cores beside it, and hardly what is timed on a GPU.
         with self._lease(shared=True) if on_cpu else nullcontext(), self._stage("build"):
@@ -103,8 +110,8 @@ class Verdict(Stages):
                         self._counted = self.bench.counters(self.task, self.candidate, own)
 
     def _first_pair(self) -> list[Candidate]:
-        """Whose processes it takes, as far as their templates go. The candidate's is another than that of the trials
-        where these leave their mark on it, or where others have to be waited for."""
+        """Whose processes are started while the trials run, so that the first pair to be timed need not wait for them.
+        On a GPU the candidate's of the trials may go on; a spare one stands by where that has to make way."""
         on_cpu = self.environment.device == "cpu"
         return [self.candidate, self.candidate if on_cpu else eager_candidate(self.task)]
 
@@ -118,7 +125,11 @@ class Verdict(Stages):
         return super()._outcome_of(failure)
 
     def _load_and_check(self, limits: Limits) -> Runner | None:
-        """The checked runner where the timer may go on with it. Raises Failure."""
+        """The checked runner where the timer may go on with it. Raises Failure.
+
+        A candidate that fails at odd addresses alone is checked anew with inputs at multiples of 16 bytes, as any
+        allocator gives them, and gets a note.
+        """
         with self._stage("judge"):
             self.bench.open(self.task, self.limits, [self.candidate])
         try:

@@ -113,7 +113,7 @@ def _held(one: Standing, ratio: Ratio | None) -> Ratio | None:
 
 
 def _slower(entry: Entry, clock: Clock) -> bool:
-    return scoring.slower_elsewhere(entry.evaluation, clock)
+    return scoring.slower_on_other_clock(entry.evaluation, clock)
 
 
 def _value(entry: Entry, clock: Clock) -> float:

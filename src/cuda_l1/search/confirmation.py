@@ -76,7 +76,7 @@ def _why(search: Search, record: Record, what: str) -> str:
     evaluation, precision = record.evaluation, search.settings.precision
     if not evaluation.accepted:
         return ": ".join(filter(None, (f"{what} is {evaluation.outcome}", evaluation.detail)))
-    if scoring.slower_elsewhere(evaluation, search.clock):
+    if scoring.slower_on_other_clock(evaluation, search.clock):
         return f"{what} is slower on the other clock"
     if suspects := evaluation.disqualifying:
         return f"{what} is suspect: " + "; ".join(f"{found.check}: {found.evidence}" for found in suspects)

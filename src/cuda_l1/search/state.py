@@ -83,7 +83,9 @@ class Search:
     def score(self, record: Record) -> float | None:
         """Speed-up against eager when the record may win, else None."""
         evaluation = record.evaluation
-        if not scoring.counts(evaluation, self.settings.precision) or scoring.slower_elsewhere(evaluation, self.clock):
+        if not scoring.counts(evaluation, self.settings.precision) or scoring.slower_on_other_clock(
+            evaluation, self.clock
+        ):
             return None
         return scoring.speedup(evaluation, self.clock)
 

@@ -14,6 +14,7 @@ from cuda_l1.search.interfaces import SupportsEvaluate
 from cuda_l1.types import Candidate, Evaluation, HackCase, Outcome, Record, Task
 
 ATTEMPTS = 3
+"""How often the machine may fail at one evaluation, one after the other, before that is reported."""
 RETRY_PAUSE_S = 2.0
 """Pause after a fault of the machine: long enough for a driver to come back or a neighbour's memory to be freed."""
 
@@ -34,8 +35,9 @@ def verdict(
 ) -> Record:
     """The record of `candidate` in the evaluator's place under `protocol`, paid for at most once.
 
-    What the archive holds is returned unless `fresh` asks for a new evaluation; by a record of its own where the text
-    is also somebody's whom it does not name (`credits`). `baselines`, `best_of`, `best_so_far` (speed-up against eager)
+    What the archive holds is returned unless `fresh` asks for a new evaluation. Where it names others as authors of the
+    text than `candidate` does, and reports have a row for these (`credits`), its evaluation is recorded again, under
+    all of them. `baselines`, `best_of`, `best_so_far` (speed-up against eager)
     and `within_s` go to the evaluator.
 
     Raises OutOfTimeError where it was given up after `within_s` and InfrastructureError when the machine failed three
@@ -70,8 +72,8 @@ def entered(evaluation: Evaluation, task: Task, candidate: Candidate, *, archive
 
 
 def screening(asked: Sequence[LlmSettings | PolicySettings | None], best: float | None) -> Protocol:
-    """`SCREEN`; where the prompts of one of `asked` tell where the best variant's time goes, one that finds it out for
-    what is faster than `best` (a speed-up against eager)."""
+    """`SCREEN`; where the prompts of one of `asked` say where the best variant's time goes, one that also profiles
+    whatever is faster than `best` (a speed-up against eager)."""
     is_shown = any(settings.prompt.profile for settings in asked if settings is not None)
     return SCREEN.model_copy(update={"profile_above": best or 0.0}) if is_shown else SCREEN
 
@@ -109,6 +111,7 @@ def known(
 
 
 def _covers(evaluation: Evaluation, baselines: Sequence[Candidate]) -> bool:
+    """Whether it says how the candidate does against each of the baselines, as far as that can be said."""
     timed = {timing.opponent_id for timing in evaluation.timings}
     failed = {f.evidence.split(":")[0] for f in evaluation.findings if f.check == "baseline-failed"}
     return not evaluation.accepted or all(b.id in timed or b.label in failed for b in baselines)
