@@ -78,6 +78,8 @@ class Guest:
         self._next_look = 0.0
         self._kernel_kills = _kernel_oom_kills()
         self._used_at_stop: dict[int, float] | None = None
+        self._turns_at_stop: dict[int, int] = {}
+        self._stopped_at = 0.0
         self._stolen_s: list[float] = []
 
     def attach(self, control: Channel) -> None:
@@ -161,7 +163,9 @@ class Guest:
         if self._keeper and not group.stop(self._keeper):
             raise InfrastructureError(f"the {self.role} cannot be stopped (a hung driver?)")
         self._stolen_s = self.stolen_s()
-        self._used_at_stop = group.processor_s_of_each(self._keeper) if self._keeper else None
+        if self._keeper:
+            self._used_at_stop = group.processor_s_of_each(self._keeper)
+            self._turns_at_stop, self._stopped_at = group.turns_of_each(self._keeper), time.monotonic()
 
     def resume(self, *, is_held_against: bool = True) -> None:
         """SIGCONT all of it. `is_held_against`: what it has used while it was stopped counts among `stolen_s`."""
@@ -172,12 +176,17 @@ class Guest:
             group.resume(self._keeper)
 
     def stolen_s(self) -> list[float]:
-        """Seconds of processor time that it has used each time that it was stopped: SIGCONT can come from a timer of
-        its own."""
+        """Seconds of processor time that it may have used each time that it was stopped: SIGCONT can come from a timer
+        of its own. Where anything of it has run, or is gone, all of that time: whom it started may have worked, and
+        ended."""
         if self._used_at_stop is None or not self._keeper:
             return self._stolen_s
         now = group.processor_s_of_each(self._keeper)
-        return [*self._stolen_s, sum(max(0.0, s - self._used_at_stop.get(pid, 0.0)) for pid, s in now.items())]
+        used_s = sum(max(0.0, s - self._used_at_stop.get(pid, 0.0)) for pid, s in now.items())
+        turns, before = group.turns_of_each(self._keeper), self._turns_at_stop
+        if turns and any(turns.get(pid) != count for pid, count in before.items()):
+            used_s = max(used_s, time.monotonic() - self._stopped_at)
+        return [*self._stolen_s, used_s]
 
     def processor_s(self) -> float:
         """Seconds of processor time that all of it has used."""

@@ -271,6 +271,27 @@ def test_what_continues_itself_by_a_timer_is_seen(template, run):
     assert len(guest.stolen_s()) == 2
 
 
+def test_who_works_for_what_is_stopped_and_ends_is_seen(template, run):
+    source = """
+    import ctypes, os, signal
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    libc, timer = ctypes.CDLL(None), ctypes.c_void_p()
+    work = ": > begun; i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"
+    signal.signal(signal.SIGCONT, lambda *_: os.posix_spawn("/bin/sh", ["sh", "-c", work], {}))
+    event = (ctypes.c_int * 16)(0, 0, signal.SIGCONT, 0)
+    assert libc.timer_create(1, ctypes.byref(event), ctypes.byref(timer)) == 0
+    assert libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 0, 0, 500_000_000), None) == 0
+    channel.send({})
+    channel.receive()
+    """
+    guest = run(template, source)
+    guest.channel.receive(20)
+    guest.stop()
+    assert sum(guest.stolen_s()) < STOLEN_S
+    assert eventually(lambda: (guest.work_dir / "begun").exists() and guest.threads() == 1)
+    assert sum(guest.stolen_s()) > STOLEN_S
+
+
 def test_garbage_on_the_channel_is_a_protocol_error(template, run):
     for source in (
         "import os; os.write(channel.fileno(), b'\\x00\\xffgarbage'); channel.receive()",

@@ -60,7 +60,7 @@ def stolen(used_s: Sequence[float]) -> Finding | None:
     beyond_s = sum(used_s) - (max(used_s) if len(used_s) > 1 else 0.0)
     if beyond_s <= STOLEN_S:
         return None
-    text = f"used {1e3 * sum(used_s):.0f} ms of processor time while it was stopped, so that others could be timed"
+    text = f"worked for up to {1e3 * sum(used_s):.0f} ms while it was stopped, so that others could be timed"
     return Finding(check="outside-work", severity="suspect", evidence=text)
 
 

@@ -92,6 +92,19 @@ def processor_s_of_each(root: int) -> dict[int, float]:
     return used
 
 
+def turns_of_each(root: int) -> dict[int, int]:
+    """How often the first thread of each process that is no zombie has been given a core, by its id; 0 where the kernel
+    does not count that. It stands still while a process is stopped, however little a turn takes."""
+    turns = {}
+    for pid in descendants(root):
+        if state_of(pid) in (None, "Z", "X"):
+            continue
+        turns[pid] = 0
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            turns[pid] = int(Path(f"/proc/{pid}/schedstat").read_text().split()[2])
+    return turns
+
+
 def threads(root: int) -> int:
     """How many threads live below `root`, those of child processes among them."""
     total = 0
