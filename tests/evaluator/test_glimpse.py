@@ -35,6 +35,10 @@ def deliver(tensors: list[torch.Tensor], slots: list[dict], buffer: buffers.Buff
         view(slot, buffer).copy_(tensor)
 
 
+def delivered(slots: list[dict], buffer: buffers.Buffer) -> list[torch.Tensor]:
+    return [view(slot, buffer) for slot in slots]
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(), (3, 5), (64, 1000), (0, 4)])
 def test_what_is_there_arrives_in_any_layout(memory: int, dtype: torch.dtype, shape: tuple[int, ...]) -> None:
@@ -48,14 +52,14 @@ def test_what_is_there_arrives_in_any_layout(memory: int, dtype: torch.dtype, sh
     slots, buffer = slots_for(*tensors)
     seen = look(memory, [place_of(t) for t in tensors], slots, ())
     deliver(tensors, slots, buffer)
-    assert all(each.arrived(buffer) for each in seen)
+    assert all(each.arrived(delivered(slots, buffer)) for each in seen)
 
 
 def test_nan_is_itself(memory: int) -> None:
     (slot,), buffer = slots_for(nan := torch.full((8,), float("nan")))
     seen = look(memory, [place_of(nan)], [slot], ())
     deliver([nan], [slot], buffer)
-    assert seen[0].arrived(buffer)
+    assert seen[0].arrived(delivered([slot], buffer))
 
 
 @pytest.mark.parametrize("part", [slice(0, 1), slice(-1, None), slice(321, 322), slice(500, 1000)])
@@ -64,7 +68,7 @@ def test_what_is_computed_after_the_call_did_not_arrive(memory: int, part: slice
     seen = look(memory, [place_of(result)], [slot], ())
     result[part] = 1.0
     deliver([result], [slot], buffer)
-    assert not seen[0].arrived(buffer)
+    assert not seen[0].arrived(delivered([slot], buffer))
 
 
 @pytest.mark.parametrize("layout", ["rows", "columns", "padded", "far-apart", "expanded"])
@@ -81,7 +85,7 @@ def test_of_a_large_output_parts_are_read_in_any_layout(memory: int, layout: str
     (slot,), buffer = slots_for(torch.empty(4096, 512))
     seen = look(memory, [place_of(result)], [slot], ())
     deliver([result], [slot], buffer)
-    assert seen[0].arrived(buffer)
+    assert seen[0].arrived(delivered([slot], buffer))
     most = (glimpse.LEAST_BOXES + 2) * glimpse.BOX
     assert sum(len(box.memory) for box in seen[0].boxes) <= (3 if layout == "padded" else 1) * most
     assert most // 3 <= sum(math.prod(box.sizes) * result.itemsize for box in seen[0].boxes)
@@ -91,7 +95,7 @@ def test_of_a_large_output_parts_are_read_in_any_layout(memory: int, layout: str
     misses = []
     for answer in late:
         deliver([answer], [slot], buffer)
-        misses.append(sum(look(memory, [place_of(result)], [slot], ())[0].arrived(buffer) for _ in range(20)))
+        misses.append(sum(look(memory, [place_of(result)], [slot], ())[0].arrived([answer]) for _ in range(20)))
     assert misses[1] <= 18, "each box lies in these rows with 1 in 16"
     assert misses[0] == 0 or layout == "columns", "there a box is a part of a column"
 
@@ -101,7 +105,7 @@ def test_a_stride_along_which_there_is_one_element_is_as_good_as_any(memory: int
     (slot,), buffer = slots_for(result := torch.ones(1, 10))
     seen = look(memory, [[result.data_ptr(), [stride, 1]]], [slot], ())
     deliver([result], [slot], buffer)
-    assert seen[0].arrived(buffer) == is_there
+    assert seen[0].arrived(delivered([slot], buffer)) == is_there
 
 
 @pytest.mark.parametrize(
@@ -112,10 +116,20 @@ def test_what_is_no_place_holds_nothing(memory: int, told: object) -> None:
     (slot,), buffer = slots_for(result := torch.ones(10))
     seen = look(memory, told, [slot], ())
     deliver([result], [slot], buffer)
-    assert not seen[0].arrived(buffer)
+    assert not seen[0].arrived(delivered([slot], buffer))
 
 
 def test_state_that_a_candidate_need_not_have_is_not_looked_for(memory: int) -> None:
     tensors = [torch.ones(3), torch.ones(4)]
     slots, _ = slots_for(*tensors)
     assert len(look(memory, [place_of(tensors[0]), None], slots, {1})) == 1
+
+
+def test_a_look_that_is_held_up_is_known(memory: int) -> None:
+    """What takes as long as reading memory of the judge's own does is none."""
+    (slot,), buffer = slots_for(result := torch.ones(1 << 16))
+    seen, known = look(memory, [place_of(result)], [slot], ()), {}
+    assert glimpse.held_up_us(0.0, seen, buffer, known) == 0.0
+    (own_us,) = known.values()
+    assert glimpse.held_up_us(1.6 * own_us, seen, buffer, known) == 0.0
+    assert glimpse.held_up_us(own_us + 5000.0, seen, buffer, known) > 4000.0 - 2 * own_us

@@ -19,7 +19,7 @@ from cuda_l1.evaluator.guest import copying, driving, timed_outputs, uncounted
 from cuda_l1.evaluator.guest.audit import Facts
 from cuda_l1.evaluator.guest.channel import Channel
 from cuda_l1.evaluator.guest.control import Control
-from cuda_l1.evaluator.guest.glimpse import place_of
+from cuda_l1.evaluator.guest.glimpse import Glimpse, place_of
 from cuda_l1.evaluator.guest.plans import Plan
 from cuda_l1.evaluator.guest.reference import BadTask
 from cuda_l1.evaluator.guest.session import Deadlines, RunnerFailure, Session, parse_reply, total_bytes
@@ -207,6 +207,68 @@ def test_replies_sent_ahead_find_outputs_that_nobody_wrote(far_and_session):
     sets = SimpleNamespace(lay=lambda session, instead, again: INPUTS)
     block = driving.block_on_cpu(session, sets, {"slots": slots, "stateful": False}, 3, warm=0, patience_s=0.3)
     assert block.late and session.kept_seen == 3 and all(t.isnan().all() for call in session.kept for t in call.tensors)
+
+
+def test_what_is_compared_is_what_was_looked_at(far_and_session, monkeypatch):
+    """Memory that a runner shares may hold another answer as soon as the judge has looked into it."""
+    far, session = far_and_session
+    session.memory = os.open("/proc/self/mem", os.O_RDONLY)
+    far.says({})
+    session.show(INPUTS)
+    slots = session.slots([OUTPUT])
+    lies_there = session.output(slots[0])
+    arrived = Glimpse.arrived
+
+    def then_changed(seen, there):
+        told = arrived(seen, there)
+        session.outputs.bytes_at(0, session.outputs.nbytes).fill_(0)
+        return told
+
+    monkeypatch.setattr(Glimpse, "arrived", then_changed)
+    for reply in ({"us": 1.0, "places": [place_of(lies_there)]}, {}):
+        far.says(reply)
+    sets = SimpleNamespace(lay=lambda session, instead, again: INPUTS)
+    block = driving.block_on_cpu(session, sets, {"slots": slots, "stateful": False}, 1, warm=0, patience_s=0.3)
+    (kept,) = session.kept
+    assert not block.late and kept.tensors[0].isnan().all() and (session.output(slots[0]) == 0).all()
+
+
+def test_inputs_of_a_call_become_others_before_its_answer_is_looked_at(far_and_session):
+    far, session = far_and_session
+    far.says({})
+    session.show(INPUTS)
+    session.may_exchange = True
+    others = [torch.full_like(each, 7.0) if isinstance(each, torch.Tensor) else each for each in INPUTS]
+    sets = SimpleNamespace(lay=lambda session, instead, again: INPUTS, first=others)
+    for reply in ({"us": 1.0, "structure": "T"}, {}):
+        far.says(reply)
+    request = {"slots": session.slots([OUTPUT]), "stateful": False}
+    driving.block_on_cpu(session, sets, request, 1, warm=0, patience_s=0.3)
+    (call,) = session.exchanged
+    assert call.inputs is INPUTS and call.structure == "T" and not session.kept
+    assert (session.seen_inputs()[0] == 7.0).all()
+
+
+def test_an_answer_that_is_no_tensor_is_compared_in_timed_calls_too(far_and_session, tmp_path):
+    _, session = far_and_session
+    reference = reference_of(tmp_path, LINEAR)
+    facts = Facts("fp32", "train", jumpy=False, random=False, relaxed_allowed=False)
+    session.weights, inputs = reference.public, reference.draw()
+    tensors = reference.call(inputs, reference.public, "plain").tensors
+    session.kept = [driving.Kept(inputs, tensors, {}, structure="[T,3]")]
+    wrong = timed_outputs.verify_timed(reference, facts, session, "fp32")["wrong"]
+    assert wrong == "the outputs of a timed call are nested as [T,3], not T"
+
+
+def test_numbers_of_a_draw_become_those_that_are_shown(far_and_session):
+    far, session = far_and_session
+    far.says({})
+    session.show([torch.zeros(2, 3), 5, {"scale": 2}])
+    drawn = [torch.ones(2, 3), 6, {"scale": 4}]
+    tensor, number, others = session.fitted(drawn)
+    assert tensor is drawn[0] and (number, others) == (5, {"scale": 2})
+    assert session.fitted([torch.ones(3, 2), 5, {"scale": 2}]) is None
+    assert session.fitted([torch.ones(2, 3), torch.ones(1), {"scale": 2}]) is None
 
 
 def test_inputs_are_laid_when_state_is_put_back(far_and_session):
@@ -438,9 +500,9 @@ def test_an_answer_to_inputs_that_are_gone_when_the_gate_opens_is_wrong(far_and_
     before, behind = reference.draw(), reference.draw()
     facts = Facts("fp32", "train", jumpy=False, random=False, relaxed_allowed=False)
     session.weights = reference.public
-    for inputs, wrong in ((behind, None), (before, "a timed call whose inputs changed behind the shut gate errs by")):
+    for inputs, wrong in ((behind, None), (before, "a timed call whose inputs were exchanged for others errs by")):
         tensors = reference.call(inputs, reference.public, "plain").tensors
-        session.exchanged = [driving.Kept(behind, tensors, {})]
+        session.exchanged = [driving.Kept(behind, tensors, {}, structure="T")]
         found = timed_outputs.verify_timed(reference, facts, session, "fp32")
         assert found["compared"] == 1 and session.exchanged == []
         assert found["wrong"] is None if wrong is None else found["wrong"].startswith(wrong)

@@ -259,7 +259,7 @@ def test_outputs_of_timed_calls_are_judged_where_they_are(judged, wrong):
     reference, session = checker.reference, checker.session
     inputs = reference.draw()
     answer = reference.call(inputs, reference.public, "shipped").tensors
-    kept = Kept(inputs, [t + 1.0 for t in answer] if wrong else answer, {})
+    kept = Kept(inputs, [t + 1.0 for t in answer] if wrong else answer, {}, structure="T")
     session.kept, session.exchanged, session.strange = [kept], [kept], {plans.ROW: kept}
     found = timed_outputs.verify_timed(reference, checker.facts, session, "fp32")
     assert found["compared"] == (1 if wrong else 3) and bool(found["wrong"]) == wrong

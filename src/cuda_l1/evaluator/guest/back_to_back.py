@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import buffers, glimpse
-from .driving import KEPT_BYTES, QUICKEST, Kept, Supply, seed_of
+from . import buffers
+from .driving import KEPT_BYTES, QUICKEST, Kept, Supply, seed_of, structure_told
+from .glimpse import Glimpse
 from .session import RunnerFailure, Session, total_bytes
 from .tensors import nbytes_needed, pack, rewrite, view
 
@@ -97,22 +98,26 @@ class _Rows:
         rewrite(self._sets, self._places, self.buffer)  # last of all: a thread could begin with what lies there
         outputs = session.request["slots"][: self._output_count]
         quickest, place, is_best = math.inf, 0, False
-        seen: list[glimpse.Glimpse] = []
+        seen: list[Glimpse] = []
+        structure = ""
         for first in range(0, len(self._sets), self._count):
             begin = time.perf_counter_ns()
             session.send({"op": "go", "first": first, "seeds": seeds[first : first + self._count], "keep": is_best})
             told = session.receive(self._count * self._patience_s, "calls in a row")
             took = (time.perf_counter_ns() - begin) / 1e3
-            is_best = first // self._count >= self._stretches // 2 and took < quickest
+            may_count = first // self._count >= self._stretches // 2 and took < quickest
+            looked, held_up = session.look(told.get("places"), outputs, ()) if may_count else ([], 0.0)
+            took += held_up
+            is_best = may_count and took < quickest
             if is_best:
-                seen = glimpse.look(session.memory, told.get("places"), outputs, ())
+                seen, structure = looked, structure_told(told)
                 quickest, place = took, self._place(told, first)
         session.send({"op": "deliver", "keep": is_best})
         session.receive(self._patience_s, "calls in a row")
-        self.late = self.late or not all(each.arrived(session.outputs) for each in seen)
         tensors = [view(slot, session.outputs).clone() for slot in session.request["slots"]]
+        self.late = self.late or not all(each.arrived(tensors) for each in seen)
         earlier = self._sets[:place] if session.request["changed_state"] else None
-        kept = Kept(self._sets[place], tensors, session.laid_state, seeds[place], earlier)
+        kept = Kept(self._sets[place], tensors, session.laid_state, seeds[place], structure, earlier)
         few = min(QUICKEST, KEPT_BYTES // max(1, total_bytes(tensors) + total_bytes(kept.inputs)))
         rows = sorted([*session.back_to_back, (quickest, kept)], key=lambda each: each[0])
         session.back_to_back = rows[: 1 if earlier is not None else max(1, few)]

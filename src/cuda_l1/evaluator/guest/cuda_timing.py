@@ -12,6 +12,7 @@ from . import profiling
 from .control import Control
 from .cuda_driver import Driver
 from .gate import Gate
+from .reference import structure_of
 from .tensors import map_leaves
 
 _now = time.perf_counter_ns
@@ -47,7 +48,7 @@ class CudaHarness:
     def block(self, runner: Any, message: dict[str, Any]) -> dict[str, Any]:
         """A block of driven calls on one clock."""
         one = self._device_call if message["clock"] == "device" else self._host_call
-        samples = []
+        samples, structures = [], []
         for number in range(message["calls"]):
             sequence = message["first"] + number
             before = {}
@@ -60,11 +61,12 @@ class CudaHarness:
                 runner.seed(self._control.get(Control.SEED))
             elapsed, result = one(runner, message, sequence)
             samples.append(elapsed)
+            structures.append(structure_of(result))
             if number in message["scribbled"]:
                 runner.scribble(result, message["writable"])
             del result
             runner._reinstate(before, message)
-        return {"samples": samples, "form": runner.timed_form}
+        return {"samples": samples, "structures": structures, "form": runner.timed_form}
 
     def _device_call(self, runner: Any, message: dict[str, Any], sequence: int) -> tuple[float, Any]:
         """Device time behind the gate, microseconds, launch cost hidden, cache cold; and what the call gave."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from . import drawing, glimpse, plans, state, uncounted
+from . import drawing, plans, state, uncounted
 from .control import Control
 from .entropy import ENTROPY
 from .gate import open_gate
@@ -89,10 +89,15 @@ class Supply:
         return self._fitting(session, self._reference.draw())
 
     def _fitting(self, session: Session, inputs: drawing.Inputs) -> drawing.Inputs:
-        return inputs if session.fits(inputs) else self.first  # a number among the arguments is another one
+        """These, with numbers of the first ones where theirs are others; the first ones only where the reference stands
+        no such mixture."""
+        fitted = session.fitted(inputs)
+        if fitted is inputs or (fitted is not None and uncounted.answers(self._reference, fitted, session.weights)):
+            return fitted
+        return self.first
 
 
-@dataclass(frozen=True)
+@dataclass
 class Kept:
     """A timed call that can be compared: what it was given and what it gave."""
 
@@ -103,6 +108,8 @@ class Kept:
     """Of the module before the call, where that is another one in each; the rest are the session's weights."""
     seed: int | None = None
     """What its random numbers follow from, in a task that has some."""
+    structure: str = ""
+    """How its outputs are nested, with those that are no tensors, as its runner told."""
     earlier: Sequence[drawing.Inputs] | None = None
     """What calls of the same row were given before, where something hangs on them: only its outputs are known then."""
 
@@ -116,18 +123,19 @@ def keep_some(
     clock: str = "call",
     form: plans.Plan | None = None,
     seed: int | None = None,
-) -> None:
-    """Keep this call's inputs and outputs, or not: reservoir sampling over all timed calls of this runner, and those of
-    the quickest on each clock (`us`: by whoever measures it), or on all of them where there is room for one. `form`: of
-    one that is no sample, and kept while there is room, the last of each form."""
+    structure: str = "",
+) -> Kept | None:
+    """Keep this call's inputs and outputs, or not (None): reservoir sampling over all timed calls of this runner, and
+    those of the quickest on each clock (`us`: by whoever measures it), or on all of them where there is room for one.
+    `form`: of one that is no sample, and kept while there is room, the last of each form."""
     outputs = [view(s, session.outputs) for s in slots]
     fit = KEPT_BYTES // max(1, total_bytes(outputs) + total_bytes(inputs))
     if form is not None:
         if len(session.strange) >= max(1, fit):
             session.strange.pop(ENTROPY.choice(list(session.strange)))
-        session.strange[form] = Kept(inputs, [t.clone() for t in outputs], session.laid_state)
+        kept = session.strange[form] = Kept(inputs, [t.clone() for t in outputs], session.laid_state, None, structure)
         _look_at_inputs(session, inputs)
-        return
+        return kept
     session.kept_seen += 1
     room = max(1, min(KEPT, fit))
     place = len(session.kept) if len(session.kept) < room else ENTROPY.randrange(session.kept_seen)
@@ -136,13 +144,14 @@ def keep_some(
     quickest = session.quickest.get(clock, [])
     is_quick = len(quickest) < few or us < quickest[-1][0]
     if not (is_quick or place < room):
-        return
-    kept = Kept(inputs, [t.clone() for t in outputs], session.laid_state, seed)
+        return None
+    kept = Kept(inputs, [t.clone() for t in outputs], session.laid_state, seed, structure)
     if place < room:
         session.kept[place : place + 1] = [kept]
     if is_quick:
         session.quickest[clock] = sorted([*quickest, (us, kept)], key=lambda each: each[0])[:few]
     _look_at_inputs(session, inputs)
+    return kept
 
 
 def _look_at_inputs(session: Session, inputs: drawing.Inputs) -> None:
@@ -216,6 +225,7 @@ def block_on_cpu(
         **request,
     }
     samples, judge, late = [], [], False
+    exchanged = _exchanged_on_cpu(session, course)
     for number in range(course.total):
         start = {"op": "go"} if number else block
         if request["stateful"]:
@@ -230,15 +240,37 @@ def block_on_cpu(
         reply = session.receive(patience_s, "a timed call")
         judge.append((time.perf_counter_ns() - begin) / 1e3)
         samples.append(_number(reply.get("us")))
-        seen = glimpse.look(session.memory, reply.get("places"), request["slots"], session.unpartnered)
+        if is_exchanged := number == exchanged and inputs is not supply.first:
+            session.refill(supply.first)
+        seen, held_up = session.look(reply.get("places"), request["slots"], session.unpartnered)
+        judge[-1] += held_up
         session.send({"op": "deliver"})
         delivered = session.receive(patience_s, "a timed call")
-        late = late or not all(each.arrived(session.outputs) for each in seen)
-        us, form = samples[-1] + judge[-1], course.form(number)
-        keep_some(session, inputs, request["slots"], us=us, form=form, seed=seed)
+        structure = structure_told(reply)
+        kept: Kept | None
+        if is_exchanged:
+            kept = Kept(inputs, [session.output(s) for s in request["slots"]], session.laid_state, seed, structure)
+            session.exchanged = [kept]
+        else:
+            us, form = samples[-1] + judge[-1], course.form(number)
+            kept = keep_some(session, inputs, request["slots"], us=us, form=form, seed=seed, structure=structure)
+        there = kept.tensors if kept else [view(slot, session.outputs) for slot in request["slots"]]
+        late = late or not all(each.arrived(there) for each in seen)
     session.timed_form = _form(delivered)
     samples, judge = (_without(times, course.uncounted)[warm:] for times in (samples, judge))
     return Block(samples, judge, [], late)
+
+
+def _exchanged_on_cpu(session: Session, course: _Course) -> int | None:
+    """A call of a block whose inputs become others when it has returned, before anybody looks at its answer: what still
+    follows from them is a view, or work that is late. Some that is a sample."""
+    places = [number for number in range(course.total) if number not in course.uncounted]
+    return ENTROPY.choice(places) if session.may_exchange and places else None
+
+
+def structure_told(reply: dict[str, Any]) -> str:
+    """How a runner says that the outputs of a call are nested."""
+    return str(reply.get("structure"))
 
 
 def seed_of(session: Session) -> int | None:
@@ -306,6 +338,7 @@ def block_on_cuda(
         }
     )
     judge, outside, opened = [], [], 0
+    kept: dict[int, Kept | None] = {}
     for number in range(course.total):
         sequence = first + number
         patience = GATE_PATIENCE_S if opened < OPENED else SHORT_PATIENCE_S
@@ -335,12 +368,18 @@ def block_on_cuda(
         if other is not None:
             if begin - go < 1e9 * EXCHANGED_S:
                 outputs = [view(slot, session.outputs).clone() for slot in request["slots"]]
-                session.exchanged = [Kept(inputs, outputs, session.laid_state)]
+                kept[number] = Kept(inputs, outputs, session.laid_state)
+                session.exchanged = [kept[number]]
             continue
-        keep_some(session, inputs, request["slots"], us=judge[-1], clock=clock, form=course.form(number), seed=seed)
+        form = course.form(number)
+        kept[number] = keep_some(session, inputs, request["slots"], us=judge[-1], clock=clock, form=form, seed=seed)
     session.sequence = first + course.total - 1
     reply = session.receive(patience_s, "a timed call")
     session.timed_form, samples = _form(reply), _samples(reply, course.total)
+    structures = reply.get("structures")
+    for number, call in kept.items():
+        if call is not None and isinstance(structures, list) and len(structures) == course.total:
+            call.structure = str(structures[number])
     samples, judge, outside = (_without(times, course.uncounted)[warm:] for times in (samples, judge, outside))
     return Block(samples, judge, outside, opened=opened)
 

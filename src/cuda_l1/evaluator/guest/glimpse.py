@@ -3,7 +3,8 @@
 What a call has computed must be there by then. A copy of the outputs, made by the runner, cannot show that: whatever
 stands behind the copy (a kernel registered for it, a function of the harness that was replaced, a thread that is ahead
 of it) may compute what it pretends to copy. The judge chooses the parts and reads them through a descriptor that the
-runner has no part in; what is delivered later must be the same, bit for bit.
+runner has no part in; what is delivered later must be the same, bit for bit. Reading that takes longer than it should
+has been held up, as by a lock on the runner's memory while something goes on in it.
 
 A small output is read whole. Of a large one both ends are, and boxes of elements that lie near one another in memory:
 what is computed late may be a few rows in which most of the work is.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,13 +23,16 @@ import torch
 
 from .buffers import Buffer
 from .entropy import ENTROPY
-from .tensors import view
 
 WHOLE = 1 << 20
 """Bytes between the first and the last element of an output up to which it is read whole."""
 BOX, LEAST_BOXES, SHARE, MOST_APART = 1 << 16, 16, 1 / 16, 512
 """Of a larger one boxes of so many bytes at the most are read: so many full ones, or so many that they are this share
 of it. Where elements lie apart a box holds fewer of them, and the last is the most boxes that make up for it."""
+
+HELD_UP_FACTOR, HELD_UP_US = 3.0, 50.0
+"""A look takes up to 1.6 times as long as reading as much from a file of memory, and more in pages that were never
+touched."""
 
 
 def place_of(tensor: torch.Tensor) -> list[Any]:
@@ -60,17 +65,17 @@ def _bits(tensor: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Glimpse:
-    """What was read of what belongs into a slot of the output buffer."""
+    """What was read of what is to be delivered at one place of an answer."""
 
-    slot: dict[str, Any]
+    place: int
     boxes: list[_Box]
     is_there: bool = True
     """Whether anything could be read where it was said to lie."""
 
-    def arrived(self, outputs: Buffer) -> bool:
-        """Whether the same stands in the slot."""
-        delivered = view(self.slot, outputs)
-        return self.is_there and all(box.is_in(delivered) for box in self.boxes)
+    def arrived(self, delivered: Sequence[torch.Tensor]) -> bool:
+        """Whether the same has been delivered. Of what will be compared this is asked of the judge's own copy: what
+        lies in the buffer may be another thing by then."""
+        return self.is_there and all(box.is_in(delivered[self.place]) for box in self.boxes)
 
 
 def look(memory: int, told: Any, slots: Sequence[dict[str, Any]], absent: Collection[int]) -> list[Glimpse]:
@@ -80,13 +85,29 @@ def look(memory: int, told: Any, slots: Sequence[dict[str, Any]], absent: Collec
     """
     places = told if isinstance(told, list) and len(told) == len(slots) else [None] * len(slots)
     pairs = enumerate(zip(places, slots, strict=True))
-    return [_look(memory, place, slot) for index, (place, slot) in pairs if index not in absent]
+    return [_look(memory, index, told_place, slot) for index, (told_place, slot) in pairs if index not in absent]
 
 
-def _look(memory: int, place: Any, slot: dict[str, Any]) -> Glimpse:
+def held_up_us(took_us: float, seen: Sequence[Glimpse], outputs: Buffer, known: dict[tuple[int, ...], float]) -> float:
+    """By how much a look has taken longer than reading as much from a buffer of the judge's own, with room for memory
+    that is touched for the first time; microseconds. `known`: what that takes, by what is read."""
+    reads = tuple(len(box.memory) for each in seen for box in each.boxes)
+    if reads not in known:
+        known[reads] = min(_own_us(reads, outputs) for _ in range(3))
+    return max(0.0, took_us - HELD_UP_FACTOR * known[reads] - HELD_UP_US)
+
+
+def _own_us(reads: Sequence[int], outputs: Buffer) -> float:
+    descriptor, begin = outputs.fileno(), time.perf_counter_ns()
+    for count in reads:
+        os.preadv(descriptor, [bytearray(count)], 0)
+    return (time.perf_counter_ns() - begin) / 1e3
+
+
+def _look(memory: int, index: int, place: Any, slot: dict[str, Any]) -> Glimpse:
     shape = slot["shape"]
     if math.prod(shape) == 0:
-        return Glimpse(slot, [])
+        return Glimpse(index, [])
     itemsize = getattr(torch, slot["$tensor"]).itemsize
     boxes = []
     try:
@@ -97,11 +118,11 @@ def _look(memory: int, place: Any, slot: dict[str, Any]) -> Glimpse:
             begin = address + itemsize * _extent(starts, strides)
             read = bytearray(itemsize * (1 + _extent([size - 1 for size in sizes], strides)))
             if os.preadv(memory, [read], begin) != len(read):
-                return Glimpse(slot, [], is_there=False)
+                return Glimpse(index, [], is_there=False)
             boxes.append(_Box(starts, sizes, strides, read))
     except (TypeError, ValueError, OverflowError, OSError):  # what it told is no place
-        return Glimpse(slot, [], is_there=False)
-    return Glimpse(slot, boxes)
+        return Glimpse(index, [], is_there=False)
+    return Glimpse(index, boxes)
 
 
 def _extent(places: Sequence[int], strides: Sequence[int]) -> int:

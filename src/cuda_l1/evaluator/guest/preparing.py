@@ -67,7 +67,9 @@ def prepare(
     session.writable = [n for n in places if reference.owns(n) and n not in reference.overlaps]
     if not facts.random:
         uncounted.prepare(reference, session, supply.first)
-    session.may_exchange = not facts.random
+    changes = reference.changed_args or reference.changed_state
+    follows = session.device == "cpu" and (changes or reference.aliases)
+    session.may_exchange = not (facts.random or follows)
     session.may_change = reference.changed_args
     times: list[float] = []
     begin = time.perf_counter()
@@ -99,8 +101,8 @@ def _caching(reference: Reference, session: Session) -> str | None:
     begin = time.perf_counter()
     following = reference.draw()
     for number in range(CACHING_ROUNDS):
-        inputs = following
-        if not session.fits(inputs):
+        inputs = session.fitted(following)
+        if inputs is None or (inputs is not following and not uncounted.answers(reference, inputs, session.weights)):
             return None
         session.refill(inputs)
         fresh.append(session.call(session.request).us)

@@ -452,7 +452,8 @@ class Runner:
             if message["clone"]:
                 result = map_leaves(result, _clone)
             elapsed = _now() - start
-            self._channel.send({"us": elapsed / 1e3, "places": self._places(result, message)})
+            told = {"structure": structure_of(result), "places": self._places(result, message)}
+            self._channel.send({"us": elapsed / 1e3, **told})
             self._channel.receive(timeout=message["patience_s"])
             self._deliver(result, message)
             if index + 1 == message["calls"]:  # held until a call of the next block has its own
@@ -487,7 +488,8 @@ class Runner:
             made = best = (None, 0)
             while go["op"] == "go":
                 made = self._stretch(sets, go, message)
-                self._channel.send({"place": made[1], "places": self._places_of(leaves(made[0]))})
+                told = {"structure": structure_of(made[0]), "places": self._places_of(leaves(made[0]))}
+                self._channel.send({"place": made[1], **told})
                 go, _ = self._channel.receive(timeout=patience_s)
                 best = made if go["keep"] else best
             place = best[1]

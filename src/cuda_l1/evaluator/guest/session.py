@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 import select
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from . import buffers, tensors
+from . import buffers, glimpse, tensors
 from .channel import Channel, ChannelClosed, ProtocolError
+from .glimpse import Glimpse
 from .reference import Answer
 from .resting import SLICE_S
-from .tensors import layout, leaves, nbytes_needed, pack, places, rewrite, view, write
+from .tensors import layout, leaves, map_leaves, nbytes_needed, pack, places, rewrite, view, with_leaves, write
 from .weight_forms import varied
 
 NO_PARTNER = "no partner"
@@ -84,6 +86,9 @@ class Session:
         self.called = False
         self._mode = ""
         self._layout: Any = None
+        self._like: Any = None
+        """What is shown, with tensors of no elements."""
+        self._reading_us: dict[tuple[int, ...], float] = {}
         self._offset = 0
         self._met: list[Any] = []
         """In which mode, and with inputs of which layout and offset, it has answered a call."""
@@ -296,6 +301,7 @@ class Session:
         """Lay inputs into the shared buffer, `offset` bytes into their storages, and have the runner look at them."""
         self.shown = pack(inputs, self.inputs, offset=offset)
         self._layout, self._offset = layout(inputs), offset
+        self._like = map_leaves(inputs, lambda tensor: tensor.new_empty(0))
         self._settle()
         self.ask("inputs", 60.0, "starting", value=self.shown)
 
@@ -309,6 +315,24 @@ class Session:
     def fits(self, inputs: Any) -> bool:
         """Whether `refill` can take these: nothing but the contents of tensors differs from what is shown."""
         return bool(layout(inputs) == self._layout)
+
+    def fitted(self, inputs: Any) -> Any | None:
+        """These where they fit, else their tensors beside what is shown of numbers; None where these do not fit."""
+        if self.fits(inputs):
+            return inputs
+        tensors = leaves(inputs)
+        if len(tensors) != len(leaves(self._like)):
+            return None
+        mixed = with_leaves(self._like, tensors)
+        return mixed if self.fits(mixed) else None
+
+    def look(self, told: Any, slots: Sequence[dict[str, Any]], absent: Collection[int]) -> tuple[list[Glimpse], float]:
+        """What lies where outputs are said to lie (`glimpse.look`), and by how much the look was held up,
+        microseconds."""
+        begin = time.perf_counter_ns()
+        seen = glimpse.look(self.memory, told, slots, absent)
+        took_us = (time.perf_counter_ns() - begin) / 1e3
+        return seen, glimpse.held_up_us(took_us, seen, self.outputs, self._reading_us)
 
     def seen_inputs(self) -> list[torch.Tensor]:
         """The input tensors as they lie in the shared buffer now."""

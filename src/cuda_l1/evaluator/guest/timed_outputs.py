@@ -55,7 +55,7 @@ class TimedAnswers:
         if passed is None:
             kind = case.plan.kind
             form = f" with inputs as in the trial `{kind}`" if kind not in (_ORDINARY.kind, ROW.kind) else ""
-            form = " whose inputs changed behind the shut gate" if case.plan is _EXCHANGED else form
+            form = " whose inputs were exchanged for others" if case.plan is _EXCHANGED else form
             self.wrong = f"a timed call{form} errs by {worst:.2e} where {max(bounds):.2e} is allowed"
             return
         self.small_parts |= passed != self.precision_class and case.hides_small_parts(errors, passed)
@@ -158,6 +158,11 @@ def _compare(
         if case is None or (put is not _ORDINARY and not case.sound):  # the reference stood others of this form
             continue
         session.compared.add(plan)
+        if call.structure != case.noise.structure:
+            found.wrong = f"the outputs of a timed call are nested as {call.structure}, not {case.noise.structure}"[
+                :300
+            ]
+            break
         answer = dataclasses.replace(case.noise, tensors=call.tensors[: len(case.noise.tensors)])
         got = without_unpartnered(answer, case.noise, session.unpartnered if call.earlier is None else set())
         found.add(case, case.errors(got), relaxed=facts.relaxed_allowed)

@@ -40,8 +40,9 @@ def take(reference: Reference, session: Session, count: int) -> list[tuple[Plan,
         session.forms = session.forms or ENTROPY.sample(list(forms), len(forms))
         plan = session.forms.pop()
         inputs, found = forms[plan](reference.draw())
-        if found and session.fits(inputs) and _answers(reference, inputs, session.weights):
-            taken.append((plan, inputs))
+        fitted = session.fitted(inputs) if found else None
+        if fitted is not None and answers(reference, fitted, session.weights):
+            taken.append((plan, fitted))
         if len(taken) == count:
             break
     return taken
@@ -56,7 +57,7 @@ def _multiplied(factor: float) -> Plan:
     return Plan("timed", factor=factor)
 
 
-def _answers(reference: Reference, inputs: Inputs, weights: Mapping[str, torch.Tensor]) -> bool:
+def answers(reference: Reference, inputs: Inputs, weights: Mapping[str, torch.Tensor]) -> bool:
     """Whether the reference raises nothing for these inputs: who raises, too, is not to blame."""
     try:
         reference.call(inputs, weights, "shipped")
