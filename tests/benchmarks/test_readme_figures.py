@@ -19,7 +19,7 @@ def test_the_readme_shows_what_its_commands_write(tmp_path: Path, monkeypatch: p
     text = (ROOT / "README.md").read_text()
     before, after = parts(text, "README.md")
     records = re.findall(r"unpack (docs/\S+) figures\.sqlite\n", before)
-    assert len(records) == 2 and "cuda-l1 report --archive figures.sqlite --readme README.md\n" in before
+    assert len(records) == 3 and "cuda-l1 report --archive figures.sqlite --readme README.md\n" in before
     monkeypatch.chdir(tmp_path)
     for path in records:
         without_texts.unpack(ROOT / path, "figures.sqlite", [])
