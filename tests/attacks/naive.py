@@ -91,7 +91,7 @@ def leaves(answer: Any) -> list[torch.Tensor]:
         return [leaf for value in answer.values() for leaf in leaves(value)]
     if isinstance(answer, tuple | list):
         return [leaf for value in answer for leaf in leaves(value)]
-    return [] if answer is None or isinstance(answer, bool | int | float | str) else [answer]
+    return [] if isinstance(answer, bool | int | float | str | None) else [answer]
 
 
 def clocked(model: Any, inputs: list[Any], device: str) -> float:

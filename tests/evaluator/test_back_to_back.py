@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from cuda_l1.evaluator.guest import back_to_back, buffers
+from cuda_l1.evaluator.guest import back_to_back, buffers, glimpse
 from cuda_l1.evaluator.guest.glimpse import place_of
 from cuda_l1.evaluator.guest.session import RunnerFailure
 from cuda_l1.evaluator.guest.tensors import nbytes_needed, pack, unpack, view
@@ -71,6 +71,9 @@ class Session:
 
     def receive(self, timeout: float, stage: str) -> dict[str, Any]:
         return self._reply
+
+    def look(self, told: Any, slots: Any, absent: Any) -> tuple[list[glimpse.Glimpse], float]:
+        return glimpse.look(self.memory, told, slots, absent), 0.0
 
 
 def test_no_inputs_come_twice_and_the_quickest_stretch_that_counts_is_compared():

@@ -311,7 +311,7 @@ def test_the_class_is_that_of_the_least_exact_answer_of_trials_and_timed_calls(
         assert timed.kind == "timed" and timed.passed_class == precision_class
         assert checks(result, "suspect") == ({"precision"} if precision_class == "relaxed" else set())
     else:
-        assert "timed call errs by" in result.detail
+        assert result.detail.startswith("a timed call") and " errs by " in result.detail
 
 
 FINGERPRINT = """
