@@ -31,6 +31,7 @@ from cuda_l1.training.judging import Judging
 from cuda_l1.training.processes import ALONE, Processes
 from cuda_l1.training.recipe import as_toml, recipe_from
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory
+from shares import in_turn, slow_unless_due
 from small_policy import save_policy
 
 SECTION = {"rounds": 4, "prompts": 1, "group": 4, "batch": 2, "learning_rate": 1e-2, "checkpoint_every": 2}
@@ -115,7 +116,13 @@ def test_a_judge_that_fails_ends_all_of_them_with_its_reason(tmp_path: Path, pol
     assert ranks.run(locked, tmp_path, policy) == ["ArchiveError: the archive is locked"] * 2
 
 
-@pytest.mark.parametrize("in_parts", [False, True], ids=["whole", "in-parts"])
+@pytest.mark.parametrize(
+    "in_parts",
+    [
+        pytest.param(False, id="whole", marks=slow_unless_due(0, 2, in_turn(2))),
+        pytest.param(True, id="in-parts", marks=slow_unless_due(1, 2, in_turn(2))),
+    ],
+)
 def test_one_that_dies_ends_the_other_and_the_run_goes_on_to_the_same_weights(
     tmp_path: Path, policy: Path, in_parts: bool
 ) -> None:
@@ -140,7 +147,13 @@ def test_one_that_dies_ends_the_other_and_the_run_goes_on_to_the_same_weights(
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("in_parts", ["", "1"], ids=["whole", "in-parts"])
+@pytest.mark.parametrize(
+    "in_parts",
+    [
+        pytest.param("", id="whole", marks=slow_unless_due(1, 2, in_turn(2))),
+        pytest.param("1", id="in-parts", marks=slow_unless_due(0, 2, in_turn(2))),
+    ],
+)
 def test_all_stages_run_under_torchrun(tmp_path: Path, policy: Path, in_parts: str) -> None:
     launcher = ("torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(ranks.free_port()))
     run_all_stages(tmp_path, policy, launcher, device="cpu", environment={"IN_PARTS": in_parts})
