@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from evaluator_support import reference_of
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from cuda_l1.evaluator.guest.device_asserts import DeviceAsserts
 from cuda_l1.evaluator.guest.reference import BadTask
@@ -62,6 +63,64 @@ def test_a_number_that_is_none_of_these_is_refused(operation):
     for other in (-X, torch.full((4, 5), torch.nan)):
         with DeviceAsserts(), pytest.raises(ValueError, match="aten"):
             operation(other)
+
+
+def test_a_truth_that_is_no_share_is_refused():
+    with DeviceAsserts(), pytest.raises(ValueError, match="between zero and one"):
+        F.binary_cross_entropy(X, X + 1.0)
+
+
+def test_more_elements_than_there_are_are_refused():
+    with DeviceAsserts() as asked:
+        assert X[:, :1].masked_scatter(X[0] >= 0, torch.ones(20)).shape == (4, 5)
+    assert asked.any
+    with DeviceAsserts(), pytest.raises(ValueError, match="more than the 19 elements"):
+        X[:, :1].masked_scatter(X[0] >= 0, torch.ones(19))
+
+
+def test_bags_and_groups_that_end_before_they_begin_are_refused():
+    tokens, rows = torch.tensor([0, 1, 2, 3]), torch.randn(8, 16, dtype=torch.bfloat16)
+    experts = torch.randn(3, 16, 16, dtype=torch.bfloat16)
+    with DeviceAsserts():
+        F.embedding_bag(tokens, X, torch.tensor([0, 0, 3, 4]))
+        F.embedding_bag(tokens, X, torch.tensor([0, 3, 4]), include_last_offset=True)
+        torch._grouped_mm(rows, experts, offs=torch.tensor([0, 3, 8], dtype=torch.int32))
+    with DeviceAsserts(), pytest.raises(ValueError, match="a bag ends"):
+        F.embedding_bag(tokens, X, torch.tensor([0, 3, 1]))
+    for ends in ([3, 2, 8], [-1, 3, 8]):
+        with DeviceAsserts(), pytest.raises(ValueError, match="a group ends"):
+            torch._grouped_mm(rows, experts, offs=torch.tensor(ends, dtype=torch.int32))
+
+
+def test_what_follows_a_list_of_targets_is_never_looked_at():
+    """A CPU asks for more."""
+    with DeviceAsserts(), pytest.raises(RuntimeError, match="target"):
+        F.multilabel_margin_loss(X[:1], torch.tensor([[0, 4, -100, 9, -1]]))
+    with DeviceAsserts(), pytest.raises(ValueError, match="a target"):
+        F.multilabel_margin_loss(X[:1], torch.tensor([[0, 5, -1, -1, -1]]))
+
+
+def test_operations_are_taken_apart_where_nothing_else_does_that():
+    with DeviceAsserts() as asked, torch.inference_mode():
+        assert X.repeat_interleave(2).shape == (40,) and not asked.any
+        assert X.repeat_interleave(torch.tensor([2]), 0, output_size=8).shape == (8, 5)
+        with pytest.raises(ValueError, match="not among"):
+            F.cross_entropy(X[:2], torch.tensor([1, 27]))
+
+
+@torch.library.custom_op("cuda_l1_tests::gather", mutates_args=())
+def gather(x: torch.Tensor, places: list[int]) -> torch.Tensor:
+    """Named as one of PyTorch's, with arguments of its own."""
+    return x[places]
+
+
+def test_tensors_that_hold_nothing_to_ask_are_let_through():
+    i = torch.tensor([0, 2])
+    with DeviceAsserts(), FakeTensorMode() as fake:
+        assert F.embedding(fake.from_tensor(i), fake.from_tensor(X)).shape == (2, 5)
+    with DeviceAsserts():
+        assert X.to("meta")[i.to("meta")].shape == (2, 5)
+        assert torch.equal(gather(X, [0, 2]), X[i])
 
 
 def test_weights_of_nothing_and_counts_of_another_sum_are_refused():

@@ -25,21 +25,33 @@ class DeviceAsserts(DispatchMode):
         self.any = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        refused = _REFUSED.get(func.overloadpacket.__name__.strip("_"))
-        if refused is not None:
+        if types:  # tensors of a class that says itself what is done with them, or that only stand for others
+            return func(*args, **(kwargs or {}))
+        if torch.is_inference_mode_enabled():  # there operations arrive that are made of others
+            with self:
+                made = func.decompose(*args, **(kwargs or {}))
+            if made is not NotImplemented:
+                return made
+        refused = _REFUSED.get(func.overloadpacket.__name__.strip("_")) if func.namespace == "aten" else None
+        if refused is not None and not _is_captured():
             known = func._schema.arguments
             given = {argument.name: argument.default_value for argument in known if argument.has_default_value()}
             given |= {**dict(zip((argument.name for argument in known), args, strict=False)), **(kwargs or {})}
             for wrong, what in refused(given):
                 self.any = True
-                if bool(wrong):
+                if not wrong.is_meta and bool(wrong):
                     raise ValueError(f"{func.overloadpacket}: {what}")
         return func(*args, **(kwargs or {}))
 
 
+def _is_captured() -> bool:
+    """Whether what runs becomes part of a CUDA graph: nothing can be read meanwhile."""
+    return torch.backends.cuda.is_built() and torch.cuda.is_current_stream_capturing()
+
+
 Given = dict[str, Any]
 """The arguments of an operation, by name."""
-Refused = Iterator[tuple[torch.Tensor | bool, str]]
+Refused = Iterator[tuple[torch.Tensor, str]]
 """What must not be true of them, and what it says."""
 
 
@@ -88,7 +100,20 @@ def _renormed(given: Given) -> Refused:
 
 def _bags(given: Given) -> Refused:
     yield from _rows(given)
-    yield from _beyond(given["offsets"], given["indices"].numel() + 1)
+    ends = given["offsets"][1 : -1 if given["include_last_offset"] else None]  # the first is taken for 0, the last left
+    yield from _beyond(ends, given["indices"].numel() + 1)
+    yield (ends.diff() < 0).any(), "a bag ends before it begins"
+
+
+def _groups(given: Given) -> Refused:
+    if (ends := given["offs"]) is not None:
+        yield (ends.diff(prepend=ends.new_zeros(1)) < 0).any(), "a group ends before it begins"
+
+
+def _masked(given: Given) -> Refused:
+    mask, _ = torch.broadcast_tensors(given["mask"], given["self"])
+    there = given["source"].numel()
+    yield mask.sum() > there, f"more than the {there} elements that are there are asked for"
 
 
 def _unpooled(given: Given) -> Refused:
@@ -110,13 +135,15 @@ def _margin_targets(given: Given) -> Refused:
 
 
 def _margin_lists(given: Given) -> Refused:
-    yield from _beyond(given["target"], _size(given["self"], -1), -1)
+    target, classes = given["target"], _size(given["self"], -1)
+    listed = (target < 0).cumsum(-1) == 0  # the first that is negative ends a list
+    yield ((target >= classes) & listed).any(), f"a target is not among 0 to {classes - 1}"
 
 
 def _between_zero_and_one(given: Given) -> Refused:
-    shares = given.get("p", given["self"])
-    if isinstance(shares, torch.Tensor):
-        yield ~((shares >= 0) & (shares <= 1)).all(), "a number is not between zero and one"
+    for shares in (given.get("p", given["self"]), given.get("target")):
+        if isinstance(shares, torch.Tensor):
+            yield ~((shares >= 0) & (shares <= 1)).all(), "a number is not between zero and one"
 
 
 def _rates(given: Given) -> Refused:
@@ -149,10 +176,12 @@ _REFUSED: dict[str, Callable[[Given], Refused]] = {
     **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), _targets),
     **dict.fromkeys(("bernoulli", "binary_cross_entropy"), _between_zero_and_one),
     **dict.fromkeys(("embedding_bag", "embedding_bag_forward_only"), _bags),
-    "assert_async": _truths,
+    **dict.fromkeys(("grouped_mm", "scaled_grouped_mm"), _groups),
+    **dict.fromkeys(("assert_async", "functional_assert_async"), _truths),
     "embedding": _rows,
     "embedding_renorm": _renormed,
     "index_fill": _along_from_either_end,
+    "masked_scatter": _masked,
     "multi_margin_loss": _margin_targets,
     "multilabel_margin_loss_forward": _margin_lists,
     "multinomial": _weights,
