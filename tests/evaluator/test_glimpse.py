@@ -133,3 +133,12 @@ def test_a_look_that_is_held_up_is_known(memory: int) -> None:
     (own_us,) = known.values()
     assert glimpse.held_up_us(1.6 * own_us, seen, buffer, known) == 0.0
     assert glimpse.held_up_us(own_us + 5000.0, seen, buffer, known) > 4000.0 - 2 * own_us
+
+
+def test_as_much_is_read_to_compare_where_elements_lie_apart(memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = torch.zeros(64, 1200)[:, 100:612]
+    (slot,), buffer = slots_for(torch.empty(64, 512))
+    seen, taken, read = look(memory, [place_of(result)], [slot], ()), [], os.preadv
+    monkeypatch.setattr(os, "preadv", lambda *args: taken.append(read(*args)) or taken[-1])
+    glimpse.held_up_us(0.0, seen, buffer, {})
+    assert buffer.nbytes < sum(len(box.memory) for box in seen[0].boxes) == sum(taken) / 3

@@ -271,7 +271,8 @@ class Runner:
         for name, at in message.get("state", {}).items():
             self._take(name, view(at, self._state))
         state.restore(self._model, self._restorable(message["changed_state"]))
-        return state.attributes(self._model, self._named(message["changed_state"]))
+        names = self._named(message["changed_state"])
+        return state.attributes(self._model, names) if names else {}
 
     def _take(self, name: str, value: torch.Tensor) -> None:
         """Let the next call begin with another value of the reference's tensor `name`."""

@@ -105,7 +105,8 @@ class Session:
         """Those of the quickest timed calls by clock, with what these took; some may be among `kept` too."""
         self.kept_seen = 0
         self.may_exchange = False
-        """Whether inputs of some driven calls on a GPU may be exchanged behind the shut gate."""
+        """Whether inputs of some driven calls may be exchanged: on a GPU behind the shut gate, on a CPU before the answer
+        is looked at."""
         self.exchanged: list[Any] = []
         """The last such call."""
         self.back_to_back: list[tuple[float, Any]] = []
