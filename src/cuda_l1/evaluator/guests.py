@@ -78,7 +78,7 @@ class Guest:
         self._next_look = 0.0
         self._kernel_kills = _kernel_oom_kills()
         self._used_at_stop: dict[int, float] | None = None
-        self._turns_at_stop: dict[int, int] = {}
+        self._turns_at_stop: dict[int, group.Turns] = {}
         self._stopped_at = 0.0
         self._stolen_s: list[float] = []
 
@@ -184,7 +184,7 @@ class Guest:
         now = group.processor_s_of_each(self._keeper)
         used_s = sum(max(0.0, s - self._used_at_stop.get(pid, 0.0)) for pid, s in now.items())
         turns, before = group.turns_of_each(self._keeper), self._turns_at_stop
-        if turns and any(turns.get(pid) != count for pid, count in before.items()):
+        if turns and any(pid not in turns or turns[pid].has_run_since(then) for pid, then in before.items()):
             used_s = max(used_s, time.monotonic() - self._stopped_at)
         return [*self._stolen_s, used_s]
 

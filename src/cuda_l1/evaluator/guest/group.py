@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 _STOP_ROUNDS = 50
 _STILL = ("T", "t", "Z", "X", None)
@@ -92,16 +93,36 @@ def processor_s_of_each(root: int) -> dict[int, float]:
     return used
 
 
-def turns_of_each(root: int) -> dict[int, int]:
-    """How often the first thread of each process that is no zombie has been given a core, by its id; 0 where the kernel
-    does not count that. It stands still while a process is stopped, however little a turn takes."""
+HALT_S = 10e-6
+"""Processor time of a turn in which a process does nothing but come to a halt. To be woken, start another one and stop
+again takes 38 us at the least."""
+
+
+class Turns(NamedTuple):
+    """What the first thread of a process has had of the cores; zeros where the kernel does not count that."""
+
+    count: int
+    """How often it has been given one."""
+    used_s: float
+
+    def has_run_since(self, before: Turns) -> bool:
+        """Whether it has done anything, however little that takes. One turn is none that lasts no longer than coming to
+        a halt: a kernel that can be interrupted itself says of a process that it is stopped, and may then take it from
+        its core for a moment."""
+        is_halt = self.count == before.count + 1 and self.used_s - before.used_s <= HALT_S
+        return self.count != before.count and not is_halt
+
+
+def turns_of_each(root: int) -> dict[int, Turns]:
+    """`Turns` of each process that is no zombie, by its id. They stand still while a process is stopped."""
     turns = {}
     for pid in descendants(root):
         if state_of(pid) in (None, "Z", "X"):
             continue
-        turns[pid] = 0
+        turns[pid] = Turns(0, 0.0)
         with contextlib.suppress(OSError, ValueError, IndexError):
-            turns[pid] = int(Path(f"/proc/{pid}/schedstat").read_text().split()[2])
+            used_ns, _, count = Path(f"/proc/{pid}/schedstat").read_text().split()[:3]
+            turns[pid] = Turns(int(count), 1e-9 * int(used_ns))
     return turns
 
 

@@ -105,8 +105,8 @@ class Session:
         """Those of the quickest timed calls by clock, with what these took; some may be among `kept` too."""
         self.kept_seen = 0
         self.may_exchange = False
-        """Whether inputs of some driven calls may be exchanged: on a GPU behind the shut gate, on a CPU before the answer
-        is looked at."""
+        """Whether inputs of some driven calls may be exchanged: on a GPU behind the shut gate, on a CPU once the call
+        has returned."""
         self.exchanged: list[Any] = []
         """The last such call."""
         self.back_to_back: list[tuple[float, Any]] = []
