@@ -9,6 +9,7 @@ from evaluator_support import reference_of
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from cuda_l1.evaluator.guest.device_asserts import DeviceAsserts
+from cuda_l1.evaluator.guest.oracle import Choices
 from cuda_l1.evaluator.guest.reference import BadTask
 
 X = torch.rand(4, 5, generator=torch.Generator().manual_seed(0))
@@ -106,6 +107,14 @@ def test_operations_are_taken_apart_where_nothing_else_does_that():
         assert X.repeat_interleave(torch.tensor([2]), 0, output_size=8).shape == (8, 5)
         with pytest.raises(ValueError, match="not among"):
             F.cross_entropy(X[:2], torch.tensor([1, 27]))
+
+
+@pytest.mark.parametrize("operation", BY_NUMBERS.values(), ids=BY_NUMBERS)
+def test_what_is_asked_is_nothing_that_a_reference_asks(operation):
+    """It compares numbers, which a reference that has no edges does not."""
+    with Choices() as seen, DeviceAsserts() as asked:
+        operation(X)
+    assert asked.any and not (seen.edges or seen.found)
 
 
 @torch.library.custom_op("cuda_l1_tests::gather", mutates_args=())

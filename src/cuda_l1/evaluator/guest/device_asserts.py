@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch.utils._mode_utils import no_dispatch
 
 from .dispatch import DispatchMode
 from .traits import is_integer
@@ -37,10 +38,11 @@ class DeviceAsserts(DispatchMode):
             known = func._schema.arguments
             given = {argument.name: argument.default_value for argument in known if argument.has_default_value()}
             given |= {**dict(zip((argument.name for argument in known), args, strict=False)), **(kwargs or {})}
-            for wrong, what in refused(given):
-                self.any = True
-                if not wrong.is_meta and bool(wrong):
-                    raise ValueError(f"{func.overloadpacket}: {what}")
+            with no_dispatch():  # who watches what the reference asks has no part in this
+                for wrong, what in refused(given):
+                    self.any = True
+                    if not wrong.is_meta and bool(wrong):
+                        raise ValueError(f"{func.overloadpacket}: {what}")
         return func(*args, **(kwargs or {}))
 
 
