@@ -94,8 +94,8 @@ def processor_s_of_each(root: int) -> dict[int, float]:
 
 
 HALT_S = 10e-6
-"""Processor time of a turn in which a process does nothing but come to a halt. To be woken, start another one and stop
-again takes 38 us at the least."""
+"""Processor time of a turn in which a process does nothing but come to a halt. To be woken, to start another one by
+`clone` and to stop again took 38 us at the least, in 60 trials."""
 
 
 class Turns(NamedTuple):
