@@ -24,7 +24,7 @@ def sleeper() -> Iterator[int]:
 
 
 def test_who_is_stopped_gets_no_turn_and_who_goes_on_does(sleeper: int) -> None:
-    assert eventually(lambda: group.turns_of_each(os.getpid())[sleeper].count > 3)
+    assert eventually(lambda: group.turns_of_each(os.getpid())[sleeper].number > 3)
     os.kill(sleeper, signal.SIGSTOP)
     assert eventually(lambda: group.state_of(sleeper) == "T")
     then = group.turns_of_each(os.getpid())[sleeper]

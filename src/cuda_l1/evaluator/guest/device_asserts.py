@@ -48,7 +48,7 @@ class DeviceAsserts(DispatchMode):
 
 def _is_captured() -> bool:
     """Whether what runs becomes part of a CUDA graph: nothing can be read meanwhile."""
-    return torch.backends.cuda.is_built() and torch.cuda.is_current_stream_capturing()
+    return torch.version.cuda is not None and torch.cuda.is_current_stream_capturing()
 
 
 Given = dict[str, Any]
@@ -113,9 +113,9 @@ def _groups(given: Given) -> Refused:
 
 
 def _masked(given: Given) -> Refused:
-    mask, _ = torch.broadcast_tensors(given["mask"], given["self"])
-    there = given["source"].numel()
-    yield mask.sum() > there, f"more than the {there} elements that are there are asked for"
+    mask, there = given["mask"], given["source"].numel()
+    shape = torch.broadcast_shapes(mask.shape, given["self"].shape)  # type: ignore[no-untyped-call]
+    yield mask.broadcast_to(shape).sum() > there, f"more than the {there} elements that are there are asked for"
 
 
 def _unpooled(given: Given) -> Refused:

@@ -101,7 +101,7 @@ HALT_S = 10e-6
 class Turns(NamedTuple):
     """What the first thread of a process has had of the cores; zeros where the kernel does not count that."""
 
-    count: int
+    number: int
     """How often it has been given one."""
     used_s: float
 
@@ -109,8 +109,8 @@ class Turns(NamedTuple):
         """Whether it has done anything, however little that takes. One turn is none that lasts no longer than coming to
         a halt: a kernel that can be interrupted itself says of a process that it is stopped, and may then take it from
         its core for a moment."""
-        is_halt = self.count == before.count + 1 and self.used_s - before.used_s <= HALT_S
-        return self.count != before.count and not is_halt
+        is_halt = self.number == before.number + 1 and self.used_s - before.used_s <= HALT_S
+        return self.number != before.number and not is_halt
 
 
 def turns_of_each(root: int) -> dict[int, Turns]:
