@@ -135,10 +135,9 @@ def test_a_look_that_is_held_up_is_known(memory: int) -> None:
     assert glimpse.held_up_us(own_us + 5000.0, seen, buffer, known) > 4000.0 - 2 * own_us
 
 
-def test_as_much_is_read_to_compare_where_elements_lie_apart(memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_at_elements_that_lie_apart_is_not_held_against_memory_that_lies_together(memory: int) -> None:
     result = torch.zeros(64, 1200)[:, 100:612]
     (slot,), buffer = slots_for(torch.empty(64, 512))
-    seen, taken, read = look(memory, [place_of(result)], [slot], ()), [], os.preadv
-    monkeypatch.setattr(os, "preadv", lambda *args: taken.append(read(*args)) or taken[-1])
-    glimpse.held_up_us(0.0, seen, buffer, {})
-    assert buffer.nbytes < sum(len(box.memory) for box in seen[0].boxes) == sum(taken) / 3
+    seen = look(memory, [place_of(result)], [slot], ())
+    assert buffer.nbytes < sum(len(box.memory) for box in seen[0].boxes)
+    assert glimpse.held_up_us(1e6, seen, buffer, {}) == 0.0

@@ -90,8 +90,12 @@ def look(memory: int, told: Any, slots: Sequence[dict[str, Any]], absent: Collec
 
 def held_up_us(took_us: float, seen: Sequence[Glimpse], outputs: Buffer, known: dict[tuple[int, ...], float]) -> float:
     """By how much a look has taken longer than reading as much from a buffer of the judge's own, with room for memory
-    that is touched for the first time; microseconds. `known`: what that takes, by what is read."""
+    that is touched for the first time; microseconds. `known`: what that takes, by what is read. 0 where an output is
+    not read whole, or where elements lie so far apart that more is read than the buffer holds: choosing boxes and
+    reading memory that no cache has takes several times as long."""
     reads = tuple(len(box.memory) for each in seen for box in each.boxes)
+    if sum(reads) > outputs.nbytes or len(reads) > len(seen):
+        return 0.0
     if reads not in known:
         known[reads] = min(_own_us(reads, outputs) for _ in range(3))
     return max(0.0, took_us - HELD_UP_FACTOR * known[reads] - HELD_UP_US)
@@ -100,9 +104,7 @@ def held_up_us(took_us: float, seen: Sequence[Glimpse], outputs: Buffer, known: 
 def _own_us(reads: Sequence[int], outputs: Buffer) -> float:
     descriptor, begin = outputs.fileno(), time.perf_counter_ns()
     for count in reads:
-        taken = memoryview(bytearray(count))
-        for at in range(0, count, outputs.nbytes):  # where elements lie apart, more is read than the buffer holds
-            os.preadv(descriptor, [taken[at : at + outputs.nbytes]], 0)
+        os.preadv(descriptor, [bytearray(count)], 0)
     return (time.perf_counter_ns() - begin) / 1e3
 
 
