@@ -114,8 +114,8 @@ def _groups(given: Given) -> Refused:
 
 def _masked(given: Given) -> Refused:
     mask, there = given["mask"], given["source"].numel()
-    shape = torch.broadcast_shapes(mask.shape, given["self"].shape)  # type: ignore[no-untyped-call]
-    yield mask.broadcast_to(shape).sum() > there, f"more than the {there} elements that are there are asked for"
+    everywhere = mask & mask.new_ones(()).expand(given["self"].shape)  # either may be the larger one
+    yield everywhere.sum() > there, f"more than the {there} elements that are there are asked for"
 
 
 def _unpooled(given: Given) -> Refused:
