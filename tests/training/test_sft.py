@@ -68,6 +68,22 @@ def test_it_learns_and_leaves_checkpoints_metrics_samples_and_a_card(tmp_path: P
     assert any(event.figures.get("too_long") == 0 for event in said)
 
 
+def test_with_compiled_layers_it_learns_the_same(tmp_path: Path, recipe: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._dynamo.testing import CompileCounter
+
+    from cuda_l1.training import likelihood
+
+    counter, compiled_layers = CompileCounter(), likelihood.compiled_layers
+    monkeypatch.setattr(likelihood, "compiled_layers", lambda model: compiled_layers(model, backend=counter))
+    plain = fine_tune(recipe(tmp_path / "plain"))
+    compiled = fine_tune(recipe(tmp_path / "compiled", sft={"compile": True}))
+    assert counter.frame_count
+    losses = [
+        [each["loss"] for each in run.stage("sft").rows("metrics") if "loss" in each] for run in (plain, compiled)
+    ]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-3)
+
+
 def test_what_was_interrupted_ends_with_the_same_weights_and_one_line_a_step(tmp_path: Path, recipe: Make) -> None:
     whole = fine_tune(recipe(tmp_path / "whole"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from trl.trainer.sft_trainer import SFTTrainer
 from cuda_l1.errors import UsageError
 from cuda_l1.texts import many
 from cuda_l1.training.checkpoints import saving_faults
+from cuda_l1.training.compiling import compiled_layers
 from cuda_l1.training.finite import Finite
 from cuda_l1.training.in_parts import call_head
 from cuda_l1.training.lessons import Tokenized
@@ -114,7 +116,8 @@ def train_on(
         trainer.state = TrainerState.load_from_json(str(resume / COMPLETE))
         trainer._load_from_checkpoint(str(_best(trainer, stage) or resume))
     else:
-        with saving_faults(stage), lost_processes():
+        layers = compiled_layers(trainer.model) if settings.compile else nullcontext()
+        with saving_faults(stage), lost_processes(), layers:
             trainer.train(resume_from_checkpoint=str(resume) if resume else None)
     if best := _best(trainer, stage):
         watching.chosen(step_of(best), trainer.state.best_metric)
