@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from training_fakes import made_policy
 
 pytest.importorskip("trl", reason="needs transformers and TRL")
 
@@ -15,7 +16,6 @@ from torch._dynamo.testing import CompileCounter
 
 from cuda_l1.training.compiling import compiled_layers
 from cuda_l1.training.loading import load_policy
-from cuda_l1.training.policy_model import make_policy
 from cuda_l1.training.recipe import Recipe
 
 Make = Callable[..., Recipe]
@@ -26,7 +26,7 @@ DEEPER = {"hidden": 32, "intermediate": 64, "layers": 4}
 def model(tmp_path: Path, recipe: Make) -> Any:
     torch._dynamo.reset()
     chosen = recipe(tmp_path / "run", model=DEEPER)
-    return load_policy(make_policy(chosen, ["x = 1\n"], tmp_path / "start"), chosen, longest=256).model
+    return load_policy(made_policy(chosen, tmp_path / "start"), chosen, longest=256).model
 
 
 def gradients(model: Any, length: int) -> list[torch.Tensor]:

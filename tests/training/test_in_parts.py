@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from training_fakes import made_policy
 
 pytest.importorskip("trl", reason="needs transformers and TRL")
 
@@ -17,7 +18,6 @@ from trl.trainer.utils import add_fused_lm_head
 
 from cuda_l1.training.in_parts import call_head, whole_weights
 from cuda_l1.training.loading import load_policy, save_policy
-from cuda_l1.training.policy_model import make_policy
 from cuda_l1.training.recipe import Recipe
 
 Make = Callable[..., Recipe]
@@ -36,7 +36,7 @@ def test_weights_that_lie_in_parts_are_written_whole(
     tmp_path: Path, recipe: Make, alone_in_a_group: None, half: bool
 ) -> None:
     chosen = recipe(tmp_path / "run", run={"shard_mib": 1, "bf16_weights": half}, model=WIDER)
-    start = make_policy(chosen, ["x = 1\n"], tmp_path / "start")
+    start = made_policy(chosen, tmp_path / "start")
     model, tokenizer, *_ = load_policy(start, chosen, longest=64)
     assert whole_weights(model) is None
     fully_shard(model, mesh=init_device_mesh("cpu", (1,)))
@@ -51,7 +51,7 @@ def test_the_head_is_called_where_a_loss_only_reads_its_weight(
     tmp_path: Path, recipe: Make, alone_in_a_group: None
 ) -> None:
     chosen = recipe(tmp_path / "run")
-    model = load_policy(make_policy(chosen, ["x = 1\n"], tmp_path / "start"), chosen, longest=64).model
+    model = load_policy(made_policy(chosen, tmp_path / "start"), chosen, longest=64).model
     add_fused_lm_head(model)
     call_head(model)
     called: list[torch.Size] = []

@@ -11,12 +11,13 @@ from training_fakes import row, write_rows
 
 from cuda_l1.api import training_data
 from cuda_l1.api.collecting import Choice, choose, read_source
-from cuda_l1.api.training import prepare_data
+from cuda_l1.api.training import _start, prepare_data
 from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
 from cuda_l1.tasks.evaluation_suites import evaluation_tasks
 from cuda_l1.tasks.synth import split_of_task
 from cuda_l1.training.data import read_facts
+from cuda_l1.training.kept_lessons import lessons_for
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.recipe import Recipe, recipe_from
 from cuda_l1.training.run_directory import RunDirectory
@@ -123,13 +124,18 @@ def test_data_is_made_where_no_policy_can_be_trained_and_goes_on_elsewhere(
 
     def collect(run: RunDirectory, chosen: Sequence[Choice], archive: Archive, on_event: Any, threads: int) -> None:
         lanes.append(threads)
+        write_rows(run.data, [row(1), row(2), row(3, task="v", split="validation")])
 
     monkeypatch.setattr(training_data, "_collect", collect)
-    path = prepare_data(recipe_from(values, "a test"), resume=False, on_event=lambda event: None)
+    said: list[str] = []
+    path = prepare_data(recipe_from(values, "a test"), resume=False, on_event=lambda event: said.append(event.text))
     assert path == tmp_path / "run" and lanes in ([0], [1])
+    assert said[-1].endswith(" examples to learn from, as tokens")
     elsewhere = recipe_from({**values, "run": {"device": "cpu", "threads": 2}}, "a test")
     assert read_facts(RunDirectory.create(elsewhere, resume=False, stages=["sft"])) is not None
-    (path / "start").mkdir()
+    kept = {file: file.stat().st_mtime_ns for file in (path / "lessons").iterdir()}
+    lessons_for(elsewhere, RunDirectory(path, elsewhere), _start("sft", RunDirectory(path, elsewhere)))
+    assert len(kept) == 2 and kept == {file: file.stat().st_mtime_ns for file in (path / "lessons").iterdir()}
     with pytest.raises(UsageError, match=r"run\.device cuda, now cpu"):
         RunDirectory.create(elsewhere, resume=True)
 

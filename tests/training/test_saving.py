@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from training_fakes import made_policy
 
 pytest.importorskip("trl", reason="needs transformers and TRL")
 
@@ -19,7 +20,6 @@ from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.training.loading import load_policy, save_policy
-from cuda_l1.training.policy_model import make_policy
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.types import Prompt
 from small_policy import save_policy as small_policy
@@ -36,7 +36,7 @@ def loaded(folder: Path, recipe: Recipe) -> dict[str, Any]:
 def test_a_policy_in_shards_is_the_same_policy(tmp_path: Path, recipe: Make) -> None:
     whole = recipe(tmp_path / "run", model=WIDER)
     parts = recipe(tmp_path / "run", model=WIDER, run={"shard_mib": 1})
-    one, many = (make_policy(each, ["x = 1\n"], tmp_path / n) for n, each in (("one", whole), ("many", parts)))
+    one, many = (made_policy(each, tmp_path / n) for n, each in (("one", whole), ("many", parts)))
     assert [file.name for file in one.glob("*.safetensors")] == ["model.safetensors"]
     sizes = {file.name: file.stat().st_size for file in many.glob("*.safetensors")}
     assert len(sizes) >= 4 and max(sizes.values()) <= 1 << 20, sizes
@@ -51,7 +51,7 @@ def test_a_policy_in_shards_is_the_same_policy(tmp_path: Path, recipe: Make) -> 
 
 def test_a_shard_that_is_lost_or_cut_short_and_a_tokenizer_that_is_none_are_named(tmp_path: Path, recipe: Make) -> None:
     parts = recipe(tmp_path / "run", model=WIDER, run={"shard_mib": 1})
-    folder = make_policy(parts, ["x = 1\n"], tmp_path / "many")
+    folder = made_policy(parts, tmp_path / "many")
     shard = sorted(folder.glob("*.safetensors"))[1]
     whole = shard.read_bytes()
     shard.unlink()
@@ -69,7 +69,7 @@ def test_a_shard_that_is_lost_or_cut_short_and_a_tokenizer_that_is_none_are_name
 
 def test_a_policy_without_memory_for_it_is_the_machines_matter(tmp_path: Path, recipe: Make, monkeypatch) -> None:
     run = recipe(tmp_path / "run")
-    folder = make_policy(run, ["x = 1\n"], tmp_path / "made")
+    folder = made_policy(run, tmp_path / "made")
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", lambda *_, **__: torch.empty(1 << 60))
     with pytest.raises(InfrastructureError, match=r"made: does not fit into memory \(.*can't allocate memory"):
         load_policy(folder, run, longest=64)
@@ -77,7 +77,7 @@ def test_a_policy_without_memory_for_it_is_the_machines_matter(tmp_path: Path, r
 
 def test_half_of_the_size_is_half_of_the_precision(tmp_path: Path, recipe: Make) -> None:
     full, half = recipe(tmp_path / "run"), recipe(tmp_path / "run", run={"bf16_weights": True})
-    one, other = make_policy(full, ["x = 1\n"], tmp_path / "full"), make_policy(half, ["x = 1\n"], tmp_path / "half")
+    one, other = made_policy(full, tmp_path / "full"), made_policy(half, tmp_path / "half")
     sizes = [(folder / "model.safetensors").stat().st_size for folder in (one, other)]
     assert sizes[1] == pytest.approx(sizes[0] / 2, rel=0.05)
     left, right = loaded(one, full), loaded(other, half)
@@ -87,7 +87,7 @@ def test_half_of_the_size_is_half_of_the_precision(tmp_path: Path, recipe: Make)
 
 def test_a_server_samples_as_training_did(tmp_path: Path, recipe: Make) -> None:
     asked = recipe(tmp_path / "run", generation={"temperature": 0.6, "top_p": 0.9})
-    folder = make_policy(asked, ["x = 1\n"], tmp_path / "policy")
+    folder = made_policy(asked, tmp_path / "policy")
     found = json.loads((folder / "generation_config.json").read_text())
     assert (found["do_sample"], found["temperature"], found["top_p"], found["top_k"]) == (True, 0.6, 0.9, 0)
     assert found["eos_token_id"] == json.loads((folder / "config.json").read_text())["eos_token_id"]
@@ -105,7 +105,7 @@ def test_a_model_of_others_keeps_its_own_ends(tmp_path: Path, recipe: Make) -> N
 def test_a_server_reads_what_a_policy_from_nothing_says(tmp_path: Path, recipe: Make) -> None:
     serving = pytest.importorskip("transformers.cli.serving.utils", reason="needs transformers with its server")
     chosen = recipe(tmp_path / "run")
-    policy = load_policy(make_policy(chosen, ["x = 1\n"], tmp_path / "policy"), chosen, longest=64)
+    policy = load_policy(made_policy(chosen, tmp_path / "policy"), chosen, longest=64)
     asked = policy.tokenizer.apply_chat_template([{"role": "user", "content": "well?"}], add_generation_prompt=True)
     said = policy.tokenizer("```python\nx = 1\n```<|im_end|>")["input_ids"]
     found = serving.parse_assistant_message(policy.tokenizer, policy.model, said, asked["input_ids"])

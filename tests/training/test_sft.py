@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from training_fakes import row, write_rows
+from training_fakes import made_policy, row, write_rows
 
 from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.training.data import rows_of
@@ -417,10 +417,8 @@ def test_a_disk_that_is_full_at_the_end_is_one_line_and_the_last_checkpoint_ends
 def test_the_same_seed_makes_the_same_policy_which_writes_any_text(tmp_path: Path, recipe: Make) -> None:
     from transformers import AutoTokenizer
 
-    from cuda_l1.training.policy_model import make_policy
-
     seeded = [recipe(tmp_path / "run", run={"seed": number // 2}) for number in range(3)]
-    one, two, other = (make_policy(each, ["x = 1\n"], tmp_path / f"p{n}") for n, each in enumerate(seeded))
+    one, two, other = (made_policy(each, tmp_path / f"p{n}") for n, each in enumerate(seeded))
     assert same(one, two) and not same(one, other)
     tokenizer = AutoTokenizer.from_pretrained(one)
     text = "def f(x):\n\treturn 'äöü ☃' # \x7f\n"

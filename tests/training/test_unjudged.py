@@ -20,7 +20,7 @@ from cuda_l1.tasks.synth import split_of_task
 from cuda_l1.training import examples
 from cuda_l1.training.data import read_facts, rows_of, unjudged_of
 from cuda_l1.training.examples import Row, examples_by
-from cuda_l1.training.lessons import _tokenizer, lessons_of, tokenized
+from cuda_l1.training.lessons import lessons_of, tokenized, tokenizer_in
 from cuda_l1.training.policy_model import train_tokenizer
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.run_directory import RunDirectory
@@ -80,10 +80,10 @@ def test_many_cores_make_the_same_examples(
     judged = [row._replace(speedup_eager=1.5, candidate_id=f"judged {row.candidate_id}") for row in rows[:9]]
     train_tokenizer(["class ModelNew(Model): pass"], 300, 4096).save_pretrained(tmp_path)
     alone = lessons_of([*judged, *rows], run.recipe, tmp_path)
-    assert alone.shown and alone.tokens.count and alone.first
+    assert alone.shown and alone.tokens.count
     monkeypatch.setattr(examples, "MANY", 2)
     many = lessons_of([*judged, *rows], run.recipe, tmp_path)
-    assert (many.shown, many.first, many.tokens.fits) == (alone.shown, alone.first, alone.tokens.fits)
+    assert (many.shown, many.tokens.fits) == (alone.shown, alone.tokens.fits)
     for name in ("ids", "lengths", "given"):
         assert getattr(many.tokens, name).tolist() == getattr(alone.tokens, name).tolist()
 
@@ -137,9 +137,9 @@ def test_what_is_too_long_beside_others_is_told_without_them(spawned: Path, tmp_
     train_tokenizer(["class ModelNew(Model): pass"], 300, 4096).save_pretrained(tmp_path)
     run, rows, _ = written(spawned, recipe, max_length=8192)
     made = list(examples_by(run.recipe, rows))
-    lengths = tokenized(made, _tokenizer(tmp_path), 100_000).lengths
+    lengths = tokenized(made, tokenizer_in(tmp_path), 100_000).lengths
     too_long = int(next(length for one, length in zip(made, lengths, strict=True) if one.exemplars))
     run, rows, _ = written(spawned, recipe, max_length=too_long - 1)
-    fit = sum(tokenized(made, _tokenizer(tmp_path), too_long - 1).fits)
+    fit = sum(tokenized(made, tokenizer_in(tmp_path), too_long - 1).fits)
     found = lessons_of(rows, run.recipe, tmp_path).tokens
     assert len(found.fits) == len(made) and fit < found.count == sum(found.fits)

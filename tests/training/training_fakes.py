@@ -8,6 +8,7 @@ import pytest
 
 from cuda_l1.training import examples
 from cuda_l1.training.examples import Row
+from cuda_l1.training.recipe import Recipe
 
 FRAME = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return {}\n"
 REFERENCE = FRAME.format("x + 1")
@@ -41,3 +42,10 @@ def write_rows(folder: Path, rows: list[Row]) -> Path:
     pytest.importorskip("pyarrow", reason="a data set is parquet")
     examples.write_rows(folder / "data" / "train-00000-of-00001.parquet", rows)
     return folder
+
+
+def made_policy(recipe: Recipe, folder: Path) -> Path:
+    """A policy of random weights, of a recipe's sizes, with a tokenizer that has read next to nothing."""
+    from cuda_l1.training.policy_model import make_policy, train_tokenizer
+
+    return make_policy(recipe, train_tokenizer(["x = 1\n"], recipe.model.vocabulary, recipe.model.context), folder)

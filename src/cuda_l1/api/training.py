@@ -16,16 +16,18 @@ from cuda_l1.api.pool import default_size, devices_like
 from cuda_l1.api.reviewing import parse_reviewer
 from cuda_l1.api.training_data import prepare
 from cuda_l1.archive import Archive
+from cuda_l1.archive.faults import file_faults
 from cuda_l1.config import EvaluatorSettings
 from cuda_l1.errors import UsageError
 from cuda_l1.evaluator import Evaluator
 from cuda_l1.evaluator.environment import usable_cores
 from cuda_l1.reviewer import Reviewer
+from cuda_l1.texts import many
 from cuda_l1.training.data import rows_of, unjudged_of
 from cuda_l1.training.examples import examples_by
 from cuda_l1.training.processes import joined
 from cuda_l1.training.recipe import Recipe
-from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.run_directory import RunDirectory, partial_of
 from cuda_l1.training.sections import EvaluationSection
 from cuda_l1.training.stages import STAGES, Event, Surroundings
 from cuda_l1.training.table import Table
@@ -72,7 +74,20 @@ def prepare_data(recipe: Recipe, *, resume: bool, on_event: Callable[[Event], No
     run = RunDirectory.create(recipe, resume=resume)
     with run.alone(), Archive.open(run.archive) as archive:
         prepare(run, archive, on_event, threads=min(1, len(usable_cores()) - 1))
+        _keep_lessons(run, on_event)
     return run.path
+
+
+def _keep_lessons(run: RunDirectory, on_event: Callable[[Event], None]) -> None:
+    """Makes what stage 1 reads, unless the policy that it begins from is not here."""
+    from cuda_l1.training.kept_lessons import lessons_for
+
+    policy = Path(run.recipe.model.path) if run.recipe.model.path else _own_tokenizer(run)
+    if not policy.is_dir():
+        on_event(Event("data", f"no policy at {policy} here: examples become tokens where stage 1 begins"))
+        return
+    made = lessons_for(run.recipe, run, policy)
+    on_event(Event("data", f"{many(made.train.tokens.count, 'example')} to learn from, as tokens"))
 
 
 def _prepared(
@@ -148,10 +163,21 @@ def _told(name: str, start: Path, run: RunDirectory) -> str:
 
 
 def _from_nothing(run: RunDirectory) -> Path:
+    from cuda_l1.training.lessons import tokenizer_in
     from cuda_l1.training.loading import quiet
     from cuda_l1.training.policy_model import make_policy
 
     quiet()
+    return make_policy(run.recipe, tokenizer_in(_own_tokenizer(run)), run.start)
+
+
+def _own_tokenizer(run: RunDirectory) -> Path:
+    """Of a policy from nothing, trained on some of what stage 1 reads; before there are weights, which bind a run to
+    where they are trained."""
+    from cuda_l1.training.policy_model import train_tokenizer
+
+    if run.tokenizer.is_dir():
+        return run.tokenizer
     recipe = run.recipe
     rows = [*rows_of(recipe, run), *unjudged_of(run)]
     texts = (
@@ -159,7 +185,11 @@ def _from_nothing(run: RunDirectory) -> Path:
         for example in examples_by(recipe, rows[:: math.ceil(len(rows) / MOST_ROWS)])
         for text in (example.prompt.system, example.prompt.user, example.completion)
     )
-    return make_policy(recipe, texts, run.start)
+    made = train_tokenizer(texts, recipe.model.vocabulary, recipe.model.context)
+    with file_faults(run.tokenizer):
+        made.save_pretrained(partial_of(run.tokenizer))
+        partial_of(run.tokenizer).replace(run.tokenizer)
+    return run.tokenizer
 
 
 @contextmanager

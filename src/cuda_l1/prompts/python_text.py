@@ -18,13 +18,13 @@ warnings.filterwarnings("ignore", module=_NAME)
 
 def syntax_problem(text: str) -> str | None:
     """Why a text is no Python, with its line number where there is one; None where it is."""
-    found = _parsed(text)
+    found = _parsed(_ended(text))
     return found if isinstance(found, str) else None
 
 
 def tree_of(text: str) -> ast.Module | None:
     """The syntax tree of a text, not to be changed; None where it is no Python."""
-    found = _parsed(text)
+    found = _parsed(_ended(text))
     return None if isinstance(found, str) else found
 
 
@@ -81,6 +81,11 @@ def _bound(tree: ast.Module) -> Iterator[str]:
             yield node.name
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
+
+
+def _ended(text: str) -> str:
+    """With one line end: what a fence holds and the file made of it are parsed once."""
+    return text.rstrip("\n") + "\n"
 
 
 @lru_cache(maxsize=16)

@@ -7,7 +7,7 @@ and *Algorithm Design* is made by rule from what was measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -145,15 +145,21 @@ def over_tasks(rows: Sequence[Row], work: Callable[[list[Row]], T]) -> list[T]:
     """What `work` makes of the rows of some tasks, part by part, on all cores where there are many; the same on however
     many cores. Raises InfrastructureError where a process that works dies.
     """
-    of_task: dict[str, list[Row]] = {}
-    for row in rows:
-        of_task.setdefault(row.task_sha, []).append(row)
-    tasks, size = list(of_task.values()), math.ceil(len(of_task) / PARTS) or 1
+    tasks = list(by_task(rows))
+    size = math.ceil(len(tasks) / PARTS) or 1
     parts = [[row for task in tasks[at : at + size] for row in task] for at in range(0, len(tasks), size)]
     if len(rows) < MANY:
         return list(map(work, parts))
     with side_processes(PARTS) as pool:
         return list(pool.map(work, parts))
+
+
+def by_task(rows: Sequence[Row]) -> Iterable[list[Row]]:
+    """The rows of each task, in the order of the first ones."""
+    of_task: dict[str, list[Row]] = {}
+    for row in rows:
+        of_task.setdefault(row.task_sha, []).append(row)
+    return of_task.values()
 
 
 def examples_by(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Example]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -81,8 +82,6 @@ class Made(NamedTuple):
     tokens: Tokenized
     shown: int
     """Scored variants in the question that shows the most of them, of those that fit."""
-    first: list[Example]
-    """Some of the examples, for people to see what is asked."""
 
 
 def lessons_of(rows: Sequence[Row], recipe: Recipe, folder: Path) -> Made:
@@ -91,21 +90,20 @@ def lessons_of(rows: Sequence[Row], recipe: Recipe, folder: Path) -> Made:
     Raises InfrastructureError where a process that makes some dies.
     """
     parts = over_tasks(rows, partial(_part, recipe=recipe, folder=folder))
-    first = [example for part in parts for example in part.first]
-    shown = max((part.shown for part in parts), default=0)
-    return Made(joined([part.tokens for part in parts]), shown, first[: recipe.run.samples])
+    return Made(joined([part.tokens for part in parts]), max((part.shown for part in parts), default=0))
 
 
 def _part(rows: Sequence[Row], *, recipe: Recipe, folder: Path) -> Made:
     """What nobody judged is told without the others where it is too long beside them: it is told once."""
-    made = list(examples_by(recipe, rows))
-    tokens = tokenized(made, _tokenizer(folder), recipe.sft.max_length)
+    with few_collections():
+        made = list(examples_by(recipe, rows))
+    tokens = tokenized(made, tokenizer_in(folder), recipe.sft.max_length)
     told = zip(made, tokens.fits, strict=True)
     is_left = [not fits and one.exemplars > 0 and one.row.speedup_eager is None for one, fits in told]
     plain = [_alone(one, recipe) for one, left in zip(made, is_left, strict=True) if left]
     kept = replace(tokens, fits=tuple(fits for fits, left in zip(tokens.fits, is_left, strict=True) if not left))
-    again = tokenized(plain, _tokenizer(folder), recipe.sft.max_length)
-    return Made(joined([kept, again]), most_shown(made, tokens.fits), made[: recipe.run.samples])
+    again = tokenized(plain, tokenizer_in(folder), recipe.sft.max_length)
+    return Made(joined([kept, again]), most_shown(made, tokens.fits))
 
 
 def _alone(example: Example, recipe: Recipe) -> Example:
@@ -115,8 +113,23 @@ def _alone(example: Example, recipe: Recipe) -> Example:
     return found
 
 
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """Meanwhile Python looks for garbage seldom, and not among what is there already. Syntax trees are many objects and
+    no garbage: looking through all others after each few thousand took half of the time."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
 @lru_cache(maxsize=1)
-def _tokenizer(folder: Path) -> Any:
+def tokenizer_in(folder: Path) -> Any:
+    """Of the policy in a folder."""
     from transformers import AutoTokenizer
 
     return AutoTokenizer.from_pretrained(folder, local_files_only=True)

@@ -27,12 +27,11 @@ CHAT_TEMPLATE = (
 stand before a tag."""
 
 
-def make_policy(recipe: Recipe, texts: Iterable[str], folder: Path) -> Path:
-    """Writes a decoder of the sizes of `[model]` and a tokenizer trained on `texts` into `folder`, and returns it.
+def make_policy(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, folder: Path) -> Path:
+    """Writes a decoder of the sizes of `[model]` and its tokenizer into `folder`, and returns it.
 
     The same arguments give the same weights. Raises UsageError for sizes that do not go together.
     """
-    tokenizer = train_tokenizer(texts, recipe.model.vocabulary, recipe.model.context)
     save_policy(decoder(recipe.model, tokenizer, seed=recipe.run.seed), tokenizer, folder, recipe=recipe)
     return folder
 

@@ -5,7 +5,9 @@ RUN/archive.sqlite            every verdict, unless the recipe names another dat
 RUN/data/                     the examples of stage 1, where they were collected for the run
 RUN/collected-<digest>/       the log of that collection, by which it goes on
 RUN/unjudged/                 variants that techniques have written for stage 1 and nobody judges
+RUN/lessons/                  what stage 1 reads, as tokens of the policy that it begins with
 RUN/data.json                 where they are from, and what they were compared with
+RUN/tokenizer-<sizes>/        trained on them, where the recipe names no policy to begin from
 RUN/start/                    the policy of random weights, where the recipe names no other
 RUN/lock                      held by the command that trains
 RUN/<stage>/checkpoint-N      weights, optimiser, random states: what a stage goes on from
@@ -140,6 +142,17 @@ class RunDirectory:
     def unjudged_file(self, spec: str) -> Path:
         """That of one of `[data] unjudged`."""
         return self.unjudged / "data" / f"{digest(spec)[:16]}.parquet"
+
+    @property
+    def lessons(self) -> Path:
+        """What stage 1 reads, as tokens."""
+        return self.path / "lessons"
+
+    @property
+    def tokenizer(self) -> Path:
+        """That of a policy of random weights, of the recipe's sizes."""
+        sizes = self.recipe.model
+        return self.path / f"tokenizer-{sizes.vocabulary}-{sizes.context}"
 
     @property
     def start(self) -> Path:

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from cuda_l1.config import GenerationSettings
-from cuda_l1.errors import UsageError
 from cuda_l1.prompts.reply import parse_reply
 from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.training.checkpoints import going_on_from
-from cuda_l1.training.data import rows_of, split, unjudged_of
 from cuda_l1.training.examples import Example
 from cuda_l1.training.forms import too_few, write_shown
 from cuda_l1.training.in_parts import is_in_parts, whole_weights
-from cuda_l1.training.lessons import Made, lessons_of
+from cuda_l1.training.kept_lessons import lessons_for
 from cuda_l1.training.likelihood import train_on
 from cuda_l1.training.loading import Loaded, load_policy, save_policy
 from cuda_l1.training.model_card import describe
@@ -40,11 +38,11 @@ def run(
     """Fine-tunes the policy in `start` on the run's rows; see `stages.RunStage`. Raises as `train_on` does."""
     stage, processes = run.stage(NAME), surroundings.processes
     policy = load_policy(start, recipe, longest=recipe.sft.max_length)
-    train, validation = processes.share(partial(_lessons, recipe, run, start))
+    train, validation, asked = processes.share(partial(lessons_for, recipe, run, start))
     resume = going_on_from(stage, processes)
     for file in ("metrics", "samples"):
         processes.first(partial(stage.rewind, file, resume))
-    beside = Beside(policy, run, start, validation.first or train.first)
+    beside = Beside(policy, run, start, asked)
     watching = Watching(NAME, stage, on_event, on_checkpoint=beside.checkpoint)
     beside.watching = watching
     if resume:
@@ -59,15 +57,6 @@ def run(
     keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, weights=whole_weights(model))
     processes.first(lambda: keep(beside=beside.describe))
     return stage.final
-
-
-def _lessons(recipe: Recipe, run: RunDirectory, start: Path) -> tuple[Made, Made]:
-    """(what is learned from, what it is tested with), as tokens of the policy in `start`. Raises UsageError."""
-    judged, tested = split(rows_of(recipe, run))
-    rows = [*judged, *unjudged_of(run)]
-    if not rows:
-        raise UsageError("all rows belong to the validation split; give more tasks or examples in [data]")
-    return lessons_of(rows, recipe, start), lessons_of(tested, recipe, start)
 
 
 @dataclass
