@@ -755,6 +755,31 @@ def test_a_trial_in_which_ties_decide_about_integers_does_not_count(tmp_path, fo
     assert case is not None and case.sound is counts
 
 
+@pytest.mark.parametrize(
+    ("forward", "factor", "counts"),
+    [
+        ("x.softmax(-1).topk(2)", 1e5, False),
+        ("x.topk(2)", 1e5, True),
+        ("x.softmax(-1).argmax(-1)", 1e5, True),
+        ("x.sigmoid().sort(-1, descending=True).indices", 1e5, False),
+        ("x.softmax(-1).topk(2)", 2.0, True),
+        ("x.argsort(-1)", 0.0, False),
+        ("x.argsort(dim=-1, stable=True)", 0.0, True),
+        ("x.topk(2).values", 0.0, True),
+        ("F.max_pool1d(x, 4, return_indices=True)", 0.0, False),
+    ],
+)
+def test_a_choice_among_what_was_made_equal_is_no_trial(tmp_path, forward, factor, counts):
+    body = (
+        f"class Model(nn.Module):\n    forward = lambda self, x: {forward}\n\nget_inputs = lambda: [torch.randn(8, 16)]"
+    )
+    reference = reference_of(tmp_path, body)
+    audit(reference)
+    plan = plans.Plan("scaled", factor=factor) if factor else plans.BLANK
+    case = Case(reference, plan, [reference.draw()[0] * factor], reference.public, drawing.secret_seed(), jumpy=False)
+    assert case.sound is counts
+
+
 CHOICE_BY_WEIGHTS = """
     class Model(nn.Module):
         def __init__(self):

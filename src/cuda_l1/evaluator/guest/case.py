@@ -6,6 +6,7 @@ weights moved, where an answer misses them by little or lies beyond an edge.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,7 @@ from .classes import (
 from .drawing import Inputs, secret_seed
 from .edges import MOVES, Edges
 from .elements import MORE_JUMPS
+from .last_of_equal import LastOfEqual
 from .load import seed_everything
 from .perturbations import neighbour, nudged, rounded_to_bf16_by_chance, told_apart
 from .plans import ONE_SIDED, PRUNED, RANGE_PLANS, SLIGHT, Plan
@@ -251,12 +253,14 @@ class Case:
         tensors = self.truth.tensors
         compared = {i for i, t in enumerate(tensors) if t.dtype is torch.bool}
         chosen = {i for i, t in enumerate(tensors) if is_integer(t) or self.jumpy or self.reference.chooses} - compared
-        if not self.plan.may_tie:
-            return True
         steps, others = secret_seed(), secret_seed()
+        if not self.plan.may_tie:
+            saturates = self.reference.chooses and self.plan.factor > 1.0
+            return not (saturates and self._moved_by(-1.0, steps) & chosen)
         if any(t.is_complex() for t in leaves(self.inputs)) and self._lies_on_a_cut(steps):
             return False
-        # what is first when all are a little larger is last when they are as much smaller
+        # what is first when all are a little larger is last when they are as much smaller, and of what stays equal in
+        # either case that which comes last is chosen in one of them
         ways = ((1.0, steps), (-1.0, steps)) if self.reference.chooses else ((1.0, steps), (1.0, others))
         if chosen and any(self._moved_by(*way) & chosen for way in ways):
             return False
@@ -266,12 +270,16 @@ class Case:
         return not (compared and self._moved_by(1.0, steps) & self._moved_by(-1.0, steps) & compared)
 
     def _moved_by(self, towards: float, steps: int) -> set[int]:
-        """Places of the answer that are others when equal inputs are told apart; `steps`: the seed of how far."""
-        return self._others(self._told_apart(towards, steps), self.weights)
+        """Places of the answer that are others when equal inputs are told apart, downwards with the last of equal
+        elements chosen; `steps`: the seed of how far."""
+        with LastOfEqual() if towards < 0 and self.reference.chooses else contextlib.nullcontext():
+            return self._others(self._told_apart(towards, steps), self.weights)
 
     def _told_apart(self, towards: float, steps: int) -> Inputs:
         seed_everything(steps)
-        told: Inputs = map_leaves(arithmetic.cast(self.inputs, torch.float64), lambda t: told_apart(t, towards))
+        zeros = not self.reference.chooses  # choices among them show as they are, see `LastOfEqual`
+        wide = arithmetic.cast(self.inputs, torch.float64)
+        told: Inputs = map_leaves(wide, lambda t: told_apart(t, towards, zeros=zeros))
         return told
 
     def _lies_on_a_cut(self, steps: int) -> bool:

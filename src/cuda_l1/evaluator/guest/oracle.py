@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from . import last_of_equal
 from .dispatch import DispatchMode
 from .reading import hosted, is_waited_for, read, read_each
 
@@ -359,8 +360,6 @@ def _at_most(tensor: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
     return found.cumsum(0)[:-1]
 
 
-_CHOICES = {"topk", "argmax", "argmin", "sort", "argsort", "max", "min", "kthvalue", "mode", "median", "nanmedian"}
-"""Operations that tell which of several elements it is: of equal ones any."""
 _EDGES = {
     *("round", "floor", "ceil", "trunc", "sign", "frac", "fmod", "remainder", "floor_divide", "heaviside"),
     *("bucketize", "searchsorted", "lt", "le", "gt", "ge"),
@@ -378,8 +377,7 @@ class Choices(DispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
-        if func.overloadpacket.__name__ in _CHOICES:
-            self.found |= any(part.dtype is torch.int64 for part in (made if isinstance(made, tuple) else (made,)))
+        self.found |= last_of_equal.chooses(func, made)
         self.edges |= self.found or _has_edges(func, made, args, kwargs or {})
         return made
 
