@@ -233,6 +233,44 @@ def test_renamed_and_transposed_tensors_find_each_other_by_their_values():
     assert found.partner["norm.weight"] == "a.weight" and found.partner["norm2.weight"] == "b.weight"
 
 
+class Convolution(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.conv = nn.Conv2d(3, 5, 2)
+        self.scale = nn.Parameter(torch.ones(5))
+        self.shift = nn.Parameter(torch.zeros(5))
+
+
+class AsProduct(nn.Module):
+    """The weight as a matrix, columns for rows where `turned`; a bias and a constant to be broadcast."""
+
+    def __init__(self, turned):
+        super().__init__()
+        kept = Convolution()
+        weight = kept.conv.weight.detach().flatten(1)
+        self.matrix = nn.Parameter((weight.t() if turned else weight).contiguous())
+        self.added = nn.Parameter(kept.conv.bias.detach().clone().view(5, 1))
+        self.scales = nn.Parameter(torch.ones(1, 5, 1, 1))
+        self.scale_of_all = nn.Parameter(torch.ones(5, 1))
+        self.room = torch.zeros(1, 5)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_tensors_of_other_shapes_find_each_other_and_take_values(turned):
+    reference, model = state.snapshot(Convolution()), AsProduct(turned)
+    found = state.match(reference, model)
+    assert found.unmapped == ["shift"], "a workspace of zeros is no partner"
+    assert found.partner == {"conv.weight": "matrix", "conv.bias": "added", "scale": "scale_of_all"}
+    values = {name: torch.randn_like(value) for name, value in reference.items()}
+    state.load_reference_state(model, values, found)
+    weight = values["conv.weight"].flatten(1)
+    assert torch.equal(model.matrix, weight.t() if turned else weight)
+    assert torch.equal(model.scale_of_all[:, 0], values["scale"]) and not model.room.any()
+    given = found.as_own("scale", model.scale_of_all)
+    assert torch.equal(given, values["scale"]) and given.data_ptr() == model.scale_of_all.data_ptr()
+
+
 BOTH = ["norm1.bias", "norm2.bias"]
 
 

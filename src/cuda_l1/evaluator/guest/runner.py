@@ -277,7 +277,7 @@ class Runner:
     def _take(self, name: str, value: torch.Tensor) -> None:
         """Let the next call begin with another value of the reference's tensor `name`."""
         if (partner := self._partners.partner.get(name)) is not None:
-            self._base[partner] = (value.t() if name in self._partners.transposed else value).clone()
+            self._base[partner] = self._partners.as_held(name, value).clone()
 
     def _restorable(self, changed: list[str]) -> state.State:
         """The part of the base state that stands for the reference's. What else a candidate keeps (packed weights,
@@ -309,7 +309,8 @@ class Runner:
         flat_args = leaves(self._args)
         names = self._named(message["changed_state"])
         live = state.collect(self._model, names) if names else {}
-        partners = [live.get(name) for name in names]
+        changed = zip(message["changed_state"], names, strict=True)
+        partners = [self._partners.as_own(name, live.get(partner)) for name, partner in changed]
         return [*leaves(result), *(flat_args[i] for i in message["changed_args"]), *partners]
 
     def _places(self, result: Any, message: dict[str, Any]) -> list[Any]:

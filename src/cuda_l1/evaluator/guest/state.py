@@ -324,6 +324,9 @@ class Partners:
     partner: dict[str, str] = field(default_factory=dict)
     """Reference name -> candidate name."""
     transposed: set[str] = field(default_factory=set)
+    """Of the reference's, those that their partner holds as a matrix of columns for rows, see `as_held`."""
+    reshaped: dict[str, tuple[torch.Size, torch.Size]] = field(default_factory=dict)
+    """Of the reference's, those that have another shape in their partner: that shape, and their own."""
     unmapped: list[str] = field(default_factory=list)
     guessed: list[str] = field(default_factory=list)
     """Of the reference's, those that were given one of several equal tensors whose names say nothing."""
@@ -332,10 +335,22 @@ class Partners:
     by_method: bool = False
     """The candidate has `load_reference(state_dict)`."""
 
+    def as_held(self, name: str, value: torch.Tensor) -> torch.Tensor:
+        """A value of the reference's as its partner holds it."""
+        laid = value.flatten(1).t() if name in self.transposed else value
+        return laid.reshape(self.reshaped[name][0]) if name in self.reshaped else laid
+
+    def as_own(self, name: str, held: torch.Tensor | None) -> torch.Tensor | None:
+        """What a partner holds in the shape of the reference's, where that is a view of it; else as it is."""
+        if held is None or name in self.transposed or name not in self.reshaped or not held.is_contiguous():
+            return held
+        shape, own = self.reshaped[name]
+        return held.view(own) if held.shape == shape else held
+
 
 def match(reference: Mapping[str, torch.Tensor], model: torch.nn.Module) -> Partners:
-    """Find each reference tensor's partner: (1) name and shape, (2) equal bytes under the public seed, also
-    transposed, of several, as constants have them, by similar names, else by order, (3) the candidate's own
+    """Find each reference tensor's partner: (1) name and shape, (2) equal bytes under the public seed, also transposed
+    or in another shape, of several, as constants have them, by similar names, else by order, (3) the candidate's own
     `load_reference`, also in place of a pair by order."""
     result = Partners(by_method=callable(getattr(model, "load_reference", None)))
     live = collect(model)
@@ -355,6 +370,8 @@ def match(reference: Mapping[str, torch.Tensor], model: torch.nn.Module) -> Part
     if result.by_method:  # it knows better
         result.partner = {name: other for name, other in result.partner.items() if name not in result.guessed}
         result.guessed = []
+    else:
+        _pair_in_other_shapes(result, missing, free)
     result.unmapped = [name for name in missing if name not in result.partner]
     return result
 
@@ -368,6 +385,31 @@ def _paired(wanted: Mapping[str, torch.Tensor], free: Mapping[str, torch.Tensor]
         if one not in found and other not in found.values():
             found[one] = other
     return found
+
+
+def _pair_in_other_shapes(
+    result: Partners, missing: Mapping[str, torch.Tensor], free: Mapping[str, torch.Tensor]
+) -> None:
+    """Add pairs of tensors that hold the same elements in another shape, as a convolution's weight does in a product:
+    in their order, or as a matrix of what each output reads, transposed. Constants by similar names alone: a workspace
+    may be of zeros, too."""
+    for turned in (False, True):
+        left = {n: t for n, t in missing.items() if n not in result.partner and (t.dim() > 2 or not turned)}
+        sizes = {value.numel() for value in left.values()}
+        taken = set(result.partner.values())
+        others = {n: t.flatten() for n, t in free.items() if n not in taken and t.numel() in sizes}
+        wanted = {n: (t.flatten(1).t() if turned else t).flatten() for n, t in left.items()} if others else {}
+        for name, other in _paired(wanted, others).items():
+            if _is_constant(wanted[name]) and not _likeness(name, other):
+                continue
+            result.partner[name] = other
+            result.reshaped[name] = free[other].shape, missing[name].shape
+            result.transposed.update({name} if turned else ())
+            result.guessed += [name] if _is_guessed(name, other, wanted, others) else []
+
+
+def _is_constant(flat: torch.Tensor) -> bool:
+    return same(flat, flat[:1].expand_as(flat))
 
 
 def _is_guessed(
@@ -406,7 +448,7 @@ def load_reference_state(model: torch.nn.Module, values: Mapping[str, torch.Tens
             model.load_reference(copies)  # type: ignore[operator]
             return
         partners = [(name, mapping.partner[name]) for name in values if name in mapping.partner]
-        _put(model, {other: values[n].t() if n in mapping.transposed else values[n] for n, other in partners})
+        _put(model, {other: mapping.as_held(n, values[n]) for n, other in partners})
 
 
 def overwritten(
