@@ -145,6 +145,45 @@ def test_truth_follows_the_functions_that_a_model_holds():
     assert torch.equal(arithmetic.run_float64(twin, [x.double()]), due), "other weights do not reach it"
 
 
+class Hooked(torch.nn.Module):
+    """Answers with what hooks have caught."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.before, self.after = torch.nn.Linear(4, 4), [], []
+        self.linear.register_forward_pre_hook(lambda module, args: self.before.append(args[0]))
+        self.linear.register_forward_hook(lambda module, args, out: self.after.append(out))
+
+    def forward(self, x):
+        self.linear(x)
+        return self.before.pop() + self.after.pop()
+
+
+def test_truth_has_what_hooks_catch():
+    model, x = Hooked(), torch.randn(2, 4)
+    wide = arithmetic.run_float64(arithmetic.cast_model(model, torch.float64), [x.double()])
+    assert wide.dtype is torch.float64 and oracle.max_error(model(x).detach(), wide) < 1e-5
+    assert not model.before and not model.after
+
+
+class Autocast(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.cast = torch.nn.Linear(64, 64), torch.autocast("cpu", dtype=torch.bfloat16)
+
+    def forward(self, x):
+        with self.cast:
+            return self.linear(x)
+
+
+def test_what_is_lifted_knows_no_autocast():
+    model, x = Autocast(), torch.randn(8, 64)
+    truth = arithmetic.run_float64(arithmetic.cast_model(model, torch.float64), [x.double()])
+    lifted = arithmetic.run_lifted(model, [x], torch.float32)
+    assert lifted.dtype is torch.float32 and oracle.max_error(lifted, truth) < 1e-5
+    assert arithmetic.run_plain(model, [x]).dtype is torch.bfloat16
+
+
 def test_casting_copies_and_keeps_the_nesting():
     value = {"a": (torch.ones(2), torch.arange(2)), "b": [torch.ones(1, dtype=torch.complex64), 3]}
     wide = arithmetic.cast(value, torch.float64)

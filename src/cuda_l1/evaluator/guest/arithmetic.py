@@ -164,7 +164,7 @@ def _at_width(tensor: torch.Tensor, dtype: torch.dtype) -> torch.dtype:
 
 def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
     """A deep copy with every floating (and complex) parameter, buffer and plain tensor attribute as wide as `dtype`;
-    functions among its attributes reach the copy where they reached the model."""
+    functions among its attributes and hooks reach the copy where they reached the model."""
     memo: dict[int, Any] = {}
     twin = copy.deepcopy(model, memo)
     narrow = state.collect(twin)
@@ -175,6 +175,8 @@ def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
         for key, value in state.kept(module).items():
             if isinstance(value, FunctionType) or nesting.is_nest(value):
                 setattr(module, key, reached.of(value))
+        for hooks in (module._forward_pre_hooks, module._forward_hooks):
+            hooks.update({key: reached.of(hook) for key, hook in hooks.items()})
     return twin
 
 
@@ -256,12 +258,32 @@ class _Reached:
         return self._functions[function]
 
 
+@contextmanager
+def _without_autocast() -> Iterator[None]:
+    """Autocast that a model enters leaves types as they are. It does so by itself where they are float64 only."""
+    enter: Callable[[torch.autocast], Any] = torch.autocast.__enter__
+
+    def enter_disabled(self: torch.autocast) -> Any:
+        enabled, self._enabled = self._enabled, False
+        try:
+            return enter(self)
+        finally:
+            self._enabled = enabled  # the model may keep it
+
+    torch.autocast.__enter__ = enter_disabled  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        torch.autocast.__enter__ = enter  # type: ignore[method-assign]
+
+
 def run_lifted(model: torch.nn.Module, args: Sequence[Any], dtype: torch.dtype) -> Any:
-    """The output of a model cast to `dtype` (float64 or float32) on inputs cast to it, casts inside it lifted too."""
+    """The output of a model cast to `dtype` (float64 or float32) on inputs cast to it, casts inside it, and those of
+    autocast, lifted too."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
-        with torch.no_grad(), exact_arithmetic(), _Lifted(dtype, default):
+        with torch.no_grad(), exact_arithmetic(), _without_autocast(), _Lifted(dtype, default):
             return model(*args)
     finally:
         torch.set_default_dtype(default)
