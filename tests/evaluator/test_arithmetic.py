@@ -145,6 +145,23 @@ def test_truth_follows_the_functions_that_a_model_holds():
     assert torch.equal(arithmetic.run_float64(twin, [x.double()]), due), "other weights do not reach it"
 
 
+class Holding(torch.nn.Module):
+    """Holds what cannot be copied."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.library = torch.nn.Linear(4, 4), math
+        self.scripted = torch.jit.CompilationUnit("def double(x):\n    return 2 * x\n").double
+
+    def forward(self, x):
+        return self.scripted(self.linear(x)) * self.library.pi
+
+
+def test_scripted_functions_and_modules_of_python_stay_the_same_in_the_copy():
+    twin = arithmetic.cast_model(Holding(), torch.float64)
+    assert arithmetic.run_float64(twin, [torch.randn(2, 4).double()]).dtype is torch.float64
+
+
 class Hooked(torch.nn.Module):
     """Answers with what hooks have caught."""
 

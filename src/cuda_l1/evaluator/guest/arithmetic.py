@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from types import CellType, FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -166,6 +166,9 @@ def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
     """A deep copy with every floating (and complex) parameter, buffer and plain tensor attribute as wide as `dtype`;
     functions among its attributes and hooks reach the copy where they reached the model."""
     memo: dict[int, Any] = {}
+    for value in (value for module in model.modules() for value in state.kept(module).values()):
+        if isinstance(value, torch.jit.ScriptFunction | ModuleType):  # neither can be copied, nor has to be
+            memo[id(value)] = value
     twin = copy.deepcopy(model, memo)
     narrow = state.collect(twin)
     _widen(twin, dtype)
