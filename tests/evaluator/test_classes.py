@@ -780,6 +780,29 @@ def test_a_choice_among_what_was_made_equal_is_no_trial(tmp_path, forward, facto
     assert case.sound is counts
 
 
+LOGARITHM_OF_NOTHING = """
+    class Model(nn.Module):
+        def forward(self, x):
+            return (x @ x.t()).abs().log(), (x * 64).round()
+
+    get_inputs = lambda: [torch.randn(128, 256)]
+"""
+
+
+def test_what_is_ill_conditioned_in_a_task_that_jumps_has_not_jumped(tmp_path):
+    reference = reference_of(tmp_path, LOGARITHM_OF_NOTHING)
+    assert audit(reference).jumpy
+    for _ in range(4):
+        case = Case(
+            reference, plans.Plan("base"), reference.draw(), reference.public, drawing.secret_seed(), jumpy=True
+        )
+        (x,) = case.inputs
+        other, rounded = ((3 * x) @ x.t()).div(3).abs().log(), (x * 64).round()
+        assert case.passes(case.errors(Answer("", [other, rounded])), "fp32")
+        other[::8] += 5e-4 * other[::8].abs()
+        assert not case.passes(case.errors(Answer("", [other, rounded])), "fp32")
+
+
 CHOICE_BY_WEIGHTS = """
     class Model(nn.Module):
         def __init__(self):

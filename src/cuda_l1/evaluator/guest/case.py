@@ -414,10 +414,14 @@ class Case:
 
     def _jumped_within(self, index: int, got: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Elements beside `mask` that differ by a jump of what they are made of, as the reference's do when it is
-        moved. Its own are left out as they are."""
+        moved, or are ill-conditioned. Its own are left out as they are."""
         truth = self.truth.tensors[index]
         found = oracle.find_inner_jumps(got, truth).mask & ~mask
-        return found if got is self._plain[index] or not bool(found.any()) else self._edges.jumped_so(index, got, found)
+        if got is self._plain[index] or not bool(found.any()):
+            return found
+        known = self._edges.ill_conditioned(index, got, found)
+        rest = found & ~known
+        return known | self._edges.jumped_so(index, got, rest) if bool(rest.any()) else known
 
     def _jumped_far(self, index: int, got: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         """Beside `mask` isolated elements at which the reference gives an answer like this, too, when it is moved."""

@@ -15,6 +15,10 @@ element that jumped is looked for."""
 ROUNDING = 32
 """How many times what the reference's own rounding explains a move does at the most: it goes as many roundoffs, and
 where more than `oracle.INNER` of an answer jumps what most elements differ by is no rounding."""
+LEAST_MOVES = range(3, MOVES + 1, 3)
+"""Those by the least, which take few elements across an edge."""
+NOISE = 16
+"""How many times what half of these move an element by rounding explains there at the most."""
 MET = 0.5
 """The share of the reference's own jumps that moves have to undo to show where edges are."""
 
@@ -83,6 +87,18 @@ class Edges:
             if most >= due and bool(met[mask].all()):
                 break
         return met if most >= due else torch.zeros_like(mask)
+
+    def ill_conditioned(self, index: int, got: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The elements in `mask` (bool, of the shape of `got`, an answer's tensor `index`) that differ from truth by no
+        more than rounding explains where it moves the reference's own answer far, as the logarithm of next to nothing.
+        Few elements lie so near an edge that most moves by so little take them across."""
+        truth, size = self.truth[index][mask], oracle.rms_of(self.truth[index])
+        moves = [tensors for number in LEAST_MOVES if (tensors := self.moved(number)) is not None]
+        if not moves:
+            return torch.zeros_like(mask)
+        moved = torch.stack([oracle.element_errors(tensors[index][mask], truth, size) for tensors in moves])
+        explained = oracle.element_errors(got[mask], truth, size) <= NOISE * moved.median(0).values
+        return mask.masked_scatter(mask, explained.all(-1) if got.is_complex() else explained)
 
     def _move(self) -> bool:
         """Widen the ranges by another answer of the reference; False where they were widened often enough."""
