@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 
 import pytest
 import torch
@@ -150,14 +151,15 @@ class Holding(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.linear, self.library = torch.nn.Linear(4, 4), math
+        self.linear, self.library, self.lock = torch.nn.Linear(4, 4), math, threading.Lock()
         self.scripted = torch.jit.CompilationUnit("def double(x):\n    return 2 * x\n").double
 
     def forward(self, x):
-        return self.scripted(self.linear(x)) * self.library.pi
+        with self.lock:
+            return self.scripted(self.linear(x)) * self.library.pi
 
 
-def test_scripted_functions_and_modules_of_python_stay_the_same_in_the_copy():
+def test_what_cannot_be_copied_is_shared_with_the_copy():
     twin = arithmetic.cast_model(Holding(), torch.float64)
     assert arithmetic.run_float64(twin, [torch.randn(2, 4).double()]).dtype is torch.float64
 

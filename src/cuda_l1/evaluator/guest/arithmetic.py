@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from types import CellType, FunctionType, ModuleType
+from types import CellType, FunctionType
 from typing import Any
 
 import torch
@@ -166,10 +167,11 @@ def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
     """A deep copy with every floating (and complex) parameter, buffer and plain tensor attribute as wide as `dtype`;
     functions among its attributes and hooks reach the copy where they reached the model."""
     memo: dict[int, Any] = {}
-    for value in (value for module in model.modules() for value in state.kept(module).values()):
-        if isinstance(value, torch.jit.ScriptFunction | ModuleType):  # neither can be copied, nor has to be
-            memo[id(value)] = value
-    twin = copy.deepcopy(model, memo)
+    try:
+        twin = copy.deepcopy(model, memo)
+    except _UNCOPIED:
+        memo = _shared(model)
+        twin = copy.deepcopy(model, memo)
     narrow = state.collect(twin)
     _widen(twin, dtype)
     wide = state.collect(twin)
@@ -181,6 +183,21 @@ def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
         for hooks in (module._forward_pre_hooks, module._forward_hooks):
             hooks.update({key: reached.of(hook) for key, hook in hooks.items()})
     return twin
+
+
+_UNCOPIED = (TypeError, RuntimeError, AttributeError, pickle.PickleError, copy.Error)
+"""What copying raises for what cannot be copied."""
+
+
+def _shared(model: torch.nn.Module) -> dict[int, Any]:
+    """For `copy.deepcopy`, attributes that cannot be copied (a scripted function, a lock): a copy has them, too."""
+    shared: dict[int, Any] = {}
+    for value in (value for module in model.modules() for value in state.kept(module).values()):
+        try:
+            copy.deepcopy(value)
+        except _UNCOPIED:
+            shared[id(value)] = value
+    return shared
 
 
 def _widen(twin: torch.nn.Module, dtype: torch.dtype) -> None:
