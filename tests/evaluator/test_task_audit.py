@@ -85,6 +85,8 @@ def test_inputs_and_weights_that_do_not_matter_are_flagged(look):
     assert "insensitive-inputs" in look(task("return x * 2", "[torch.ones(16, 32)]")).flags
     assert "insensitive-weights" in look(task("return x * 2", init="self.linear = nn.Linear(4, 4)")).flags
     assert "insensitive-weights" not in look(LINEAR).flags
+    table = 'self.register_buffer("table", torch.arange(32.0))'
+    assert "insensitive-weights" not in look(task("return x * self.table", init=table)).flags, "none was varied"
 
 
 def test_cancellation_is_ill_conditioned(look):
