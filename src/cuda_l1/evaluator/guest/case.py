@@ -256,7 +256,7 @@ class Case:
         steps, others = secret_seed(), secret_seed()
         if not self.plan.may_tie:
             saturates = self.reference.chooses and self.plan.factor > 1.0
-            return not (saturates and self._moved_by(-1.0, steps) & chosen)
+            return not (saturates and self._moved_by(0.0, steps) & (chosen | compared))
         if any(t.is_complex() for t in leaves(self.inputs)) and self._lies_on_a_cut(steps):
             return False
         # what is first when all are a little larger is last when they are as much smaller, and of what stays equal in
@@ -266,13 +266,15 @@ class Case:
             return False
         if self.plan is PRUNED and self._equal_weights_choose():
             return False
+        if compared and self.reference.chooses and self._moved_by(0.0, steps) & compared:
+            return False
         # a comparison with zero is another one a little above it, or else a little below
         return not (compared and self._moved_by(1.0, steps) & self._moved_by(-1.0, steps) & compared)
 
     def _moved_by(self, towards: float, steps: int) -> set[int]:
-        """Places of the answer that are others when equal inputs are told apart, downwards with the last of equal
-        elements chosen; `steps`: the seed of how far."""
-        with LastOfEqual() if towards < 0 and self.reference.chooses else contextlib.nullcontext():
+        """Places of the answer that are others when equal inputs are told apart, upwards (1), downwards (-1) or not at
+        all (0), save upwards with the last of equal elements chosen; `steps`: the seed of how far."""
+        with LastOfEqual() if towards <= 0 and self.reference.chooses else contextlib.nullcontext():
             return self._others(self._told_apart(towards, steps), self.weights)
 
     def _told_apart(self, towards: float, steps: int) -> Inputs:
