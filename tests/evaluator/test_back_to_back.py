@@ -32,7 +32,7 @@ class Session:
     """Doubles its inputs, and delivers the second call of the stretch that is kept; with `late` not before then."""
 
     def __init__(self, *, changed_state: bool = False, lies: bool = False, late: bool = False) -> None:
-        self.seeded, self.writable, self.laid_state, self.lies = False, [0], {"level": torch.ones(())}, lies
+        self.seeded, self.writable, self.starts_from, self.lies = False, [0], {"level": torch.ones(())}, lies
         self.outputs = buffers.create(nbytes_needed([torch.zeros(4)] * 2), None)
         slots = pack([torch.zeros(4)] * (1 + changed_state), self.outputs)["$list"]
         names = ["level"] * changed_state

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from cuda_l1.evaluator.guest import input_forms, randomness
+from cuda_l1.evaluator.guest.random_answers import Beside, drift
 from cuda_l1.evaluator.guest.random_tasks import FEW_SEEDS
 from cuda_l1.evaluator.guest.randomness import SEEDS, Unlike, numbers
 
@@ -18,6 +19,9 @@ from cuda_l1.evaluator.guest.randomness import SEEDS, Unlike, numbers
 def _seeded() -> None:
     """An honest answer may stand out by chance: of `heavy` four in three thousand did, of the others none in 600."""
     torch.manual_seed(0)
+
+
+OfInputs = Callable[[torch.Tensor], torch.Tensor]
 
 
 def moments(samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -274,7 +278,7 @@ def test_what_is_drawn_seldom_is_missed():
 @pytest.mark.parametrize("kind", HONEST)
 def test_an_answer_of_the_same_distribution_does_not_stand_out(kind):
     draw = HONEST[kind]
-    assert not any(randomness.stands_out([numbers(draw())], lambda: [numbers(draw())]) for _ in range(20))
+    assert not any(Beside([numbers(draw())], lambda: [numbers(draw())]).stands_out() for _ in range(20))
 
 
 @pytest.mark.parametrize(
@@ -290,7 +294,42 @@ def test_an_answer_of_the_same_distribution_does_not_stand_out(kind):
     ],
 )
 def test_an_answer_of_another_distribution_stands_out(kind, answer):
-    assert randomness.stands_out([answer()], lambda: [HONEST[kind]()])
+    assert Beside([answer()], lambda: [HONEST[kind]()]).stands_out()
+
+
+def beside(answer: OfInputs, draw: OfInputs) -> list[Beside]:
+    """Eleven answers and what the reference gives, to inputs of their own."""
+    inputs = [torch.randn(16, 200) for _ in range(11)]
+    return [Beside([answer(x)], lambda x=x: [draw(x)]) for x in inputs]
+
+
+def kept_paths(x: torch.Tensor) -> torch.Tensor:
+    """A residual branch that is dropped for half of the samples."""
+    return x + 0.4 * x.abs() * (torch.rand(16, 1) < 0.5)
+
+
+def little_beside_noise(x: torch.Tensor) -> torch.Tensor:
+    return 1.0 + 0.2 * x + torch.randn(16, 200)
+
+
+@pytest.mark.parametrize("kind", HONEST)
+def test_answers_of_the_same_distribution_do_not_drift(kind):
+    draw = HONEST[kind]
+    assert not drift([Beside([numbers(draw())], lambda: [numbers(draw())]) for _ in range(6)], 9.0)
+
+
+@pytest.mark.parametrize(
+    ("draw", "answer"),
+    [
+        (kept_paths, lambda x: x.clone()),
+        (little_beside_noise, lambda x: 1.0 + torch.randn(16, 200)),
+    ],
+)
+def test_answers_that_are_likely_one_by_one_drift_together(draw, answer):
+    assert not any(each.stands_out() for each in beside(answer, draw)[:2])
+    assert drift(beside(answer, draw), 9.0)
+    assert not drift(beside(draw, draw), 9.0)
+    assert not drift(beside(answer, draw)[:4], 9.0), "too few to tell"
 
 
 def drawn(follows: bool, count: int = SEEDS) -> tuple[torch.Tensor, torch.Tensor]:

@@ -9,13 +9,13 @@ import socket
 import threading
 import time
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import torch
 from evaluator_support import LINEAR, reference_of
 
-from cuda_l1.evaluator.guest import copying, driving, timed_outputs, uncounted
+from cuda_l1.evaluator.guest import copying, driving, preparing, timed_outputs, uncounted
 from cuda_l1.evaluator.guest.audit import Facts
 from cuda_l1.evaluator.guest.channel import Channel
 from cuda_l1.evaluator.guest.control import Control
@@ -372,6 +372,24 @@ def test_state_is_another_before_each_call(far_and_session):
         assert 0.79 < ratio.min() < 0.9 and 1.1 < ratio.max() < 1.26 and session.laid_state["count"] == 5
         laid.append(session.laid_state["hidden"])
     assert not torch.equal(*laid) and set(places) == {"hidden", "count"}
+
+
+def test_some_weights_are_others_in_later_blocks(far_and_session):
+    far, session = far_and_session
+    far.says({})
+    model = torch.nn.Linear(50, 50)
+    session.share(INPUTS, [OUTPUT], [torch.zeros(50, 50), torch.zeros(50)], None, None)
+    reference: Any = SimpleNamespace(model=model, data=(), changed_state=[], call=lambda *_: None)
+    session.weights, before = {name: value.detach().clone() for name, value in model.state_dict().items()}, {}
+    assert not any(preparing.vary_weights(reference, session, INPUTS) for _ in range(6)), "not of every runner"
+    session.weights_vary, session.blocks_alike, varied = True, 0, []
+    for _ in range(6):
+        far.says({})
+        before = session.weights
+        varied.append(preparing.vary_weights(reference, session, INPUTS))
+        changed = sum(int((session.weights[name] != before[name]).sum()) for name in before)
+        assert (0 < changed <= 8) == varied[-1] and session.starts_from == session.weights
+    assert not varied[0] and 2 <= sum(varied) <= 3 and any(varied[1:3])
 
 
 class Drawn:

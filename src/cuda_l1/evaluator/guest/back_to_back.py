@@ -117,7 +117,7 @@ class _Rows:
         tensors = [view(slot, session.outputs).clone() for slot in session.request["slots"]]
         self.late = self.late or not all(each.arrived(tensors) for each in seen)
         earlier = self._sets[:place] if session.request["changed_state"] else None
-        kept = Kept(self._sets[place], tensors, session.laid_state, seeds[place], structure, earlier)
+        kept = Kept(self._sets[place], tensors, session.starts_from, seeds[place], structure, earlier)
         few = min(QUICKEST, KEPT_BYTES // max(1, total_bytes(tensors) + total_bytes(kept.inputs)))
         rows = sorted([*session.back_to_back, (quickest, kept)], key=lambda each: each[0])
         session.back_to_back = rows[: 1 if earlier is not None else max(1, few)]

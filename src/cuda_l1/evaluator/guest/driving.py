@@ -105,7 +105,7 @@ class Kept:
     tensors: list[torch.Tensor]
     """Copies of the outputs, then of arguments and state that the reference changes."""
     state: state.State
-    """Of the module before the call, where that is another one in each; the rest are the session's weights."""
+    """Of the module before the call: weights, which change between blocks, and state, which is another one in each."""
     seed: int | None = None
     """What its random numbers follow from, in a task that has some."""
     structure: str = ""
@@ -133,7 +133,7 @@ def keep_some(
     if form is not None:
         if len(session.strange) >= max(1, fit):
             session.strange.pop(ENTROPY.choice(list(session.strange)))
-        kept = session.strange[form] = Kept(inputs, [t.clone() for t in outputs], session.laid_state, None, structure)
+        kept = session.strange[form] = Kept(inputs, [t.clone() for t in outputs], session.starts_from, None, structure)
         _look_at_inputs(session, inputs)
         return kept
     session.kept_seen += 1
@@ -145,7 +145,7 @@ def keep_some(
     is_quick = len(quickest) < few or us < quickest[-1][0]
     if not (is_quick or place < room):
         return None
-    kept = Kept(inputs, [t.clone() for t in outputs], session.laid_state, seed, structure)
+    kept = Kept(inputs, [t.clone() for t in outputs], session.starts_from, seed, structure)
     if place < room:
         session.kept[place : place + 1] = [kept]
     if is_quick:
@@ -249,7 +249,7 @@ def block_on_cpu(
         structure = structure_told(reply)
         kept: Kept | None
         if is_exchanged:
-            kept = Kept(inputs, [session.output(s) for s in request["slots"]], session.laid_state, seed, structure)
+            kept = Kept(inputs, [session.output(s) for s in request["slots"]], session.starts_from, seed, structure)
             session.exchanged = [kept]
         else:
             us, form = samples[-1] + judge[-1], course.form(number)
@@ -368,7 +368,7 @@ def block_on_cuda(
         if other is not None:
             if begin - go < 1e9 * EXCHANGED_S:
                 outputs = [view(slot, session.outputs).clone() for slot in request["slots"]]
-                kept[number] = Kept(inputs, outputs, session.laid_state)
+                kept[number] = Kept(inputs, outputs, session.starts_from)
                 session.exchanged = [kept[number]]
             continue
         form = course.form(number)

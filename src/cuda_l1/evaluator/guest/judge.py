@@ -245,8 +245,10 @@ class Judge:
         """One block of driven calls of one runner on one clock."""
         session = self._sessions[message["name"]]
         assert self._supply is not None
-        patience_s = session.deadlines.call_s
-        options = {"warm": message["warm"], "strange": message["strange"], "patience_s": patience_s}
+        patience_s, warm = session.deadlines.call_s, message["warm"]
+        if preparing.vary_weights(self._reference, session, self._supply.first):
+            warm = max(1, warm)  # what is derived from them is no part of a sample
+        options = {"warm": warm, "strange": message["strange"], "patience_s": patience_s}
         if self._driver:
             block = driving.block_on_cuda(
                 session, self._supply, session.request, message["calls"], clock=message["clock"], **options

@@ -64,7 +64,6 @@ def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tupl
     the weights, one of them changes and the others stay, and then all do. `aligned`: the one with an offset leaves
     inputs where a vector load may begin."""
     exponent = ENTROPY.randint(2, 6)
-    every = tuple(names for part in parts for names in part)
     return (
         Plan("base"),
         Plan("repeat", same_inputs=True),
@@ -72,12 +71,20 @@ def standard_plans(parts: Sequence[Part] = (), *, aligned: bool = False) -> tupl
         Plan("touched", in_place=True, few=True),
         Plan("outliers", in_place=True, few=True, factor=64.0),
         OTHER_WEIGHTS,
-        *(Plan("touched-weights", other_weights=True, in_place=True, touches=part) for part in parts),
-        *[Plan("touched-weights", other_weights=True, in_place=True, touches=every, exchanged=False)] * bool(every),
+        *touched_plans(parts),
         Plan("negated", other_weights=True, factor=-1.0),
         Plan("scaled", other_weights=True, factor=2.0**exponent),
         Plan("shrunk", factor=2.0**-exponent),
         Plan("offset", offset=VECTOR_BYTES if aligned else 1),
+    )
+
+
+def touched_plans(parts: Sequence[Part]) -> tuple[Plan, ...]:
+    """A few elements of the weights change: one trial for each of `parts`, and one for all of them."""
+    every = tuple(names for part in parts for names in part)
+    return (
+        *(Plan("touched-weights", other_weights=True, in_place=True, touches=part) for part in parts),
+        *[Plan("touched-weights", other_weights=True, in_place=True, touches=every, exchanged=False)] * bool(every),
     )
 
 

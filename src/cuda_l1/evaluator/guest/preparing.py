@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 
-from . import uncounted
+from . import drawing, plans, uncounted, weight_forms
 from .audit import Facts
 from .copying import layout_us
 from .driving import Supply
+from .entropy import ENTROPY
 from .form import Form
 from .reference import Reference
 from .session import RunnerFailure, Session
@@ -19,6 +20,8 @@ CACHING_ROUNDS, CACHING_S = 24, 2.0
 """Pairs of calls, with new inputs and with the same again, that are made at the most, and seconds for them."""
 CACHING_FACTOR, CACHING_US = 3.0, 20.0
 """The second is answered from memory where the first takes so many times as long, and so many microseconds more."""
+VARIED = (0.0, 1 / 2, 1.0)
+"""How likely weights change before the first, second and third block since they last did."""
 
 
 def first_calls(reference: Reference, sessions: list[Session]) -> dict[str, dict[str, str]]:
@@ -63,6 +66,7 @@ def prepare(
         "state": session.vary_state(reference.changed_state) if session.mapped and session.device == "cpu" else {},
     }
     session.seeded = facts.seeded
+    session.weights_vary = look_for_caching and session.mapped and not facts.random
     places = range(form.output_count(sample))
     session.writable = [n for n in places if reference.owns(n) and n not in reference.overlaps]
     if not facts.random:
@@ -120,3 +124,23 @@ def _caching(reference: Reference, session: Session) -> str | None:
 def _finite(value: Any) -> float | None:
     """A number of the runner's, or None."""
     return float(value) if isinstance(value, int | float) and 0 <= value < 1e12 else None
+
+
+def vary_weights(reference: Reference, session: Session, inputs: drawing.Inputs) -> bool:
+    """Before a block of timed calls, touch some of the weights, at secret times: whether that was done. Who derives
+    from them what timed calls need, and looks at a few of them or at nothing to see whether they changed, is wrong in
+    the calls that follow. Not where the reference refuses such weights."""
+    session.blocks_alike += 1
+    if not session.weights_vary or ENTROPY.random() >= VARIED[min(session.blocks_alike, len(VARIED)) - 1]:
+        return False
+    session.blocks_alike = 0
+    parts = weight_forms.parts(reference.model, reference.data, reference.changed_state)
+    if not parts:
+        return False
+    plan = ENTROPY.choice(plans.touched_plans(parts))
+    values = weight_forms.with_touched(session.weights, plan.touches, any_sign=False, exchanged=plan.exchanged)
+    if not uncounted.answers(reference, inputs, values):
+        return False
+    session.weights = values
+    session.set_weights(values)
+    return True

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from . import choices, drawing, input_forms, oracle, plans, randomness, state, undrawn, weight_forms
+from . import choices, drawing, input_forms, oracle, plans, random_answers, randomness, state, undrawn, weight_forms
 from .audit import Facts, audit
 from .check import Checker
 from .classes import unit_roundoff
@@ -139,12 +139,24 @@ def check_random_again(checker: Checker) -> Evidence:
     session = checker.session
     if session.moving:  # timed calls left it as it was before the last of them
         session.set_weights(session.weights)
+    timed = dict(session.weights)
     try:
-        compare_statistics(checker, checker.reference.draw(), session.weights, seeded=1.0)
-        compare_equals(checker, dict(session.weights), seeded=1.0)
+        compare_statistics(checker, checker.reference.draw(), timed, seeded=1.0)
+        compare_equals(checker, timed, seeded=1.0)
+        if session.mapped:
+            _compare_with_other_weights(checker)
+            session.set_weights(timed)
     except Wrong as wrong:
         return Evidence(failure=wrong.as_json())
     return Evidence()
+
+
+def _compare_with_other_weights(checker: Checker) -> None:
+    """Whether answers still follow from the weights. Raises Wrong."""
+    weights, inputs = checker.reference.other_weights(), checker.reference.draw()
+    checker.session.set_weights(weights)
+    if _may_be_unlike(checker, inputs, weights, seeded=1.0):
+        compare_statistics(checker, inputs, weights, stressed=True, seeded=1.0)
 
 
 def _in_forms(reference: Reference, weights: state.State, call_us: float) -> Iterator[drawing.Inputs]:
@@ -349,9 +361,11 @@ def _compare_once(
             raise
 
 
-def _may_be_unlike(checker: Checker, inputs: drawing.Inputs, weights: Mapping[str, torch.Tensor]) -> bool:
+def _may_be_unlike(
+    checker: Checker, inputs: drawing.Inputs, weights: Mapping[str, torch.Tensor], *, seeded: float = SEEDED
+) -> bool:
     """Whether a few answers differ so that many are worth their time. Raises Wrong for an answer of another form."""
-    own, sample = _answers(checker, inputs, weights, FEW_SEEDS, SEEDED)
+    own, sample = _answers(checker, inputs, weights, FEW_SEEDS, seeded)
     try:
         sample.compare_moments(own)
         sample.compare_pooled(own)
@@ -478,10 +492,12 @@ def unlike_another_process(reference: Reference, session: Session, witness: Sess
     """
     form = Form(reference)
     spread: list[float] = []
+    before: state.State = {}
     for call in kept:
         weights = {**session.weights, **call.state}
-        if witness.mapped and (call.state or not spread):
+        if witness.mapped and any(weights[name] is not before.get(name) for name in weights):
             witness.set_weights(weights)
+            before = weights
         if not spread:
             spread = _variances(functools.partial(reference.call, call.inputs, weights))
         witness.show(call.inputs)
@@ -531,8 +547,15 @@ def wrong_at_random(reference: Reference, session: Session, kept: list[Kept], pa
         for other, two in answers[:index]:
             if alike(one, two) and not any(alike(draw(call), draw(other)) for _ in range(8)):
                 return "two timed calls gave the same answer; the reference's differ"
-    for call, answer in answers:
-        if randomness.stands_out(answer, functools.partial(draw, call)):
+    lattices = {shape: oracle.lattice(shape) for shape in {tensor.shape for _, own in answers for tensor in own}}
+    beside = [
+        random_answers.Beside(own, functools.partial(draw, call), [lattices[tensor.shape] for tensor in own])
+        for call, own in answers
+    ]
+    if random_answers.drift(beside, patience_s):
+        return "answers of timed calls lie together where the reference's do not"
+    for each in beside:
+        if each.stands_out():
             return "a timed call gave an answer that none of the reference's is like"
         if time.monotonic() - begin > patience_s:
             break

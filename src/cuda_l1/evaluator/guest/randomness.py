@@ -8,18 +8,13 @@ on samples of shape (calls, ...); integers and truth values count as the numbers
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 
 from .classes import unit_roundoff
-from .oracle import lattice, thinned
 
 SEEDS = 64
 """Answers of each side to the same inputs that are compared."""
-TIMED_DRAWS = 32, 128
-"""Answers of the reference that one of a timed call is held against: at first, and before it is called wrong."""
-Draw = Callable[[], list[torch.Tensor]]
 
 
 def numbers(tensor: torch.Tensor) -> torch.Tensor:
@@ -531,42 +526,3 @@ def _of_corners(z: torch.Tensor) -> tuple[float, float]:
         )
         found.append((float(with_others.mean()), 2 * float(with_others.std()) / math.sqrt(calls)))
     return max(found)
-
-
-def stands_out(answer: list[torch.Tensor], draw: Draw) -> bool:
-    """Whether one answer lies where those of the reference do not: by its distance from their mean, and by how much of
-    that mean it holds. `draw` gives another answer of the reference's to the same inputs."""
-    places = [lattice(t.shape) for t in answer]
-    drawn: list[list[torch.Tensor]] = []
-    for wanted in TIMED_DRAWS:  # a rare event may be missing among a few
-        while len(drawn) < wanted:
-            drawn.append([thinned(t, at) for t, at in zip(draw(), places, strict=True)])
-        if not any(
-            _is_outside(thinned(got, at), torch.stack([run[i] for run in drawn]))
-            for i, (got, at) in enumerate(zip(answer, places, strict=True))
-        ):
-            return False
-    return True
-
-
-def _is_outside(answer: torch.Tensor, samples: torch.Tensor) -> bool:
-    if answer.numel() == 0:
-        return False
-    rows = torch.cat([answer.unsqueeze(0), samples]).double().reshape(len(samples) + 1, -1)
-    mean = rows[1:].mean(0)
-    size = mean.norm() + 1e-30
-    distance = (rows - mean).norm(dim=1)
-    held = (rows @ mean) / size
-    count = len(samples)  # each of them is part of the mean, which is taken out again
-    distance[1:] *= count / (count - 1)
-    held[1:] = (count * held[1:] - rows[1:].pow(2).sum(1) / size) / (count - 1)
-    roundoff = 16 * unit_roundoff(answer.dtype) * float(size)
-    return any(_beyond(values, roundoff) for values in (distance, held))
-
-
-def _beyond(values: torch.Tensor, slack: float) -> bool:
-    """Whether the first value lies three times as far from the mean of the others as the farthest of them."""
-    one, others = float(values[0]), values[1:]
-    middle = float(others.mean())
-    low, high = (middle + 3 * (float(end) - middle) for end in (others.min(), others.max()))
-    return not low - slack <= one <= high + slack

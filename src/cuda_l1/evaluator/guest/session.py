@@ -128,9 +128,13 @@ class Session:
         self.unpartnered: set[int] = set()
         """Places of the answer that hold state which the candidate does not have."""
         self.weights: Mapping[str, torch.Tensor] = {}
-        """What timed calls are made with."""
+        """What timed calls are made with just now."""
         self.mapped = False
         """Whether it can be given other weights."""
+        self.weights_vary = False
+        """Whether some of them become others between blocks of timed calls."""
+        self.blocks_alike = 0
+        """Blocks that have begun since they last did."""
         self.moving: dict[str, torch.Tensor] = {}
         """State that a timed call changes, as it is where it is not varied."""
         self.fixed: set[str] = set()
@@ -288,6 +292,11 @@ class Session:
         self.laid_state = {name: varied(value) for name, value in self.moving.items()}
         for name, value in self.laid_state.items():
             write(value, self._state_places[name], self.state)
+
+    @property
+    def starts_from(self) -> dict[str, torch.Tensor]:
+        """Weights and state that the call which is being made begins from."""
+        return {**self.weights, **self.laid_state}
 
     def _write_state(self, values: Mapping[str, torch.Tensor]) -> dict[str, Any]:
         self.unlike = []

@@ -1,0 +1,23 @@
+"""A chain of projections without anything between them."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, width, depth):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(depth))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def get_inputs():
+    return [torch.randn(128, 128)]
+
+
+def get_init_inputs():
+    return [128, 12]
