@@ -312,6 +312,10 @@ def little_beside_noise(x: torch.Tensor) -> torch.Tensor:
     return 1.0 + 0.2 * x + torch.randn(16, 200)
 
 
+def tokens(x: torch.Tensor) -> torch.Tensor:
+    return torch.multinomial((2 * x).softmax(-1), 20, replacement=True).double()
+
+
 @pytest.mark.parametrize("kind", HONEST)
 def test_answers_of_the_same_distribution_do_not_drift(kind):
     draw = HONEST[kind]
@@ -323,6 +327,7 @@ def test_answers_of_the_same_distribution_do_not_drift(kind):
     [
         (kept_paths, lambda x: x.clone()),
         (little_beside_noise, lambda x: 1.0 + torch.randn(16, 200)),
+        (tokens, lambda x: tokens(-x)),
     ],
 )
 def test_answers_that_are_likely_one_by_one_drift_together(draw, answer):

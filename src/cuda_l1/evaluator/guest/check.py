@@ -21,6 +21,7 @@ from .entropy import ENTROPY
 from .evidence import Evidence, Wrong
 from .form import Form, without_unpartnered
 from .held import compare_held
+from .read_weights import read_elements
 from .reading import hosted
 from .reference import Answer, Reference
 from .session import RunnerFailure, Session
@@ -41,6 +42,8 @@ class Checker:
     evidence: Evidence = field(default_factory=Evidence)
     _weights: Any = None
     _last: Case | None = None
+    _read: dict[str, torch.Tensor] | None = None
+    """Where elements of the weights lie that the inputs of `touched-weights` are answered by, where they are few."""
     _ordinary: Sequence[float] = ()
     """Root mean square of each tensor of truth in the first trial."""
     _kind: str = "base"
@@ -305,9 +308,11 @@ class Checker:
         """Inputs and weights, and what makes such inputs of drawn ones where they are not as drawn."""
         if plan.touches:
             if self._last is not None:
+                if self._read is None:  # inputs are the same in all of these
+                    self._read = read_elements(self.reference, self._last.inputs, self._weights)
                 for any_sign in (True, False):
                     touched = weight_forms.with_touched(
-                        self._weights, plan.touches, any_sign=any_sign, exchanged=plan.exchanged
+                        self._weights, plan.touches, any_sign=any_sign, exchanged=plan.exchanged, read=self._read
                     )
                     yield None, self._last.inputs, touched
             return

@@ -16,11 +16,13 @@ TIMED_DRAWS = 32, 128
 """Answers of the reference that one of a timed call is held against: at first, and before it is called wrong."""
 FEW_DRAWS, LEAST_TOGETHER = 16, 5
 """Answers of the reference beside each in a first look at all together, and how many of them that needs."""
-AT_MOST, DRIFT = 3.0, 6.0
-"""Standard deviations that one answer counts at most, since a rare event lies further out, and what their sum may come
-to by chance, over the root of their number."""
+AT_MOST, DOUBT, DRIFT = 3.0, 3.0, 6.0
+"""Standard deviations that one answer counts at most, since a rare event lies further out; what their sum, over the
+root of their number, may come to before more of the reference's are asked for; and what it may come to by chance."""
 ROUNDING = unit_roundoff(torch.bfloat16)
 """Of an answer's size: other arithmetic may move all of its elements so far."""
+AGREEING = 1 << 13
+"""The most elements of whole numbers of which it is asked how many are equal."""
 Draw = Callable[[], list[torch.Tensor]]
 
 
@@ -61,8 +63,9 @@ class Beside:
 
 def drift(answers: Sequence[Beside], patience_s: float) -> bool:
     """Whether all of them lie to one side of the reference's, though each alone might be one of these: they hold too
-    little or too much of the reference's mean, or of what that has which is not the same for other inputs, or lie too
-    near to it or too far away. Stops asking after `patience_s` when there are enough."""
+    little or too much of the reference's mean, or of what that has which is not the same for other inputs, lie too near
+    to it or too far away, or share too few whole numbers with the reference's, or too many. Stops asking after
+    `patience_s` when there are enough."""
     begin = time.monotonic()
     asked: list[Beside] = []
     for each in answers:
@@ -70,27 +73,34 @@ def drift(answers: Sequence[Beside], patience_s: float) -> bool:
             break
         each.draw(FEW_DRAWS)
         asked.append(each)
-    if len(asked) < LEAST_TOGETHER or not _drifts(asked):
+    if len(asked) < LEAST_TOGETHER:
         return False
-    for each in asked:
-        each.draw(TIMED_DRAWS[0])
-    return _drifts(asked)
+    for wanted in TIMED_DRAWS:  # few tell less of where the reference's lie
+        so_far = _drift(asked)
+        if so_far <= DOUBT or (so_far <= DRIFT and time.monotonic() - begin > patience_s):
+            return False
+        for each in asked:
+            each.draw(wanted)
+    return _drift(asked) > DRIFT
 
 
-def _drifts(answers: Sequence[Beside]) -> bool:
+def _drift(answers: Sequence[Beside]) -> float:
+    """The largest sum of deviations to one side, over the root of their number."""
+    largest = 0.0
     for calls in zip(*(each.rows() for each in answers), strict=True):
-        kinds = [[*_distance_and_held(rows)] for rows in calls]
-        sizes = [float(rows[1:].mean(0).norm()) for rows in calls]
-        if len({rows.shape[1] for rows in calls}) == 1:
-            means = torch.stack([rows[1:].mean(0) for rows in calls])
-            others = (means.sum(0) - means) / (len(means) - 1)
-            for kind, rows, other in zip(kinds, calls, others, strict=True):
-                kind.append(_distance_and_held(rows - other)[1])
-        for values in zip(*kinds, strict=True):
-            off = [_deviations(each, ROUNDING * size) for each, size in zip(values, sizes, strict=True)]
-            if abs(sum(off)) > DRIFT * math.sqrt(len(off)):
-                return True
-    return False
+        means = [rows[1:].mean(0) for rows in calls]
+        rounding = [ROUNDING * float(mean.norm()) for mean in means]
+        kinds = [*zip(*map(_distance_and_held, calls), strict=True)]
+        if len({mean.shape for mean in means}) == 1:
+            total = torch.stack(means).sum(0)
+            others = [(total - mean) / (len(means) - 1) for mean in means]
+            pairs = zip(calls, others, strict=True)
+            kinds.append(tuple(_distance_and_held(rows - other)[1] for rows, other in pairs))
+        found = [[*map(_deviations, values, rounding)] for values in kinds]
+        if all(bool((rows == rows.round()).all()) for rows in calls):
+            found.append([_deviations(_agreement(rows), 0.0) for rows in calls])
+        largest = max([largest, *(abs(sum(off)) / math.sqrt(len(off)) for off in found)])
+    return largest
 
 
 def _deviations(values: torch.Tensor, rounding: float) -> float:
@@ -113,6 +123,17 @@ def _distance_and_held(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     distance[1:] *= math.sqrt(count / (count - 1))
     held[1:] = (count * held[1:] - rows[1:].pow(2).sum(1) / size) / (count - 1)
     return distance, held
+
+
+def _agreement(rows: torch.Tensor) -> torch.Tensor:
+    """The share of each row's elements that are those of another row, of all but the first."""
+    some = rows[:, torch.randperm(rows.shape[1], device=rows.device)[:AGREEING]]
+    equal = torch.stack([(some == row).double().mean(1) for row in some[1:]])
+    count = len(equal)
+    equal[range(count), range(1, count + 1)] = 0.0  # with itself
+    shares = equal.sum(0) / (count - 1)
+    shares[0] *= (count - 1) / count
+    return shares
 
 
 def _is_outside(rows: torch.Tensor, roundoff: float) -> bool:

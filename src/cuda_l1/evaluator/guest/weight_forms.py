@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import torch
 
@@ -61,6 +62,8 @@ ALONE = 4
 MOVED, MOVED_BY = 4, 4.0
 """Elements of a tensor that is touched, and root mean squares by which they become others."""
 
+NOTHING: Mapping[str, torch.Tensor] = MappingProxyType({})
+
 TRIES, MOST_TRIES = 16, 256
 """How often elements are chosen anew so that sum and norm are rounded as they were: a mean that differs in its last
 digit tells, too."""
@@ -92,32 +95,37 @@ def _split(tied: list[tuple[str, ...]]) -> list[Part]:
 
 
 def with_touched(
-    weights: Mapping[str, torch.Tensor], part: Part, *, any_sign: bool, exchanged: bool = True
+    weights: Mapping[str, torch.Tensor],
+    part: Part,
+    *,
+    any_sign: bool,
+    exchanged: bool = True,
+    read: Mapping[str, torch.Tensor] = NOTHING,
 ) -> state.State:
     """`weights` with a few elements in each other's places in every tensor of `part`; where that changes nothing, or
-    not `exchanged` and no mask, a few are others, and the mean stays. Not `any_sign`: what is positive remains so."""
+    not `exchanged` and no mask, a few are others, and the mean stays. Not `any_sign`: what is positive remains so.
+    `read`: by name, the flat places from which elements are chosen, of all where none are named."""
     values = dict(weights)
     for names in part:
         value = weights[names[0]]
+        places = next((read[name].tolist() for name in names if name in read), range(value.numel()))
         if chooses(value):
-            touched = _with_rows_exchanged(value) if _has_equal_rows(value) else _with_exchanged(value)
+            touched = _with_rows_exchanged(value) if _has_equal_rows(value) else _with_exchanged(value, places)
             values.update(dict.fromkeys(names, touched))
             continue
-        touched = _with_exchanged(value) if exchanged else value
+        touched = _with_exchanged(value, places) if exchanged else value
         if torch.equal(touched, value) and _holds_numbers(touched):
-            touched = _with_moved(touched, any_sign and not _is_statistic(names[0]))
+            touched = _with_moved(touched, places, any_sign and not _is_statistic(names[0]))
         values.update(dict.fromkeys(names, touched))
     return values
 
 
-def _with_moved(value: torch.Tensor, any_sign: bool) -> torch.Tensor:
+def _with_moved(value: torch.Tensor, places_of: Sequence[int], any_sign: bool) -> torch.Tensor:
     if value.numel() == 1:
         return with_others(value, 1, 1.0 + MOVED_BY if any_sign else 1.5)
     finite = torch.isfinite(value.reshape(-1))
     step = MOVED_BY * (float(value.reshape(-1)[finite].abs().float().pow(2).mean().sqrt()) or VISIBLE)
-    places_of: Sequence[int] = range(value.numel())
-    if value.numel() > 2 * MOVED:
-        places_of = places_of[1:-1]  # samples know ends
+    places_of = _inner(places_of)
     if not bool(finite.all()):
         places_of = [place for place in places_of if finite[place]]
     for _ in range(max(TRIES, min(MOST_TRIES, LOOKED_AT // value.numel()))):
@@ -135,11 +143,16 @@ LOOKED_OVER = 64
 """Elements of which the largest and the smallest are exchanged."""
 
 
-def _with_exchanged(value: torch.Tensor) -> torch.Tensor:
+def _inner(places: Sequence[int]) -> Sequence[int]:
+    """Without the ends, which samples know."""
+    return places[1:-1] if len(places) > 2 * MOVED else places
+
+
+def _with_exchanged(value: torch.Tensor, places_of: Sequence[int]) -> torch.Tensor:
     """`value` with some of its larger elements in the places of smaller ones: neither a sum nor a norm nor an extreme
     tells. As it was where they are all equal, or in order."""
     flat = value.reshape(-1)
-    inner = range(1, flat.numel() - 1) if flat.numel() > 2 * MOVED else range(flat.numel())
+    inner = _inner(places_of)
     best, most = flat, -1
     for _ in range(max(TRIES, min(MOST_TRIES, LOOKED_AT // flat.numel()))):
         places = torch.tensor(ENTROPY.sample(inner, min(LOOKED_OVER, len(inner))), device=flat.device)
