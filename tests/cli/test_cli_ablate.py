@@ -58,6 +58,7 @@ def test_what_is_no_list_of_techniques_is_refused(run: Run, reference: Path, tmp
     assert "unknown technique `magic`; `cuda-l1 optimize" in result.stderr
     result = run("ablate", "linear_sum", "reduce_linaer", "--device", "cpu")
     assert result.exit_code == 2 and "did you mean reduce_linear" in result.stderr
+    assert not (tmp_path / "data").exists(), "what is refused leaves nothing behind"
     (tmp_path / "fast.py").write_text(FAST)
     run("evaluate", reference, tmp_path / "fast.py", "--device", "cpu")
     with Archive.open(create=False) as archive:

@@ -285,6 +285,15 @@ def test_resume_names_what_differs(run: Run, suite: Callable[..., str]) -> None:
     assert unknown.exit_code == 2 and f"there are {name}" in unknown.stderr
 
 
+@pytest.mark.parametrize("name", ["nope", "..", "a/b", ""])
+def test_a_run_that_is_not_there_leaves_nothing_behind(
+    run: Run, suite: Callable[..., str], tmp_path: Path, name: str
+) -> None:
+    result = run("bench", suite(""), "--resume", name)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1) and "no such run" in result.stderr
+    assert not (tmp_path / "data").exists()
+
+
 def test_tasks_that_take_too_much_are_scaled_or_skipped(run: Run, suite: Callable[..., str]) -> None:
     inputs = "batch_size = 64\n\n\ndef get_inputs():\n    return [torch.randn(batch_size, 4)]\n"
     spec = suite("", "")

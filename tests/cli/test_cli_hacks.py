@@ -63,6 +63,12 @@ def test_the_corpus_of_this_repository_is_imported(run: Run) -> None:
     assert "0 stored" in run("archive", "hacks", "import", CORPUS).stdout
 
 
+def test_what_is_refused_leaves_nothing_behind(run: Run, attack: Path, tmp_path: Path) -> None:
+    for words in (("add", "3f2a91", "--why", "x"), ("add", attack, "--why", " "), ("import", tmp_path / "none")):
+        assert run("archive", "hacks", *words).exit_code == 2
+        assert not (tmp_path / "data").exists()
+
+
 def test_mistakes_are_one_line(run: Run, tmp_path: Path, attack: Path) -> None:
     run("archive", "hacks", "add", attack, "--why", "x")
     folder = tmp_path / "cases" / "one"

@@ -43,15 +43,8 @@ class BenchRun:
 
         Raises UsageError: no such run, or the settings that differ, with both values.
         """
-        if resume is None:
-            return cls(RunDirectory.create(runs, settings), place, archive)
-        if resume != Path(resume).name or not (runs / resume / "config.json").is_file():
-            known = bench_runs(runs)
-            more = f" and {len(known) - 5} more" if len(known) > 5 else ""
-            raise UsageError(
-                f"--resume {resume}: no such run in {runs}; there are {', '.join(known[:5]) or 'none'}{more}"
-            )
-        return cls(RunDirectory.open(runs / resume, settings), place, archive)
+        directory = RunDirectory.create(runs, settings) if resume is None else resumed(runs, settings, resume)
+        return cls(directory, place, archive)
 
     @property
     def name(self) -> str:
@@ -118,6 +111,15 @@ class BenchRun:
 
     def _said(self, event: str, task: Task) -> dict[str, Any]:
         return self._known.get((event, task.sha), {})
+
+
+def resumed(runs: Path, settings: BenchSettings, name: str) -> RunDirectory:
+    """The run of that name. Raises UsageError: no such run, or the settings that differ, with both values."""
+    if name != Path(name).name or not (runs / name / "config.json").is_file():
+        known = bench_runs(runs)
+        more = f" and {len(known) - 5} more" if len(known) > 5 else ""
+        raise UsageError(f"--resume {name}: no such run in {runs}; there are {', '.join(known[:5]) or 'none'}{more}")
+    return RunDirectory.open(runs / name, settings)
 
 
 def parts_of(runs: Iterable[Path], name: str, archives: Collection[str] = (), *, is_asked_for: bool = True) -> RunParts:

@@ -57,6 +57,15 @@ class Archive:
         url = database.locate(where)
         return cls(database.open_engine(url, create=create, timeout_s=timeout_s), database.describe(url))
 
+    @classmethod
+    def look(cls, where: str | Path | None = None) -> Self:
+        """The archive that is there, else an empty one in memory: looking something up leaves nothing behind.
+
+        Raises what `open` raises.
+        """
+        path = database.sqlite_file(database.locate(where))
+        return cls.open("sqlite://" if path is not None and not path.exists() else where, create=False)
+
     def close(self) -> None:
         """Gives the connections back; the archive can no longer be used."""
         self._engine.dispose()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cuda_l1.report.ablation import Effect, Interaction, Measured
     from cuda_l1.report.cells import Ratio
     from cuda_l1.search.ablation import Variant
-    from cuda_l1.types import Clock, Evaluation, Task
+    from cuda_l1.types import Clock, Evaluation, Record, Task
 
     Counted = dict[frozenset[str], Measured]
 
@@ -69,29 +69,31 @@ def ablate(
     check_clock(clock, place)
     objective: Clock | None = clock.value if clock else None
     loaded = load_task(task, device=place, dtype=dtype, inputs=inputs, init=init, weights=weights)
-    with Archive.open(archive) as opened:
-        techniques = _techniques(candidate, opened)
-        with Evaluator(EvaluatorSettings(device=place, limits=allowed)) as evaluator:
-            judge = functools.partial(
-                verdict,
-                loaded,
-                protocol=final if protocol == "final" else SCREEN,
-                archive=opened,
-                evaluator=evaluator,
-                run="ablate",
-                fresh=fresh,
-            )
-            variants = take_apart(
-                techniques,
-                build=lambda subset: compose(loaded, subset, "cpu" if place == "cpu" else "cuda"),
-                judge=judge,
-                on_variant=functools.partial(_say, objective),
-            )
+    techniques = _techniques(candidate, archive)
+    with (
+        Archive.open(archive) as opened,
+        Evaluator(EvaluatorSettings(device=place, limits=allowed)) as evaluator,
+    ):
+        judge = functools.partial(
+            verdict,
+            loaded,
+            protocol=final if protocol == "final" else SCREEN,
+            archive=opened,
+            evaluator=evaluator,
+            run="ablate",
+            fresh=fresh,
+        )
+        variants = take_apart(
+            techniques,
+            build=lambda subset: compose(loaded, subset, "cpu" if place == "cpu" else "cuda"),
+            judge=judge,
+            on_variant=functools.partial(_say, objective),
+        )
         counted = _counted(variants, opened, precision.value, objective)
     return _show(Output(as_json=json), loaded, variants, counted, objective)
 
 
-def _techniques(candidate: str, archive: Archive) -> list[str]:
+def _techniques(candidate: str, archive: str | None) -> list[str]:
     """The list that a person wrote, or that of a candidate in the archive."""
     from cuda_l1.proposers.techniques import REGISTRY, unknown_name
 
@@ -101,7 +103,7 @@ def _techniques(candidate: str, archive: Archive) -> list[str]:
         if twice:
             raise UsageError(f"`{candidate}` names {' and '.join(twice)} twice; a candidate applies a technique once")
         return names
-    found = archive.matching(candidate) if names else []
+    found = _matching(candidate, archive) if names else []
     if not found:
         raise UsageError(
             f"`{candidate}` is neither techniques separated by + nor the beginning of an id in the archive: "
@@ -111,6 +113,13 @@ def _techniques(candidate: str, archive: Archive) -> list[str]:
     if not own:
         raise UsageError(f"candidate {found[-1].candidate.id[:12]} was not built of techniques, so it has no subsets")
     return own
+
+
+def _matching(candidate: str, archive: str | None) -> list[Record]:
+    from cuda_l1.archive import Archive
+
+    with Archive.look(archive) as opened:
+        return opened.matching(candidate)
 
 
 def _say(clock: Clock | None, variant: Variant) -> None:

@@ -159,7 +159,7 @@ def _run(
 ) -> int:
     from cuda_l1 import scoring
     from cuda_l1.api.bench_extras import search_task, write_bundle
-    from cuda_l1.api.bench_run import BenchRun
+    from cuda_l1.api.bench_run import BenchRun, resumed
     from cuda_l1.api.benching import Bench
     from cuda_l1.api.places import UNCONFINED, data_folder
     from cuda_l1.api.pool import EvaluatorPool
@@ -171,6 +171,8 @@ def _run(
     runs = data_folder(archive) / "runs"
     rows: list[tuple[Task, TaskRow]] = []
     uses: list[tuple[str, ModelUse]] = []
+    if resume is not None:
+        resumed(runs, settings, resume)  # before anything is made
     with (
         Archive.open(archive) as opened,
         EvaluatorPool(

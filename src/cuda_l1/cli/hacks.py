@@ -83,8 +83,9 @@ def add(
     from cuda_l1.api.hack_files import named_case
     from cuda_l1.archive import Archive
 
-    with Archive.open(archive) as opened:
+    with Archive.look(archive) as opened:
         case = named_case(what, why, name=name, reference=reference, archive=opened)
+    with Archive.open(archive) as opened:
         _store(opened, [case], Output(as_json=json))
 
 

@@ -129,10 +129,7 @@ def prompt(
 
 
 def _archive(where: str | None) -> Archive:
-    """The archive, an empty one in memory where nobody has made one yet: looking leaves nothing behind."""
-    from cuda_l1.archive import Archive, database
+    """The archive, an empty one where nobody has made one yet; one that is named must be there."""
+    from cuda_l1.archive import Archive
 
-    file = database.sqlite_file(database.locate(where))
-    if where is None and file is not None and not file.exists():
-        return Archive.open("sqlite://")
-    return Archive.open(where, create=False)
+    return Archive.look() if where is None else Archive.open(where, create=False)
