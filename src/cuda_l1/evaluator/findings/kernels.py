@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeGuard
 
 _BUILDERS = {"load_inline", "CDLL", "LoadLibrary", "RawKernel", "RawModule", "_compile_kernel"}
@@ -34,7 +34,8 @@ def kernel_findings(tree: ast.AST, own: ast.AST) -> Iterator[_Found]:
 
 def _dead_kernels(tree: ast.AST, written: ast.AST) -> Iterator[_Found]:
     """A text in which kernels are built or written and no function uses the name of any of them."""
-    lines = _kernels(written)
+    lines = _kernels(written, _builds)
+    kernel = next(iter(_kernels(written, _builds_its_own).items()), None)
     # In order: `kernel = library.function` follows `library = CDLL(...)`, and `start = Launcher(kernel)` the kernel.
     for node in ast.walk(written):
         if isinstance(node, ast.Assign) and (_builds(node.value) or lines.keys() & _loaded(node.value)):
@@ -45,16 +46,16 @@ def _dead_kernels(tree: ast.AST, written: ast.AST) -> Iterator[_Found]:
         # A kernel that is handed to a function, `register("relu", library.relu)`, may be called by any other name.
         if isinstance(node, _Function | ast.Expr) and id(node) not in own:
             used |= _loaded(node)
-    if lines and not lines.keys() & used and not any(_is_registered_operator(node) for node in ast.walk(tree)):
-        name, line = next(iter(lines.items()))
+    if kernel and not lines.keys() & used and not any(_is_registered_operator(node) for node in ast.walk(tree)):
+        name, line = kernel
         yield "dead-kernel", "suspect", line, f"the kernel `{name}` is used by no function"
 
 
-def _kernels(tree: ast.AST) -> dict[str, int]:
+def _kernels(tree: ast.AST, builds: Callable[[ast.expr], bool]) -> dict[str, int]:
     """Names of what is written or built as a kernel -> line."""
     lines = {node.name: node.lineno for node in ast.walk(tree) if _is_jitted(node)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and _builds(node.value):
+        if isinstance(node, ast.Assign) and builds(node.value):
             lines.update(dict.fromkeys(_targets(node), node.lineno))
     return lines
 
@@ -79,7 +80,7 @@ def _is_registered_operator(node: ast.AST) -> bool:
 def _missing_kernels(tree: ast.AST, own: ast.AST) -> Iterator[_Found]:
     """A name that is left empty when an exception is swallowed, a kernel whose exceptions are, or a library that may
     not be there; and a function that answers by torch when it is so."""
-    kernels = _kernels(own)
+    kernels = _kernels(own, _builds)
     libraries = _libraries(tree)
     guarded = {name for node in ast.walk(tree) for name in (*_left_empty(node), *_told_by_asking(node, libraries))}
     for function in ast.walk(own):
@@ -254,6 +255,17 @@ def _is_jitted(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
 
 def _builds(value: ast.expr) -> bool:
     return any(isinstance(node, ast.Call) and _name(node) in _BUILDERS for node in ast.walk(value))
+
+
+def _builds_its_own(value: ast.expr) -> bool:
+    """The same, without `CDLL(None)`: this process, which holds a kernel only where one is loaded besides."""
+    return any(
+        isinstance(node, ast.Call) and _name(node) in _BUILDERS and not _is_of_nothing(node) for node in ast.walk(value)
+    )
+
+
+def _is_of_nothing(call: ast.Call) -> bool:
+    return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value is None
 
 
 def _name(node: ast.expr) -> str:
