@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -10,8 +11,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from faults_support import QUICK, TASK, candidate, settings
+from faults_support import QUICK, TASK, candidate, judged, parent_of, settings
 
+from cuda_l1.errors import InfrastructureError
 from cuda_l1.evaluator import Evaluator, eager_candidate
 from cuda_l1.types import Evaluation
 
@@ -65,6 +67,13 @@ with Evaluator(settings(Path(cache))) as evaluator:
         print("full:", verdict(writer))
         filler.unlink()
         print("room:", verdict(eager_candidate(TASK)))
+    fill(0)
+try:
+    Evaluator(settings(Path(folder, "cache")))
+except InfrastructureError as error:
+    print("cache:", error)
+filler.unlink()
+os.rmdir(Path(folder, "cache"))
 print("left:", os.listdir(folder))
 """
 
@@ -81,7 +90,28 @@ def test_a_full_disk_is_no_candidates_fault(tmp_path):
     assert [line for line in lines if line.startswith("room")] == ["room: ACCEPTED"] * 3, (lines, done.stderr)
     full = [line for line in lines if line.startswith("full")]
     assert len(full) == 2 and all("make room" in line and "\n" not in line for line in full), lines
+    (cache_full,) = [line for line in lines if line.startswith("cache")]
+    assert cache_full.endswith(
+        "small/cache cannot be written to: No space left on device; make room there, or name another by XDG_CACHE_HOME"
+    )
     assert lines[-1] == "left: []"
+
+
+def test_a_full_cache_is_said_at_once(tmp_path, monkeypatch):
+    """By whoever began when there was room, too: the compiler would be asked in vain what it can do."""
+
+    def full_disk(**_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with parent_of(settings(tmp_path)) as parent:
+        monkeypatch.setattr("tempfile.TemporaryFile", full_disk)
+        heard: list[str] = []
+        with pytest.raises(InfrastructureError) as caught:
+            judged(parent, said=heard.append)
+    told = (
+        f"the cache folder {tmp_path} cannot be written to: No space left on device; make room there, or name another"
+    )
+    assert str(caught.value) == f"{told} by XDG_CACHE_HOME" and heard == []
 
 
 def test_two_evaluators_on_one_device_wait_for_each_other(tmp_path):

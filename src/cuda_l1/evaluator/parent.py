@@ -6,9 +6,11 @@ Single-threaded, and idle while anything is timed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import resource
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -42,7 +44,7 @@ from cuda_l1.evaluator.evaluation import Verdict
 from cuda_l1.evaluator.failures import DeviceMemoryShort, Failure, MemoryContested
 from cuda_l1.evaluator.footprint import footprint
 from cuda_l1.evaluator.lease import DeviceLease
-from cuda_l1.evaluator.machine_faults import FAULTS, MachineFaults, RepeatedFault
+from cuda_l1.evaluator.machine_faults import FAULTS, DiskFull, MachineFaults, RepeatedFault
 from cuda_l1.evaluator.place import Place
 from cuda_l1.evaluator.quarantine import Quarantine
 from cuda_l1.evaluator.stages import Progress
@@ -59,6 +61,9 @@ STEADY_HEAP = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_"
 LEAST_FILE_BYTES = 64 << 20
 """What a file has to be allowed to hold: tensors travel in memory that counts as one, and a build writes libraries. A
 candidate that is ended at a smaller limit would be blamed for it."""
+LEAST_CACHE_BYTES = 512 << 10
+"""What has to fit into the cache folder: who holds a lease, and what the compiler can do. Where it does not, every
+process of a compiled baseline finds that out anew, and the verdict fails at its end."""
 
 
 class Parent:
@@ -66,7 +71,9 @@ class Parent:
 
     def __init__(self, settings: EvaluatorSettings) -> None:
         """Nothing is started yet. Raises UsageError and InfrastructureError for a device that is not there, and
-        InfrastructureError for a cache folder that cannot be written to."""
+        InfrastructureError for a cache folder that cannot be written to, and where files may not be as large as
+        candidates need."""
+        _require_large_files()
         self._settings = settings
         self._device = find_device(settings.device)
         on_cpu = self._device.kind == "cpu"
@@ -83,9 +90,7 @@ class Parent:
         self._bench: Bench | None = None
 
     def start(self) -> None:
-        """Start the fork template. Raises InfrastructureError when it, or the sandbox rung asked for, fails, and where
-        files may not be as large as candidates need."""
-        _require_large_files()
+        """Start the fork template. Raises InfrastructureError when it, or the sandbox rung asked for, fails."""
         work_folders.sweep()
         kind = self._device.kind
         extra = {**device_variables(self._device), "OMP_NUM_THREADS": str(len(self._lane))}
@@ -202,7 +207,8 @@ class Parent:
 
     def _judged(self, judge: Callable[[bool], V], progress: Progress, *, beside_others: bool = False) -> V:
         """A verdict beside other evaluators', and again alone where it ran out of memory or time that they share; with
-        `beside_others` NoRoomError then: they would wait for it, and keep what memory they hold."""
+        `beside_others` NoRoomError then: they would wait for it, and keep what memory they hold. DiskFull at once."""
+        _writable(self._cache_folder)
         try:
             verdict = judge(False)
         except (MemoryContested, NoRoomError) as short:
@@ -290,13 +296,14 @@ def _protocol(told: dict[str, Any]) -> AnyProtocol:
 def _writable(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-        why = "it is read-only"
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(LEAST_CACHE_BYTES))
+        return folder
     except OSError as error:
-        why = str(error.strerror)
-    text = f"the cache folder {folder} cannot be written to: {why}"
-    raise InfrastructureError(f"{text}; mend that, or name another by XDG_CACHE_HOME")
+        text = f"the cache folder {folder} cannot be written to: {error.strerror}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(f"{text}; make room there, or name another by XDG_CACHE_HOME") from error
+        raise InfrastructureError(f"{text}; mend that, or name another by XDG_CACHE_HOME") from error
 
 
 def _audit_of(task: Task, found: dict[str, Any], work: Work | None) -> TaskAudit:
