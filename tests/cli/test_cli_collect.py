@@ -224,6 +224,12 @@ def test_nothing_of_yours_is_written_over(run: Run, tasks: Path, what: str) -> N
     assert CountingEvaluator.calls == []
 
 
+def test_what_is_refused_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:
+    for words in (("nope/",), ("builtin",), ("linear_sum", "--proposer", "nobody")):
+        assert run("collect", *words, "--out", "variants", "--device", "cpu").exit_code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_pyarrow_the_install_line_is_printed_before_anything_is_paid(
     run: Run, tasks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

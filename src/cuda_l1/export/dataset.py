@@ -116,7 +116,7 @@ class CardFacts(Frozen):
 def check_folder(folder: Path) -> None:
     """Whether the set could be written there, before anything is paid for.
 
-    Raises UsageError: no `pyarrow`, a folder that holds something else, or that cannot be made.
+    Raises UsageError: no `pyarrow`, or a folder that holds something else.
     """
     _pyarrow()
     if folder.exists() and not folder.is_dir():
@@ -124,18 +124,18 @@ def check_folder(folder: Path) -> None:
     card = folder / "README.md"
     if folder.is_dir() and any(folder.iterdir()) and not (card.is_file() and MARK in card.read_text(errors="replace")):
         raise UsageError(f"{folder}: holds something else; name a new folder, or one that collect has written")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be made: {error.strerror}; name another folder") from error
 
 
 def write_dataset(folder: Path, examples: Sequence[Example], facts: CardFacts) -> dict[str, int]:
     """Writes the set, in place of an earlier one; returns the number of rows by split.
 
-    Raises UsageError as `check_folder` does, InfrastructureError for a full disk.
+    Raises UsageError as `check_folder` does and for a folder that cannot be made, InfrastructureError for a full disk.
     """
     check_folder(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be made: {error.strerror}; name another folder") from error
     by_split: dict[str, list[Example]] = {split: [] for split in SPLITS}
     for example in examples:
         by_split[example.split].append(example)
