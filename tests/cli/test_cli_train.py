@@ -129,7 +129,7 @@ def test_a_stage_that_does_not_follow_the_one_before_it_says_so(tmp_path: Path) 
 def test_a_mistake_is_one_line(run: Run, recipe: Path, words: list[str], code: int, said: str) -> None:
     done = run("train", "sft", recipe, *words)
     assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
-    assert done.stderr.strip().count("\n") == 0
+    assert done.stderr.strip().count("\n") == 0 and not Path("out").exists()
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def prepared(recipe: Recipe, archive: Archive, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(training_data, "_collect", collect)
     run = RunDirectory.create(recipe, resume=False)
-    training_data.prepare(run, archive, lambda event: None)
+    training_data.prepare(run, training_data.plan(recipe), archive, lambda event: None)
     return run, collected
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_l1.api.training_data import prepare
+from cuda_l1.api.training_data import plan, prepare
 from cuda_l1.api.unjudged import write_unjudged
 from cuda_l1.archive import Archive
 from cuda_l1.errors import InfrastructureError, TaskError
@@ -119,18 +119,22 @@ def test_other_names_are_those_of_question_and_answer(tmp_path: Path, spawned: P
 def test_the_card_names_tasks_that_others_evaluate_on(tmp_path: Path, archive: Archive, recipe: Make) -> None:
     data = {"unjudged": ["builtin"], "techniques": TECHNIQUES, "allow_overlap": True}
     run = RunDirectory.create(recipe(tmp_path / "run", data=data, evaluation={"device": "cpu"}), resume=False)
-    prepare(run, archive, lambda event: None)
+    prepare(run, plan(run.recipe), archive, lambda event: None)
     rows, facts = unjudged_of(run), read_facts(run)
     assert rows and facts and facts.unjudged == len(rows)
     assert len(facts.overlapping) == facts.unjudged_tasks == len({row.task_sha for row in rows})
     assert all(any(text.startswith(row.task_id) for text in facts.overlapping) for row in rows)
 
 
-def test_a_spec_that_is_none_is_said_at_once(tmp_path: Path, recipe: Make) -> None:
-    chosen = recipe(tmp_path / "run", data={"unjudged": ["synth:x:3"]}, evaluation={"device": "cpu"})
-    run = RunDirectory.create(chosen, resume=False)
+def test_a_spec_that_is_none_is_said_before_anything_is_paid_for(
+    tmp_path: Path, archive: Archive, recipe: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cuda_l1.api.training_data._collect", None)
+    data = {"tasks": ["synth:0:3"], "unjudged": ["synth:x:3"]}
+    run = RunDirectory.create(recipe(tmp_path / "run", data=data, evaluation={"device": "cpu"}), resume=False)
     with pytest.raises(TaskError, match="synth:x:3"):
-        write_unjudged(run, lambda event: None)
+        prepare(run, plan(run.recipe), archive, lambda event: None)
+    assert not run.unjudged.exists(), "so the recipe may still be changed"
 
 
 def test_what_is_too_long_beside_others_is_told_without_them(spawned: Path, tmp_path: Path, recipe: Make) -> None:

@@ -14,7 +14,7 @@ from cuda_l1.api.lanes import Lane, kept_off, lanes_for, on_lane
 from cuda_l1.api.places import check_clock, resolve_device
 from cuda_l1.api.pool import default_size, devices_like
 from cuda_l1.api.reviewing import parse_reviewer
-from cuda_l1.api.training_data import prepare
+from cuda_l1.api.training_data import plan, prepare
 from cuda_l1.archive import Archive
 from cuda_l1.archive.faults import file_faults
 from cuda_l1.config import EvaluatorSettings
@@ -71,9 +71,11 @@ def prepare_data(recipe: Recipe, *, resume: bool, on_event: Callable[[Event], No
     Raises UsageError, InfrastructureError, ArchiveError.
     """
     recipe = _with_places(recipe)
+    RunDirectory.check(recipe, resume=resume)
+    planned = plan(recipe)
     run = RunDirectory.create(recipe, resume=resume)
     with run.alone(), Archive.open(run.archive) as archive:
-        prepare(run, archive, on_event, threads=min(1, len(usable_cores()) - 1))
+        prepare(run, planned, archive, on_event, threads=min(1, len(usable_cores()) - 1))
         _keep_lessons(run, on_event)
     return run.path
 
@@ -96,12 +98,14 @@ def _prepared(
     """The run's folder, which nobody else trains in, and its data; archive and table, which `stack` closes."""
     from cuda_l1.training.checks import check
 
+    RunDirectory.check(recipe, resume=resume, stages=names)
     check(names, recipe)  # before anything is paid for
+    planned = plan(recipe)
     run = RunDirectory.create(recipe, resume=resume, stages=names)
     stack.enter_context(run.alone())
     archive = stack.enter_context(Archive.open(run.archive))
     table = stack.enter_context(table_of(run))
-    prepare(run, archive, on_event)
+    prepare(run, planned, archive, on_event)
     return archive, table
 
 

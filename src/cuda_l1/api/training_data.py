@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from cuda_l1 import scoring
-from cuda_l1.api.collecting import Choice, Outcome, choose, examples_of, read_source
+from cuda_l1.api.collecting import Choice, Outcome, Source, choose, examples_of, read_source
 from cuda_l1.api.collecting_pool import PooledCollection
 from cuda_l1.api.collecting_writers import search_settings
 from cuda_l1.api.lanes import kept_off, lanes_for, on_lane
@@ -33,17 +34,32 @@ from cuda_l1.types import digest
 NAME = "data"
 
 
-def prepare(
-    run: RunDirectory, archive: Archive, on_event: Callable[[Event], None], *, threads: int | None = None
-) -> None:
-    """Collects right variants of the recipe's tasks into the archive and `RUN/data`; `RUN/data.json` says of what.
+class Plan(NamedTuple):
+    """What a recipe's data comes from, before anything is collected of it."""
 
-    Nothing is collected of what the run holds out. What was collected before an interruption is not paid for again. The
-    first `threads` cores are in no lane of `[evaluation] cores`; None: those of the policy, `[run] threads`.
-    Raises UsageError: nothing is named, or all of it overlaps an evaluation suite or is held out; InfrastructureError,
-    ArchiveError.
+    sources: list[Source]
+    chosen: list[Choice]
+    """The tasks that are collected from."""
+    shown: frozenset[str]
+    """The sha of tasks of `[data] examples` that are not held out."""
+    held_out: int
+    """How many of those tasks are."""
+    left_out: int
+    """How many of `[data] tasks` and of these are not learned from."""
+    compared: list[str]
+    """The suites that tasks were compared with."""
+    overlapping: list[str]
+    """References that others evaluate on, a line each."""
+
+
+def plan(recipe: Recipe) -> Plan:
+    """What the recipe names, read; nothing is written.
+
+    Raises UsageError, TaskError: nothing is named or none is there, or all of it overlaps an evaluation suite or is
+    held out.
     """
-    recipe = run.recipe
+    if recipe.data.tasks:
+        check_proposers(search_settings(_settings(recipe, [])))
     if not recipe.data.tasks and not recipe.data.examples:
         raise UsageError('the recipe names no data; give [data] tasks = ["synth:0:200"], or examples = ["FOLDER"]')
     known, compared = evaluation_tasks(recipe.against, recipe.evaluation.kind)
@@ -52,8 +68,6 @@ def prepare(
     split_of = splits_of(recipe)
     shown = {sha for sha, row in examples.items() if split_of(row.task) != "held-out"}
     held_out = len(examples) - len(shown)
-    if held_out:
-        on_event(Event(NAME, f"{held_out} of {len(examples)} tasks of the data sets are left out: they are held out"))
     sources = [read_source(spec, device=recipe.evaluation.kind) for spec in recipe.data.tasks]
     chosen, left_out = choose(sources, known, allow_overlap=recipe.data.allow_overlap, to_train=True)
     if sources and not chosen:
@@ -64,22 +78,43 @@ def prepare(
     overlapping += [
         f"{choice.task.suite}/{choice.task.name}: {choice.overlaps}" for choice in chosen if choice.overlaps
     ]
-    if chosen and read_facts(run) is None:
-        _collect(run, chosen, archive, on_event, recipe.run.threads if threads is None else threads)
-    write_unjudged(run, on_event)
+    return Plan(
+        sources, chosen, frozenset(shown), held_out, len(left_out.lines) + held_out, list(compared), overlapping
+    )
+
+
+def prepare(
+    run: RunDirectory, planned: Plan, archive: Archive, on_event: Callable[[Event], None], *, threads: int | None = None
+) -> None:
+    """Collects right variants of the planned tasks into the archive and `RUN/data`; `RUN/data.json` says of what.
+
+    Nothing is collected of what the run holds out. What was collected before an interruption is not paid for again. The
+    first `threads` cores are in no lane of `[evaluation] cores`; None: those of the policy, `[run] threads`.
+    Raises UsageError: no variant is right, or `[data] unjudged` names nothing; InfrastructureError, ArchiveError.
+    """
+    recipe = run.recipe
+    if planned.held_out:
+        count = planned.held_out + len(planned.shown)
+        on_event(Event(NAME, f"{planned.held_out} of {count} tasks of the data sets are left out: they are held out"))
+    write_unjudged(run, on_event)  # first: what it cannot read costs nothing yet
+    if planned.chosen and read_facts(run) is None:
+        _collect(run, planned.chosen, archive, on_event, recipe.run.threads if threads is None else threads)
     unjudged = unjudged_of(run)
-    overlapping += {row.task_sha: f"{row.task_id}: {row.overlaps}" for row in unjudged if row.overlaps}.values()
+    told = {row.task_sha: f"{row.task_id}: {row.overlaps}" for row in unjudged if row.overlaps}
     write_facts(
         run,
         DataFacts(
-            sources=(*(source.name for source in sources), *(Path(folder).name for folder in recipe.data.examples)),
-            tasks=len(shown | {choice.task.sha for choice in chosen}),
-            left_out=len(left_out.lines) + held_out,
+            sources=(
+                *(source.name for source in planned.sources),
+                *(Path(folder).name for folder in recipe.data.examples),
+            ),
+            tasks=len(planned.shown | {choice.task.sha for choice in planned.chosen}),
+            left_out=planned.left_out,
             unjudged=len(unjudged),
             unjudged_tasks=len({row.task_sha for row in unjudged}),
             unjudged_sources=tuple(map(short_name, recipe.data.unjudged)),
-            compared=tuple(compared),
-            overlapping=tuple(overlapping),
+            compared=tuple(planned.compared),
+            overlapping=(*planned.overlapping, *told.values()),
         ),
     )
 
@@ -105,7 +140,6 @@ def _collect(
     """Right variants of the tasks, from the techniques, into the archive and `RUN/data`."""
     recipe = run.recipe
     settings = _settings(recipe, chosen)
-    check_proposers(search_settings(settings))
     outcomes: dict[str, Outcome] = {}
     for choice, outcome in _outcomes(run, settings, chosen, archive, threads):
         outcomes[choice.task.sha] = outcome

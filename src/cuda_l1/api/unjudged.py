@@ -50,7 +50,6 @@ def write_unjudged(run: RunDirectory, on_event: Callable[[Event], None]) -> None
     if not specs:
         return
     on_event(Event(NAME, f"techniques write variants of {', '.join(specs)}, which nobody judges"))
-    run.unjudged.mkdir(parents=True, exist_ok=True)
     with side_processes(len(specs)) as pool:
         futures = [pool.submit(_write, spec, run.unjudged_file(spec), run.recipe) for spec in specs]
         for number, future in enumerate(as_completed(futures), start=1):

@@ -172,20 +172,28 @@ class RunDirectory:
         UsageError: one of them was begun and `resume` is off; the run was begun with other values, which are named; the
         folder holds something else; or `resume` is on and there is no run.
         """
+        cls.check(recipe, resume=resume, stages=stages)
+        path = Path(recipe.run_dir)
+        made = cls(path, recipe)
+        with file_faults(path):
+            path.mkdir(parents=True, exist_ok=True)
+        if not (
+            path / "recipe.toml"
+        ).exists():  # another command may be about to train by the one that is there: `alone` tells
+            made._write_recipe()
+        return made
+
+    @staticmethod
+    def check(recipe: Recipe, *, resume: bool, stages: Sequence[str] = ()) -> None:
+        """Raises what `create` does, which makes nothing then."""
         path = Path(recipe.run_dir)
         file = path / "recipe.toml"
         if file.exists() and (resume or not _is_untouched(path)):
-            return cls._again(path, recipe, resume=resume, stages=stages)
-        if resume:
+            _check_again(path, recipe, resume=resume, stages=stages)
+        elif resume:
             raise UsageError(f"{path}: no run there to resume; leave --resume out, or check run_dir")
-        if not file.exists() and path.exists() and (not path.is_dir() or set(path.iterdir()) - {partial_of(file)}):
+        elif not file.exists() and path.exists() and (not path.is_dir() or set(path.iterdir()) - {partial_of(file)}):
             raise UsageError(f"{path}: holds something else; name a new folder, --set run_dir=DIR")
-        with file_faults(path):
-            path.mkdir(parents=True, exist_ok=True)
-        made = cls(path, recipe)
-        if not file.exists():  # another command may be about to train by the one that is there: `alone` tells
-            made._write_recipe()
-        return made
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -214,20 +222,19 @@ class RunDirectory:
             raise UsageError(f"{path}: no training run there (no recipe.toml); check the path")
         return cls(path, load_recipe(path / "recipe.toml"))
 
-    @classmethod
-    def _again(cls, path: Path, recipe: Recipe, *, resume: bool, stages: Sequence[str]) -> Self:
-        begun = [name for name in stages if (path / name).exists()]
-        if begun and not resume:
-            raise UsageError(
-                f"{path}: {begun[0]} was begun there; give --resume to go on, or --set run_dir=DIR for another run"
-            )
-        stored = load_recipe(path / "recipe.toml")
-        differences = differing(decisive(stored), decisive(recipe))
-        if fixed := {name: both for name, both in differences.items() if not _may_change(path, name)}:
-            raise UsageError(
-                f"{path}: begun with other values ({described(fixed)}); give the same ones, or another run_dir"
-            )
-        return cls(path, recipe)
+
+def _check_again(path: Path, recipe: Recipe, *, resume: bool, stages: Sequence[str]) -> None:
+    begun = [name for name in stages if (path / name).exists()]
+    if begun and not resume:
+        raise UsageError(
+            f"{path}: {begun[0]} was begun there; give --resume to go on, or --set run_dir=DIR for another run"
+        )
+    stored = load_recipe(path / "recipe.toml")
+    differences = differing(decisive(stored), decisive(recipe))
+    if fixed := {name: both for name, both in differences.items() if not _may_change(path, name)}:
+        raise UsageError(
+            f"{path}: begun with other values ({described(fixed)}); give the same ones, or another run_dir"
+        )
 
 
 def step_of(checkpoint: Path) -> int:
