@@ -55,6 +55,12 @@ def test_a_seed_below_zero(run: Run, command: str) -> None:
     assert result.stderr.splitlines()[-1] == "Error: Invalid value for '--seed': must be at least 0"
 
 
+@pytest.mark.parametrize("text", ["-5s", "0s", "20", "nan", "9e9h", "99999999h"])
+def test_a_final_budget_that_is_no_time(run: Run, reference: Path, text: str) -> None:
+    told = only_line(run("evaluate", reference, reference, "--device", "cpu", "--final-budget", text))
+    assert told == f"cuda-l1: --final-budget {text}: give a time up to a year, e.g. 60s"
+
+
 def test_names_that_lead_nowhere(run: Run, reference: Path, tmp_path: Path) -> None:
     (tmp_path / "dangling.py").symlink_to(tmp_path / "nothing.py")
     (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")

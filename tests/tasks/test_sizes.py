@@ -146,6 +146,7 @@ def test_what_can_be_asked_for():
         ("batch_size=0", "whole numbers from 1"),
         ("batch_size=-1", "whole numbers from 1"),
         ("batch_size=x", "whole numbers from 1"),
+        ("batch_size=2147483648", "whole numbers from 1 to 2147483647"),
         ("rows=1,2+columns=3,4", "one value for each"),
         ("", "give auto"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
@@ -44,7 +46,7 @@ def _wanted(name: str, problem: ErrorDetails) -> str:
 
 def parse_final_budget(text: str) -> float:
     """`60s`, `5m`, `1h` in seconds. Raises UsageError for anything else."""
-    seconds = parse_budget(text).seconds
-    if seconds is None:
-        raise UsageError(f"--final-budget {text}: give a time, e.g. 60s")
-    return seconds
+    with contextlib.suppress(UsageError):
+        if seconds := parse_budget(text).seconds:
+            return seconds
+    raise UsageError(f"--final-budget {text}: give a time up to a year, e.g. 60s")

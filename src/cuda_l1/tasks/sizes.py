@@ -150,7 +150,9 @@ def _around(value: int) -> list[int]:
 
 def _value(item: str, word: str) -> int:
     if not re.fullmatch(r"\d{1,10}", word) or not 1 <= int(word) < _LARGEST:
-        raise UsageError(f"--shapes {item}: give auto, or NAME=NUMBER,NUMBER,... with whole numbers from 1")
+        raise UsageError(
+            f"--shapes {item}: give auto, or NAME=NUMBER,NUMBER,... with whole numbers from 1 to {_LARGEST - 1}"
+        )
     return int(word)
 
 
