@@ -98,6 +98,20 @@ def test_kinds_of_held_out_tasks_and_further_suites_have_lines_of_their_own(run:
     assert shown.count("could not be judged") == 2
 
 
+@pytest.mark.parametrize("name", ["index.html", "style.css"])
+def test_a_page_of_yours_is_not_lost(run: Run, trained: RunDirectory, tmp_path: Path, name: str) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / name).write_text("mine")
+    done = run("train", "report", trained.path, "--html", "site")
+    assert (done.exit_code, done.stderr.count("\n")) == (
+        2,
+        1,
+    ) and f"site: holds {name} of something else" in done.stderr
+    assert (tmp_path / "site" / name).read_text() == "mine"
+    assert run("train", "report", trained.path, "--html", "other").exit_code == 0
+    assert run("train", "report", trained.path, "--html", "other").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -98,6 +98,18 @@ def test_a_page_names_what_a_candidate_is_made_with_and_no_column_of_a_release(t
     assert "Techniques, by rule: torch-compile.</p>" in theirs and "Techniques: fusion.</p>" in ours
 
 
+def test_a_file_of_yours_among_the_pages_is_not_lost(tmp_path: Path) -> None:
+    records = [(record(PLAIN, 2.0), PLAIN), (record(EVIL, 2.0), EVIL)]
+    site(tmp_path / "site", records)
+    for name in ("notes.md", "tasks/notes.html", f"tasks/{page_name(PLAIN)}/data.py"):
+        (tmp_path / "site" / name).write_text("mine")
+        with pytest.raises(UsageError, match=f"holds {name} beside a report, which would be lost; name a new folder"):
+            site(tmp_path / "site", records)
+        assert (tmp_path / "site" / name).read_text() == "mine"
+        (tmp_path / "site" / name).unlink()
+    assert site(tmp_path / "site", records).exists()
+
+
 def test_a_plot_of_screens_names_no_intervals(tmp_path: Path) -> None:
     for protocol, named in (("final", True), ("screen", False)):
         index = site(tmp_path / protocol, [(record(PLAIN, 2.0, protocol=protocol), PLAIN)])

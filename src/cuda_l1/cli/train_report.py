@@ -40,6 +40,7 @@ def train_report(
     Example: cuda-l1 train report runs/smoke-cpu
     """
     from cuda_l1.api.training_report import stage_panels, time_splits
+    from cuda_l1.report.site.learning import check_folder as check_page
     from cuda_l1.report.site.learning import write_page
     from cuda_l1.training.held_out import read_result
     from cuda_l1.training.run_directory import RunDirectory
@@ -47,6 +48,7 @@ def train_report(
     found = RunDirectory.open(run)
     folder = html or run / "report"
     check_folder("--html", folder)
+    check_page(folder)
     stages = stage_panels(found)
     if not stages:
         raise UsageError(f"{run}: no stage has logged anything yet; `cuda-l1 train all RECIPE.toml` trains")

@@ -10,9 +10,17 @@ from markupsafe import Markup
 
 import cuda_l1
 from cuda_l1.archive.faults import file_faults
+from cuda_l1.errors import UsageError
 from cuda_l1.report.learning import Panel
 from cuda_l1.report.site.axes import COLOURS, Frame, figure, key, linear_ticks
-from cuda_l1.report.site.write import asset, rendered_page
+from cuda_l1.report.site.write import asset, is_ours, rendered_page
+
+
+def check_folder(folder: Path) -> None:
+    """Raises UsageError where `write_page` would replace what is none of its pages."""
+    there = [name for name in ("index.html", "style.css") if (folder / name).exists()]
+    if there and (not is_ours(folder) or (folder / "tasks").exists()):
+        raise UsageError(f"--html {folder}: holds {there[0]} of something else, which would be lost; name a new folder")
 
 
 def write_page(name: str, stages: Mapping[str, Sequence[Panel]], folder: Path) -> Path:

@@ -29,6 +29,8 @@ from cuda_l1.types import Record, Task
 
 MARK = '<meta name="generator" content="cuda-l1 report">'
 """By this an earlier site of ours is known, which may be replaced."""
+_PAGES = re.compile(r"index\.html|style\.css|tasks/[A-Za-z0-9_-]*-[0-9a-f]{12}(\.html|/reference\.py|/candidate\.py)")
+"""The files of a site."""
 
 
 def check_folder(folder: Path, *, pages: bool = True) -> None:
@@ -38,16 +40,25 @@ def check_folder(folder: Path, *, pages: bool = True) -> None:
         raise UsageError(f"--html {folder}: there is no folder {folder.resolve().parent}")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--html {folder}: is a file; name a folder")
-    if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder):
+    if folder.is_dir() and any(folder.iterdir()) and not is_ours(folder):
         raise UsageError(f"--html {folder}: holds files that are no report of cuda-l1; name a new folder")
+    if folder.is_dir() and (own := _no_page(folder)):
+        raise UsageError(f"--html {folder}: holds {own} beside a report, which would be lost; name a new folder")
     if (folder / "index.html").is_file() and pages != (folder / "tasks").is_dir():
         there = "a table of `replay`" if pages else "the pages of a report"
         raise UsageError(f"--html {folder}: holds {there}; name a new folder")
 
 
-def _is_ours(folder: Path) -> bool:
+def is_ours(folder: Path) -> bool:
+    """Whether its first page is one of cuda-l1."""
     index = folder / "index.html"
     return index.is_file() and MARK in index.read_text("utf-8", errors="replace")[:2000]
+
+
+def _no_page(folder: Path) -> str | None:
+    """The first file below it that no report has; it is replaced as a whole."""
+    below = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if not path.is_dir())
+    return next((name for name in below if not _PAGES.fullmatch(name)), None)
 
 
 def write_site(
