@@ -177,9 +177,8 @@ class RunDirectory:
         made = cls(path, recipe)
         with file_faults(path):
             path.mkdir(parents=True, exist_ok=True)
-        if not (
-            path / "recipe.toml"
-        ).exists():  # another command may be about to train by the one that is there: `alone` tells
+        # Another command may be about to train by the one that is there: `alone` tells.
+        if not (path / "recipe.toml").exists():
             made._write_recipe()
         return made
 
