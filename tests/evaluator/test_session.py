@@ -390,6 +390,8 @@ def test_some_weights_are_others_in_later_blocks(far_and_session):
         changed = sum(int((session.weights[name] != before[name]).sum()) for name in before)
         assert (0 < changed <= 8) == varied[-1] and session.starts_from == session.weights
     assert not varied[0] and 2 <= sum(varied) <= 3 and any(varied[1:3])
+    session.varying_s = 2 * preparing.VARYING_S
+    assert not any(preparing.vary_weights(reference, session, INPUTS) for _ in range(6)), "they take too long"
 
 
 class Drawn:

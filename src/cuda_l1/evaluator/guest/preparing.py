@@ -22,6 +22,8 @@ CACHING_FACTOR, CACHING_US = 3.0, 20.0
 """The second is answered from memory where the first takes so many times as long, and so many microseconds more."""
 VARIED = (0.0, 1 / 2, 1.0)
 """How likely weights change before the first, second and third block since they last did."""
+VARYING_S = 1.0
+"""Seconds after which a process's weights stay: where they are gigabytes, each change takes as long."""
 
 
 def first_calls(reference: Reference, sessions: list[Session]) -> dict[str, dict[str, str]]:
@@ -131,9 +133,16 @@ def vary_weights(reference: Reference, session: Session, inputs: drawing.Inputs)
     from them what timed calls need, and looks at a few of them or at nothing to see whether they changed, is wrong in
     the calls that follow. Not where the reference refuses such weights."""
     session.blocks_alike += 1
-    if not session.weights_vary or ENTROPY.random() >= VARIED[min(session.blocks_alike, len(VARIED)) - 1]:
+    likely = VARIED[min(session.blocks_alike, len(VARIED)) - 1]
+    if not session.weights_vary or session.varying_s > VARYING_S or ENTROPY.random() >= likely:
         return False
-    session.blocks_alike = 0
+    begin, session.blocks_alike = time.monotonic(), 0
+    is_varied = _vary(reference, session, inputs)
+    session.varying_s += time.monotonic() - begin
+    return is_varied
+
+
+def _vary(reference: Reference, session: Session, inputs: drawing.Inputs) -> bool:
     parts = weight_forms.parts(reference.model, reference.data, reference.changed_state)
     if not parts:
         return False

@@ -135,6 +135,8 @@ class Session:
         """Whether some of them become others between blocks of timed calls."""
         self.blocks_alike = 0
         """Blocks that have begun since they last did."""
+        self.varying_s = 0.0
+        """Seconds that this has taken."""
         self.moving: dict[str, torch.Tensor] = {}
         """State that a timed call changes, as it is where it is not varied."""
         self.fixed: set[str] = set()
