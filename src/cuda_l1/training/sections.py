@@ -141,7 +141,7 @@ class SftSection(Settings):
     packing: bool = True
     """Put several examples into one sequence of `max_length`."""
     compile: bool = False
-    """Compute the policy's layers by `torch.compile`: it takes about a minute before the first steps."""
+    """Compute the policy's layers by `torch.compile`, which compiles them in the first steps."""
     exemplars: Annotated[int, Changeable(("start", "held-out"))] = Field(2, ge=0, le=16)
     """Earlier variants in a prompt, at most: each example is shown with 0 to so many, so that later stages meet no
     form of prompt that the policy has never seen."""

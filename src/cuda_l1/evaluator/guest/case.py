@@ -279,9 +279,8 @@ class Case:
 
     def _told_apart(self, towards: float, steps: int) -> Inputs:
         seed_everything(steps)
-        zeros = not self.reference.chooses  # choices among them show as they are, see `LastOfEqual`
         wide = arithmetic.cast(self.inputs, torch.float64)
-        told: Inputs = map_leaves(wide, lambda t: told_apart(t, towards, zeros=zeros))
+        told: Inputs = map_leaves(wide, lambda t: told_apart(t, towards))
         return told
 
     def _lies_on_a_cut(self, steps: int) -> bool:

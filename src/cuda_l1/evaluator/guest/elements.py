@@ -7,7 +7,6 @@ import math
 import torch
 
 from . import oracle
-from .perturbations import LEAST_SIZE
 
 MORE_JUMPS = 3
 """Jumps that an answer may have beyond `multiple` times the reference's."""
@@ -70,7 +69,7 @@ def is_infinite_alike(answer: torch.Tensor, truth: torch.Tensor) -> bool:
 def moved_far(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """Which elements of one answer are others in the other, as far as float32 tells."""
     if one.is_floating_point() or one.is_complex():
-        return (one != other) & ~((one - other).abs() <= FAR * oracle.rms_of(one).clamp(min=LEAST_SIZE))
+        return (one != other) & ~((one - other).abs() <= FAR * oracle.rms_of(one))
     return one != other
 
 

@@ -12,8 +12,6 @@ from .classes import unit_roundoff
 TOLD_APART = 1e-12
 """How far inputs are moved to tell equal elements apart, as a share of the tensor's root mean square: too little to
 change anything else."""
-LEAST_SIZE = 1e-18
-"""That of tensors of nothing but zeros, whose elements are equal, too."""
 
 
 def _stays(tensor: torch.Tensor) -> torch.Tensor:
@@ -39,16 +37,15 @@ def rounded_to_bf16_by_chance(tensor: torch.Tensor) -> torch.Tensor:
     return torch.where(_stays(tensor), tensor, moved)
 
 
-def told_apart(tensor: torch.Tensor, towards: float, *, alike: bool = False, zeros: bool = False) -> torch.Tensor:
+def told_apart(tensor: torch.Tensor, towards: float, *, alike: bool = False) -> torch.Tensor:
     """float64 elements, and both parts of complex ones, moved upwards (1) or downwards (-1) by far less than float32
-    tells apart; `alike`: all by the same, so that equal ones stay equal; `zeros`: also where all are zero."""
+    tells apart; `alike`: all by the same, so that equal ones stay equal."""
     if tensor.dtype is torch.complex128:
-        return torch.view_as_complex(told_apart(torch.view_as_real(tensor), towards, alike=alike, zeros=zeros))
+        return torch.view_as_complex(told_apart(torch.view_as_real(tensor), towards, alike=alike))
     if tensor.dtype is not torch.float64 or tensor.numel() == 0:
         return tensor
     steps = 0.5 if alike else torch.rand_like(tensor)
-    size = oracle.rms_of(tensor).clamp(min=LEAST_SIZE if zeros else 0.0)
-    return tensor + towards * TOLD_APART * size * steps
+    return tensor + towards * TOLD_APART * oracle.rms_of(tensor) * steps
 
 
 def nudged(tensor: torch.Tensor, roundoffs: float) -> torch.Tensor:
