@@ -50,6 +50,8 @@ LONG = ("honest", "wrong")
 GRACE_S = 10.0
 """What a verdict may take beyond the deadline of a candidate that hangs, and beyond the time without a fault."""
 GROWTH_MB = 32.0
+LOOKS = 8
+"""At the descriptors, of which the least counts: what leaks is in each."""
 APPEARS_S = 0.2
 """How long to wait for a process that is to be killed."""
 COUNTED = ("processes", "parent_descriptors", "parent_mb", "templates_mb", "own_descriptors", "own_mb", "folders")
@@ -198,10 +200,14 @@ def counted(evaluator: Evaluator, name: str) -> dict[str, object]:
         time.sleep(0.3)
     evaluator.audit(task(name))
     parent = evaluator.pid
+    descriptors = []
+    for _ in range(LOOKS):  # some are of runners that have just ended
+        descriptors.append(len(os.listdir(f"/proc/{parent}/fd")))
+        time.sleep(0.2)
     return {
         "parent": parent,
         "processes": len(group.descendants(parent)),
-        "parent_descriptors": len(os.listdir(f"/proc/{parent}/fd")),
+        "parent_descriptors": min(descriptors),
         "parent_mb": _resident_mb(parent),
         "templates_mb": max(map(_resident_mb, _children(parent)), default=0.0),
         "own_descriptors": len(os.listdir("/proc/self/fd")),
