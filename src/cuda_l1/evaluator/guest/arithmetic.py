@@ -36,7 +36,10 @@ class _Lifted(TorchFunctionMode):
         self._dtype, self._lower, self._default = dtype, _LOWER[dtype], default
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = dict(kwargs or {})
+        with torch._C._DisableAutocast():  # which a model enters; of float64 it leaves types as they are by itself
+            return self._call(func, args, dict(kwargs or {}))
+
+    def _call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         if _CASTS.get(func) in self._lower:
             return args[0].to(self._dtype)
         if func in _DRAWS and (own := kwargs.get("dtype") or self._default) in self._lower:
@@ -278,32 +281,13 @@ class _Reached:
         return self._functions[function]
 
 
-@contextmanager
-def _without_autocast() -> Iterator[None]:
-    """Autocast that a model enters leaves types as they are. It does so by itself where they are float64 only."""
-    enter: Callable[[torch.autocast], Any] = torch.autocast.__enter__
-
-    def enter_disabled(self: torch.autocast) -> Any:
-        enabled, self._enabled = self._enabled, False
-        try:
-            return enter(self)
-        finally:
-            self._enabled = enabled  # the model may keep it
-
-    torch.autocast.__enter__ = enter_disabled  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        torch.autocast.__enter__ = enter  # type: ignore[method-assign]
-
-
 def run_lifted(model: torch.nn.Module, args: Sequence[Any], dtype: torch.dtype) -> Any:
     """The output of a model cast to `dtype` (float64 or float32) on inputs cast to it, casts inside it, and those of
     autocast, lifted too."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
-        with torch.no_grad(), exact_arithmetic(), _without_autocast(), _Lifted(dtype, default):
+        with torch.no_grad(), exact_arithmetic(), _Lifted(dtype, default):
             return model(*args)
     finally:
         torch.set_default_dtype(default)
