@@ -36,8 +36,11 @@ class _Lifted(TorchFunctionMode):
         self._dtype, self._lower, self._default = dtype, _LOWER[dtype], default
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if torch.compiler.is_compiling():  # which the guard below would keep from capturing the whole
+            return self._call(func, args, kwargs)
         with torch._C._DisableAutocast():  # which a model enters; of float64 it leaves types as they are by itself
-            return self._call(func, args, dict(kwargs or {}))
+            return self._call(func, args, kwargs)
 
     def _call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         if _CASTS.get(func) in self._lower:
