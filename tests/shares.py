@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 
+@functools.cache
 def in_turn(shares: int) -> int:
     """Which of so many parts is due: by the commit, so that all processes of a run agree. 0 without a checkout."""
     git = shutil.which("git")

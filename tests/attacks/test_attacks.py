@@ -22,7 +22,7 @@ pytestmark = pytest.mark.e2e
 THREAT_MODEL = Path(__file__).parents[2] / "docs" / "threat-model.md"
 STARTS_THREADS = re.compile(r"threading|_thread\b|Thread")
 DEVICE = "cuda" if visible_gpus() else "cpu"
-PARTS, ATTACKED, TWINNED, TRIED = 12, 2, 1, 1
+PARTS, ATTACKED, TWINNED, TRIED = 16, 2, 1, 1
 """Parts of the corpus, and how many of them are due where slow tests are left out, others at each commit: attacks that
 are judged, twins, which take longer, and attacks that the naive harness is given. With a twin comes its attack, so that
 the judge of their task is started once."""

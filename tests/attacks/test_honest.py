@@ -14,7 +14,7 @@ from cuda_l1.evaluator.gpus import visible_gpus
 from shares import in_turn
 
 DEVICE = "cuda" if visible_gpus() else "cpu"
-SHARES = 4
+SHARES = 6
 """Where slow tests are left out two parts of these kernels are due, others at each commit. On one core a kernel has one
 thread, and what several do to it would not be seen: one of the two has all cores to itself; on a GPU each."""
 SHARE = in_turn(SHARES)

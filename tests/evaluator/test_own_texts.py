@@ -9,7 +9,7 @@ from own_texts import OWN_TEXTS
 from shares import in_turn, slow_unless_due
 
 pytestmark = pytest.mark.e2e
-SHARES = 10
+SHARES = 16
 SHARE = in_turn(SHARES)
 
 

@@ -21,6 +21,7 @@ from cuda_l1.evaluator.guest.form import Form
 from cuda_l1.evaluator.guest.random_tasks import EvalMode, check_random
 from cuda_l1.evaluator.guest.reference import Answer, Reference
 from cuda_l1.tasks import builtin
+from shares import in_turn, slow_unless_due
 
 pytestmark = pytest.mark.filterwarnings("ignore:CUDA is not available or torch_xla")
 """Autocast to a GPU is none here."""
@@ -199,7 +200,13 @@ def test_tensors_of_two_places_do_not_meet(device):
             meet()
 
 
-@pytest.mark.parametrize("name", ["linear", "normalised", "patterned", *BUILTIN])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *["linear", "normalised", "patterned"],
+        *[pytest.param(name, marks=slow_unless_due(n, 3, in_turn(3))) for n, name in enumerate(BUILTIN)],
+    ],
+)
 def test_all_trials_of_a_task_are_made_and_judged_where_it_is(judged, name):
     checker = judged(source_of(name))
     found = checker.run(mapped=True, aligned=True)

@@ -17,6 +17,7 @@ from graphs import make_task
 
 from cuda_l1.proposers.techniques import build
 from cuda_l1.proposers.techniques.codegen.reroll import TURN, rerolled
+from shares import in_turn, slow_unless_due
 
 FILTER = """
     state = torch.zeros_like(x[:, 0])
@@ -253,10 +254,15 @@ def _built(body: str, inputs: str, monkeypatch: pytest.MonkeyPatch) -> dict[str,
     return loaded
 
 
+CASES = {name: (FILTER.format(body=body), inputs) for name, (body, inputs) in RECURRENCES.items()} | OTHERS
+
+
 @pytest.mark.parametrize(
     ("body", "inputs"),
-    [*((FILTER.format(body=body), inputs) for body, inputs in RECURRENCES.values()), *OTHERS.values()],
-    ids=[*RECURRENCES, *OTHERS],
+    [
+        pytest.param(*case, id=name, marks=slow_unless_due(n, 2, in_turn(2)))
+        for n, (name, case) in enumerate(CASES.items())
+    ],
 )
 def test_a_recurrence_is_a_loop_with_the_same_values(monkeypatch: pytest.MonkeyPatch, body: str, inputs: str) -> None:
     torch.manual_seed(0)
