@@ -78,7 +78,8 @@ def _rows(choice: Choice, techniques: TechniqueProposer, recipe: Recipe) -> Iter
     drawn = list(_drawn(names, recipe.data.unjudged_each, rng))
     built = (techniques.build(task, subset) for subset in drawn)
     candidates = list({each.id: each for each in built if each is not None}.values())
-    reference, variants = task.source, [each.source for each in candidates]
+    # A later version may have other preludes, and what they name is no attribute of the task's.
+    reference, variants = task.source, [contracted(each.source) for each in candidates]
     if rng.random() < recipe.sft.other_names:  # the same for all: one can be shown beside another
         reference, variants = renamed(reference, variants, rng)
     for candidate, variant in zip(candidates, variants, strict=True):
@@ -88,7 +89,7 @@ def _rows(choice: Choice, techniques: TechniqueProposer, recipe: Recipe) -> Iter
             task_sha=task.sha,
             suite=task.suite,
             reference=reference,
-            variant=contracted(variant),  # a later version may have other preludes
+            variant=variant,
             candidate_id=candidate.id,
             by="techniques, unjudged",
             techniques=list(candidate.origins[0].techniques),
