@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from cuda_l1.proposers.techniques.derived import mark, steady
+from cuda_l1.proposers.techniques.derived import mark
 from cuda_l1.proposers.techniques.matching import is_view
+from cuda_l1.proposers.techniques.steady import steady
 
 if TYPE_CHECKING:
     from torch.fx import Node

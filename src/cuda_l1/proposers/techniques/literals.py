@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cuda_l1.proposers.techniques.derived import steady
 from cuda_l1.proposers.techniques.matching import numel
+from cuda_l1.proposers.techniques.steady import steady
 
 if TYPE_CHECKING:
     import torch

@@ -6,9 +6,10 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from cuda_l1.proposers.techniques.derived import mark, steady
+from cuda_l1.proposers.techniques.derived import mark
 from cuda_l1.proposers.techniques.matching import call_nodes, emit, is_op, only_user, operands, shape
 from cuda_l1.proposers.techniques.rewrite import Rewrite
+from cuda_l1.proposers.techniques.steady import steady
 
 if TYPE_CHECKING:
     from torch.fx import Graph, Node

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from cuda_l1.proposers.techniques.derived import SCRATCH, mark
+from cuda_l1.proposers.techniques.derived import mark
 from cuda_l1.proposers.techniques.lifetimes import Lifetimes
 from cuda_l1.proposers.techniques.matching import emit, op_name, tensor
+from cuda_l1.proposers.techniques.steady import SCRATCH
 
 if TYPE_CHECKING:
     import torch
