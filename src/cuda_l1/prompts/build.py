@@ -47,7 +47,7 @@ def render(
     chosen = settings or PromptSettings()
     shown = list(exemplars) if chosen.kind != "one-shot" or template else []
     values = {
-        **_common(task, facts, chosen, counter),
+        **_common(task, facts, chosen),
         "roofline": roofline if chosen.roofline else None,
         "profile": _message(profile, counter) if chosen.profile and profile else None,
         "failures": [_failure(each, chosen, counter) for each in failures[: chosen.failures]],
@@ -94,7 +94,7 @@ def render_repair(
     """
     chosen = settings or PromptSettings()
     values = {
-        **_common(task, facts, chosen, counter),
+        **_common(task, facts, chosen),
         **_exemplars([], chosen, counter, task.source),
         "roofline": None,
         "profile": None,
@@ -115,7 +115,7 @@ def prompt_tokens(prompt: Prompt, counter: TokenCounter = ESTIMATE) -> int:
     return counter.count(prompt.system) + counter.count(prompt.user)
 
 
-def _common(task: Task, facts: DeviceFacts | None, settings: PromptSettings, counter: TokenCounter) -> dict[str, Any]:
+def _common(task: Task, facts: DeviceFacts | None, settings: PromptSettings) -> dict[str, Any]:
     device = facts.device if facts else None
     by_device = {"cuda": "cuda or triton", "cpu": "cpp", None: "any"}[device]
     return {

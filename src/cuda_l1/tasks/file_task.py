@@ -60,7 +60,7 @@ def source_task(
     short = float_dtype(dtype) if dtype else None
     appended = [f"Model = {target}\n"] if target != "Model" else []
     appended += _init(source, target, init)
-    appended += _inputs(source, target, inputs, short)
+    appended += _inputs(source, inputs, short)
     model_dtype = short or _dtype_of(inputs)
     if model_dtype:
         appended.append(cast_model(model_dtype))
@@ -96,7 +96,7 @@ def _init(source: SourceFile, target: str, init: str | None) -> list[str]:
     return [given] if given else []
 
 
-def _inputs(source: SourceFile, target: str, inputs: str | None, short: str | None) -> list[str]:
+def _inputs(source: SourceFile, inputs: str | None, short: str | None) -> list[str]:
     if inputs is None:
         if "get_inputs" not in source.names:
             raise TaskError(

@@ -178,7 +178,7 @@ class _Printer:
         values = [self.value(arg) for arg in node.args]
         if node.target is torch.amp.autocast_mode._enter_autocast and self.device is not None:
             values[0] = f"{self.device}.type"
-        values += [f"{key}={self.value(arg)}" for key, arg in node.kwargs.items() if not _is_default(node, key, arg)]
+        values += [f"{key}={self.value(arg)}" for key, arg in node.kwargs.items() if not _is_default(key, arg)]
         call = f"{_function(node.target)}({', '.join(values)})"
         return f"{self.names[node]} = {call}" if node.users else call
 
@@ -194,7 +194,7 @@ class _Printer:
         return literal(value, self.device, self.names)
 
 
-def _is_default(node: torch.fx.Node, key: str, value: Any) -> bool:
+def _is_default(key: str, value: Any) -> bool:
     """Whether a keyword only repeats the operator's default, which would be noise for a reader."""
     return value is None or (key == "pin_memory" and value is False)
 
