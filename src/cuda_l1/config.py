@@ -100,8 +100,8 @@ class Protocol(Frozen):
 SCREEN = Protocol(name="screen")
 FINAL = Protocol(name="final", first_pairs=5, max_pairs=20)
 LEAST_PAIRS = 3
-"""Pairs that are enough where the first ones take too long. Two are not: what a factor of 30 is known by would then be
-an interval that holds 1."""
+"""Pairs that are enough where the first ones take too long. Two are not: with them the interval of a speed-up of 30 can
+still hold 1."""
 FIRST_PAIRS_PATIENCE = 3.0
 """The first pairs together take too long where they pass this many times the protocol's budget."""
 

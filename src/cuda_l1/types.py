@@ -72,7 +72,7 @@ class Task(Frozen):
     model_config = ConfigDict(extra="ignore")  # reading back what `model_dump` wrote: sha and id are computed anew
 
     suite: str
-    """Where it came from: `builtin`, `kernelbench`, `release`, `file`, `module`."""
+    """Where it came from: `builtin`, `kernelbench`, `synth`, `release`, `file`, `module`, or a public set."""
     name: str
     """Unique within the suite, e.g. `diagonal_matmul` or `level1/12_Matmul_with_diagonal`."""
     source: str
@@ -110,7 +110,7 @@ class Origin(Frozen):
     """Who wrote a candidate and from what. Several proposers may write the same text."""
 
     proposer: str
-    """`techniques`, `baselines`, `file`, `llm`, `policy`."""
+    """`techniques`, `baselines`, `llm`, `policy`, `file`, `release`, or `import`: a public set brought it along."""
     techniques: tuple[str, ...] = ()
     model: str | None = None
     parents: tuple[str, ...] = ()

@@ -40,11 +40,6 @@ class SupportsEvaluate(typing.Protocol):
 class SupportsReview(typing.Protocol):
     """Gives a second opinion; `cuda_l1.reviewer.Reviewer` is one."""
 
-    @property
-    def name(self) -> str:
-        """Who it is, for people."""
-        ...
-
     def review(
         self,
         task: Task,

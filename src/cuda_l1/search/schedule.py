@@ -35,8 +35,8 @@ class Schedule:
     def propose(self, history: Sequence[Record], until: float, *, waits: bool = True) -> Candidate | None:
         """The next proposal, possibly one made before; None when every proposer is exhausted or `until` has come.
 
-        Who has nothing yet keeps nobody waiting; only where that is all of them it is waited, if it `waits`. Raises
-        KeyboardInterrupt for a Ctrl-C that got lost in a proposer.
+        A proposer that has nothing yet keeps no other waiting; where none has anything yet this waits, or with `waits`
+        off returns None. Raises KeyboardInterrupt for a Ctrl-C that got lost in a proposer.
         """
         without, has_told = 0, False
         while self._waiting:

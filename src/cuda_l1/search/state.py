@@ -117,7 +117,8 @@ class Search:
         )
 
     def _pair_s(self) -> float | None:
-        """What a pair of the final takes: as in the screens so far, one process more with an opponent besides eager."""
+        """Seconds that a pair of the final is expected to take: the median of the screens so far, half as much again
+        where an opponent besides eager is a third process in it; None before anything was timed."""
         timed = [_pair_s(record) for record in self.history if record.evaluation.timings]
         return statistics.median(timed) * (1.5 if self.opponent else 1.0) if timed else None
 

@@ -52,7 +52,8 @@ class LikelihoodTrainer(SFTTrainer):
         return by_length(lengths, batch=size, batches=self.args.max_steps, seed=self.args.seed)
 
     def _determine_best_metric(self, metrics: dict[str, float], trial: Any) -> bool:
-        """Of equals the later one, whatever an earlier version chose by."""
+        """Of equals the later checkpoint; and where the best one so far was chosen by another figure, as by an earlier
+        version, the present one, since the two cannot be compared."""
         name = f"eval_{RIGHT_TOKENS}"
         chosen_by_it = any(row.get(name) == self.state.best_metric for row in self.state.log_history)
         if metrics.get(name) == self.state.best_metric or not chosen_by_it:
