@@ -19,6 +19,7 @@ from typing import Any, Self
 from pydantic import BaseModel
 
 from cuda_l1.archive.faults import file_faults
+from cuda_l1.archive.json_lines import append_line, read_lines
 from cuda_l1.errors import UsageError
 from cuda_l1.types import digest
 
@@ -82,25 +83,13 @@ class RunDirectory:
 
     def log(self, event: str, **fields: Any) -> None:
         """Appends one event; `fields` must be JSON values. Whole lines only, also from several processes."""
-        line = json.dumps({"time": datetime.now(UTC).isoformat(), "event": event, **fields})
-        path = self.path / "events.jsonl"
-        with file_faults(path), path.open("ab+") as file:
-            torn = file.seek(0, os.SEEK_END) > 0 and _last_byte(file.fileno()) != b"\n"
-            file.write((b"\n" if torn else b"") + line.encode() + b"\n")
+        said = {"time": datetime.now(UTC).isoformat(), "event": event, **fields}
+        append_line(self.path / "events.jsonl", said)
 
     def events(self) -> Iterator[dict[str, Any]]:
         """What happened, oldest first. A line that a kill has torn is left out, and what is no event."""
-        path = self.path / "events.jsonl"
-        if not path.exists():
-            return
-        with file_faults(path), path.open("rb") as file:
-            for line in file:
-                try:
-                    event = json.loads(line)
-                except (ValueError, RecursionError):
-                    continue
-                if isinstance(event, dict) and isinstance(event.get("event"), str):
-                    yield event
+        found = read_lines(self.path / "events.jsonl")
+        return (event for event in found if isinstance(event.get("event"), str))
 
 
 def resolve(settings: BaseModel) -> dict[str, Any]:
@@ -174,7 +163,3 @@ def _write_whole(path: Path, content: dict[str, Any]) -> None:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
-
-
-def _last_byte(descriptor: int) -> bytes:
-    return os.pread(descriptor, 1, os.fstat(descriptor).st_size - 1)

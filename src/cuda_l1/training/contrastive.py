@@ -32,7 +32,7 @@ from cuda_l1.training.processes import ALONE, Processes, lost_processes
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Grader
 from cuda_l1.training.rounds import Rounds
-from cuda_l1.training.run_directory import CHECKPOINT, RunDirectory, StageDirectory
+from cuda_l1.training.run_directory import RunDirectory, StageDirectory, step_of
 from cuda_l1.training.sampling import Sampler, settings_of, validated
 from cuda_l1.training.server import Server
 from cuda_l1.training.stages import Event, Surroundings
@@ -233,5 +233,4 @@ def _prompting(policy: Loaded, recipe: Recipe) -> Prompting:
 
 
 def _round_of(checkpoint: Path | None, iterations: int) -> int:
-    name = CHECKPOINT.fullmatch(checkpoint.name) if checkpoint else None
-    return int(name[1]) // iterations if name else 0
+    return step_of(checkpoint) // iterations if checkpoint else 0

@@ -22,6 +22,7 @@ from cuda_l1.prompts.reply import parse_reply
 from cuda_l1.prompts.sections import ANALYSIS, CODE, DESIGN
 from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.renaming import renamed
+from cuda_l1.training.run_directory import partial_of
 from cuda_l1.training.side_processes import side_processes
 from cuda_l1.types import Exemplar, Prompt, Task, detect_language
 
@@ -127,7 +128,7 @@ def write_rows(file: Path, rows: Sequence[Row]) -> None:
     from pyarrow import Table, parquet
 
     file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(".partial")
+    partial = partial_of(file)
     parquet.write_table(
         Table.from_pylist([row._asdict() for row in rows], schema=_schema()), partial, compression="zstd"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -15,6 +14,7 @@ from cuda_l1.archive.faults import file_faults
 from cuda_l1.errors import UsageError
 from cuda_l1.proposers.policy.checkpoint import read_checkpoint
 from cuda_l1.proposers.policy.policy import Policy
+from cuda_l1.ratios import geometric_mean
 from cuda_l1.tasks.synth import has_unseen_pair
 from cuda_l1.training.judging import Judge
 from cuda_l1.training.opinions import Opinions
@@ -142,8 +142,7 @@ def _log(folder: StageDirectory, name: str, answered: Mapping[str, Answered]) ->
         of = {"suite": suite} if suite else {}
         for reply, one in zip(found.replies, found.scored, strict=True):
             asked = {"task": reply.task.sha, "shown": len(reply.prompt.exemplars), "reply": reply.text}
-            came = {"outcome": one.outcome, "candidate": one.candidate_id, "right": one.is_right, "reward": one.reward}
-            folder.append(name, {**of, **asked, **came})
+            folder.append(name, {**of, **asked, **one.logged})
 
 
 def summarised(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, Any]:
@@ -178,7 +177,7 @@ def summarised(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str
         **{f"pass_rate_shown_{count}": pass_rate(found) for count, found in sorted(by_shown.items())},
         "tasks_solved": sum(value > 0 for value in best.values()) / len(best),
         "tasks_faster": sum(value > 1.01 for value in best.values()) / len(best),
-        "speedup_best_of_task": math.exp(math.fsum(map(math.log, floored)) / len(floored)),
+        "speedup_best_of_task": geometric_mean(floored),
     }
 
 

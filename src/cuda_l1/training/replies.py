@@ -3,14 +3,14 @@ torch."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cuda_l1 import scoring
 from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.prompts.reply import ParsedReply, ReplyKind, parse_reply
+from cuda_l1.ratios import geometric_mean
 from cuda_l1.training.denominators import Denominators
 from cuda_l1.training.judging import Asked, Judge, Judgement
 from cuda_l1.training.opinions import Opinions
@@ -64,6 +64,12 @@ class Scored(NamedTuple):
         """Of what was judged."""
         record = self.judgement.record if self.judgement else None
         return record.candidate.id if record else None
+
+    @property
+    def logged(self) -> dict[str, Any]:
+        """What the logs of replies say came of it."""
+        came = {"outcome": self.outcome, "candidate": self.candidate_id}
+        return {**came, "right": self.is_right, "reward": self.reward}
 
 
 @dataclass(frozen=True)
@@ -152,7 +158,7 @@ def figures(replies: Sequence[Written], scored: Sequence[Scored]) -> dict[str, f
     """What there is to say of many replies; speed-ups only where one is right."""
     judged = [each.judgement for each in scored if each.judgement is not None]
     right = [each.reward for each in scored if each.reward and each.is_right]
-    speedups = {"speedup_right": math.exp(math.fsum(map(math.log, right)) / len(right))} if right else {}
+    speedups = {"speedup_right": geometric_mean(right)} if right else {}
     return {
         "pass_rate": pass_rate(scored),
         "invalid_replies": _share(each.problem is not None for each in scored),

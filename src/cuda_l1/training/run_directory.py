@@ -3,17 +3,18 @@
 RUN/recipe.toml               as resolved, with the values of the latest command
 RUN/archive.sqlite            every verdict, unless the recipe names another database
 RUN/data/                     the examples of stage 1, where they were collected for the run
+RUN/data.json                 where they are from, and what they were compared with
 RUN/collected-<digest>/       the log of that collection, by which it goes on
 RUN/unjudged/                 variants that techniques have written for stage 1 and nobody judges
+RUN/tokenizer-<sizes>/        trained on both, where the recipe names no policy to begin from
 RUN/lessons/                  what stage 1 reads, as tokens of the policy that it begins with
-RUN/data.json                 where they are from, and what they were compared with
-RUN/tokenizer-<sizes>/        trained on them, where the recipe names no policy to begin from
 RUN/start/                    the policy of random weights, where the recipe names no other
 RUN/lock                      held by the command that trains
 RUN/<stage>/checkpoint-N      weights, optimiser, random states: what a stage goes on from
 RUN/<stage>/final             model, tokenizer and card, as `save_pretrained` writes them
 RUN/<stage>/metrics.jsonl     one JSON object a line
-RUN/<stage>/samples.jsonl
+RUN/<stage>/samples.jsonl     what the policy wrote
+RUN/held-out/                 what `train evaluate` asked, got and found
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from cuda_l1.archive.faults import file_faults
+from cuda_l1.archive.json_lines import append_line, read_lines
 from cuda_l1.archive.runs import described, differing
 from cuda_l1.errors import UsageError
 from cuda_l1.training.recipe import Recipe, as_toml, changeable_until, decisive, load_recipe
 from cuda_l1.training.whole import is_whole
 from cuda_l1.types import digest
 
-CHECKPOINT = re.compile(r"checkpoint-(\d+)")
+_CHECKPOINT = re.compile(r"checkpoint-(\d+)")
 LOCK = "lock"
 
 
@@ -68,33 +70,19 @@ class StageDirectory:
 
     def checkpoint(self) -> Path | None:
         """The latest one that is whole."""
-        found = ((int(name[1]), path) for path in self._folders() if (name := CHECKPOINT.fullmatch(path.name)))
+        found = ((int(name[1]), path) for path in self._folders() if (name := _CHECKPOINT.fullmatch(path.name)))
         whole = [(number, path) for number, path in found if is_whole(path)]
         return max(whole)[1] if whole else None
 
     def append(self, file: str, row: dict[str, Any]) -> None:
         """One more line of `metrics` or `samples`; a line that a kill has torn is ended first."""
-        path = self.path / f"{file}.jsonl"
-        with file_faults(path):
+        with file_faults(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            with path.open("ab+") as out:
-                size = out.seek(0, os.SEEK_END)
-                torn = size > 0 and os.pread(out.fileno(), 1, size - 1) != b"\n"
-                out.write((b"\n" if torn else b"") + json.dumps(row).encode() + b"\n")
+        append_line(self.path / f"{file}.jsonl", row)
 
     def rows(self, file: str) -> Iterator[dict[str, Any]]:
         """The lines of `metrics` or `samples`, oldest first, without torn ones and what is no line of ours."""
-        path = self.path / f"{file}.jsonl"
-        if not path.exists():
-            return
-        with file_faults(path), path.open("rb") as lines:
-            for line in lines:
-                try:
-                    row = json.loads(line)
-                except (ValueError, RecursionError):
-                    continue
-                if isinstance(row, dict):
-                    yield row
+        return read_lines(self.path / f"{file}.jsonl")
 
     def rewind(self, file: str, checkpoint: Path | None) -> None:
         """Takes the lines of steps behind a checkpoint (None: all) out of `metrics` or `samples`: they come again."""

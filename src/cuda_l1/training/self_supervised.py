@@ -201,9 +201,8 @@ class SelfSupervised:
 
     def _log(self, number: int, split: str, part: Asked) -> None:
         for reply, one in zip(part.replies, part.scored, strict=True):
-            row = {"round": number, "split": split, "task": reply.task.id, "reply": reply.text, "outcome": one.outcome}
-            more = {"candidate": one.candidate_id, "right": one.is_right, "reward": one.reward}
-            self.stage.append("samples", {"step": number, **row, **more})
+            row = {"step": number, "round": number, "split": split, "task": reply.task.id, "reply": reply.text}
+            self.stage.append("samples", row | one.logged)
 
     def _learn(self, number: int, folder: Path, start: Path, right: Sequence[Lesson]) -> Path:
         """The policy after the round. Raises UsageError where there is nothing to learn from."""

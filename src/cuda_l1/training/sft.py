@@ -20,7 +20,7 @@ from cuda_l1.training.likelihood import train_on
 from cuda_l1.training.loading import Loaded, load_policy, save_policy
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.recipe import Recipe
-from cuda_l1.training.run_directory import RunDirectory
+from cuda_l1.training.run_directory import RunDirectory, step_of
 from cuda_l1.training.stages import Event, Surroundings
 from cuda_l1.training.watching import Watching
 
@@ -94,5 +94,5 @@ class Beside:
                 continue
             parsed = parse_reply(reply.text, kind=recipe.prompt.kind, finish_reason=reply.finish_reason,
                                  reference=example.row.reference, must_end=True)  # fmt: skip
-            row = {"step": int(folder.name.rpartition("-")[2]), "task": example.row.task_id, "reply": reply.text}
+            row = {"step": step_of(folder), "task": example.row.task_id, "reply": reply.text}
             self.run.stage(NAME).append("samples", {**row, "problem": parsed.problem, "exemplars": example.exemplars})

@@ -57,9 +57,7 @@ class Validation:
         stage = self._sampler.stage
         stage.keep(SAMPLES, step - 1)  # of a validation that was killed here
         for reply, one in zip(replies, scored, strict=True):
-            row = {"step": step, "task": reply.task.id, "reply": reply.text, "outcome": one.outcome}
-            more = {"candidate": one.candidate_id, "right": one.is_right, "reward": one.reward}
-            stage.append(SAMPLES, {**row, **more})
+            stage.append(SAMPLES, {"step": step, "task": reply.task.id, "reply": reply.text, **one.logged})
 
 
 def score(replies: Sequence[Written], scored: Sequence[Scored], by: str) -> float:

@@ -39,9 +39,9 @@ class Watching:
         on_checkpoint: Callable[[Path, Any], None] = lambda folder, model: None,
     ) -> None:
         """`on_checkpoint` is called with each checkpoint's folder, once it is whole, and the model."""
-        self._name, self._stage, self._on_event, self._on_checkpoint = name, stage, on_event, on_checkpoint
+        self._name, self._stage, self._on_event = name, stage, on_event
         self._said = self._began = time.monotonic()
-        self.callback = _Callback(self)
+        self.callback = _Callback(self, on_checkpoint)
         self.latest: dict[str, float] = {}
         """The last value of each figure."""
 
@@ -71,10 +71,6 @@ class Watching:
         text = f"final is the policy of step {step}: it has most tokens of validation answers right, {accuracy:.2%}"
         self.say(text, **figures)
 
-    def checkpoint(self, folder: Path, model: Any) -> None:
-        """One more is whole."""
-        self._on_checkpoint(folder, model)
-
     def _check(self, step: int, row: dict[str, float]) -> None:
         for key in ("loss", "gradient_norm"):
             if not math.isfinite(row.get(key, 0.0)):
@@ -88,8 +84,8 @@ class Watching:
 class _Callback(TrainerCallback):
     """The trainer's ear. A figure is logged before the checkpoint of its step is written, so none holds a NaN."""
 
-    def __init__(self, watching: Watching) -> None:
-        self._watching = watching
+    def __init__(self, watching: Watching, on_checkpoint: Callable[[Path, Any], None]) -> None:
+        self._watching, self._on_checkpoint = watching, on_checkpoint
 
     def on_log(
         self,
@@ -105,4 +101,4 @@ class _Callback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any
     ) -> None:
         if state.is_world_process_zero:
-            self._watching.checkpoint(Path(args.output_dir or ".") / f"checkpoint-{state.global_step}", model)
+            self._on_checkpoint(Path(args.output_dir or ".") / f"checkpoint-{state.global_step}", model)
