@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from datasets import Dataset
 
 from cuda_l1.archive import Archive
 from cuda_l1.errors import UsageError
 from cuda_l1.prompts.prompting import Prompting
-from cuda_l1.prompts.tokens import TokenCounter
 from cuda_l1.proposers.policy.policy import Policy
 from cuda_l1.search.interfaces import SupportsReview
 from cuda_l1.training.checkpoints import going_on_from, saving_faults
@@ -25,7 +25,7 @@ from cuda_l1.training.forms import read_shown, unseen
 from cuda_l1.training.grpo import arguments
 from cuda_l1.training.in_parts import whole_weights
 from cuda_l1.training.judging import Judge, Judging
-from cuda_l1.training.loading import Loaded, load_policy, save_policy
+from cuda_l1.training.loading import load_policy, save_policy
 from cuda_l1.training.model_card import describe
 from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.processes import ALONE, Processes, lost_processes
@@ -33,7 +33,7 @@ from cuda_l1.training.recipe import Recipe
 from cuda_l1.training.replies import Grader
 from cuda_l1.training.rounds import Rounds
 from cuda_l1.training.run_directory import RunDirectory, StageDirectory, step_of
-from cuda_l1.training.sampling import Sampler, settings_of, validated
+from cuda_l1.training.sampling import Sampler, prompting_of, settings_of, validated
 from cuda_l1.training.server import Server
 from cuda_l1.training.stages import Event, Surroundings
 from cuda_l1.training.task_sets import load_task_sets
@@ -42,8 +42,6 @@ from cuda_l1.training.validation import Validation, is_over, scores_in
 from cuda_l1.types import Task
 
 NAME = "contrastive"
-CHAT_TOKENS = 64
-"""What a chat template adds to a question, generously."""
 Say = Callable[[Event], None]
 
 
@@ -91,53 +89,34 @@ def train(
     what it is.
     """
     recipe, stage = run.recipe, run.stage(NAME)
+    section, iterations = recipe.contrastive, recipe.contrastive.iterations
     policy = load_policy(start, recipe, longest=recipe.generation.max_new_tokens)
-    prompting = _prompting(policy, recipe)
+    context = getattr(policy.model.config, "max_position_embeddings", None)
+    writer = Policy(policy.model, policy.tokenizer, settings_of(recipe), context_tokens=context)
+    prompting = prompting_of(recipe, writer)
     fitting = askable(tasks, prompting, on_event)
     checkpoint = going_on_from(stage, processes)
     rounds = validating = None
     if judge is not None and archive is not None:
         if checkpoint:
             on_event(Event(NAME, f"goes on from {checkpoint.name}"))
-        if text := unseen(read_shown(run.stage("sft")), recipe.contrastive.sampler):
-            on_event(Event(NAME, text, {"alarm": text}))
-        grade = Grader(
-            judge,
-            recipe.evaluation,
-            recipe.prompt.kind,
-            model=f"{start.parent.name}/{start.name}",
-            opinions=Opinions.of(recipe.evaluation, archive, reviewer, lambda text: on_event(Event(NAME, text))),
-        )
-        rounds = Rounds(
-            tasks={task.sha: task for task in fitting},
-            section=recipe.contrastive,
-            prompting=prompting,
-            archive=archive,
-            grade=grade,
-            stage=stage,
-            seed=recipe.run.seed,
-            alarm=lambda text: on_event(Event(NAME, text, {"alarm": text})),
-        )
-        rounds.resume(_round_of(checkpoint, recipe.contrastive.iterations))
+        grade = _grader(judge, recipe, start, archive, reviewer, on_event)
+        rounds = _rounds(run, fitting, prompting, archive, grade, on_event)
+        rounds.resume(_round_of(checkpoint, iterations))
         stage.rewind("metrics", checkpoint)
-        validating = _validation(validation, policy, recipe, run, archive, grade, on_event)
+        validating = _validation(validation, writer, recipe, run, archive, grade, on_event)
     every, before = processes.share(
-        lambda: (recipe.contrastive.validate_every if validating else 0, tuple(scores_in(list(stage.rows("metrics")))))
+        lambda: (section.validate_every if validating else 0, tuple(scores_in(list(stage.rows("metrics")))))
     )
-    patience = recipe.contrastive.patience
-    if checkpoint and is_over(before, patience):  # killed before its policy was written: no round is left
-        recipe = _with_rounds(recipe, _round_of(checkpoint, recipe.contrastive.iterations))
-    server = None
-    if recipe.generation.engine == "vllm-server":
-        server = Server(recipe.generation.server, lambda text: on_event(Event(NAME, text)))
-        processes.first(server.wait)
+    if checkpoint and is_over(before, section.patience):  # killed before its policy was written: no round is left
+        recipe = _with_rounds(recipe, _round_of(checkpoint, iterations))
     told = Told(stage, on_event, rounds.best if rounds else {}, on_checkpoint=beside)
     trainer = ContrastiveTrainer(
         rounds=rounds,
         processes=processes,
-        server=server,
-        lag=recipe.contrastive.lag,
-        validations=Validations(every, patience, before, validating),
+        server=_server(recipe, processes, on_event),
+        lag=section.lag,
+        validations=Validations(every, section.patience, before, validating),
         at_a_time=recipe.generation.batch,
         model=policy.model,
         args=arguments(recipe, stage.path, large=policy.is_large),
@@ -151,18 +130,65 @@ def train(
         on_event(Event(NAME, text, {"alarm": text}))
     with saving_faults(stage), lost_processes():
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    best = trainer.take_best(stage)
-    model = trainer.accelerator.unwrap_model(trainer.model)
-    if best:
-        on_event(Event(NAME, f"final is the policy of step {best}: no validation was better", {"best_step": best}))
-    elif best == 0:
-        text = "no validation was better than the one before the first round: final is the policy that it began with"
-        on_event(Event(NAME, text, {"alarm": text, "best_step": 0}))
-        model = load_policy(start, recipe, longest=recipe.generation.max_new_tokens).model
+    model = _best_model(trainer, stage, start, recipe, on_event)
     weights = whole_weights(model)
     keep = partial(save_policy, model, policy.tokenizer, stage.final, recipe=recipe, weights=weights)
     processes.first(lambda: keep(beside=lambda folder: beside(folder, told.results)))
     return stage.final
+
+
+def _grader(
+    judge: Judge, recipe: Recipe, start: Path, archive: Archive, reviewer: SupportsReview | None, on_event: Say
+) -> Grader:
+    """What says how much replies of the policy that began in `start` are worth."""
+    opinions = Opinions.of(recipe.evaluation, archive, reviewer, lambda text: on_event(Event(NAME, text)))
+    model = f"{start.parent.name}/{start.name}"
+    return Grader(judge, recipe.evaluation, recipe.prompt.kind, model=model, opinions=opinions)
+
+
+def _rounds(
+    run: RunDirectory, tasks: Sequence[Task], prompting: Prompting, archive: Archive, grade: Grader, on_event: Say
+) -> Rounds:
+    """The stage's rounds, before any; an alarm where they show more variants than the run's stage 1 has."""
+
+    def alarm(text: str) -> None:
+        on_event(Event(NAME, text, {"alarm": text}))
+
+    section = run.recipe.contrastive
+    if text := unseen(read_shown(run.stage("sft")), section.sampler):
+        alarm(text)
+    return Rounds(
+        tasks={task.sha: task for task in tasks},
+        section=section,
+        prompting=prompting,
+        archive=archive,
+        grade=grade,
+        stage=run.stage(NAME),
+        seed=run.recipe.run.seed,
+        alarm=alarm,
+    )
+
+
+def _server(recipe: Recipe, processes: Processes, on_event: Say) -> Server | None:
+    """The server that writes, once it is healthy; None where the model itself does. Raises InfrastructureError."""
+    if recipe.generation.engine != "vllm-server":
+        return None
+    server = Server(recipe.generation.server, lambda text: on_event(Event(NAME, text)))
+    processes.first(server.wait)
+    return server
+
+
+def _best_model(trainer: ContrastiveTrainer, stage: StageDirectory, start: Path, recipe: Recipe, on_event: Say) -> Any:
+    """The trained model with the weights of the best validation, in every process; where the one before the first round
+    was the best, the policy in `start`."""
+    best = trainer.take_best(stage)
+    if best == 0:
+        text = "no validation was better than the one before the first round: final is the policy that it began with"
+        on_event(Event(NAME, text, {"alarm": text, "best_step": 0}))
+        return load_policy(start, recipe, longest=recipe.generation.max_new_tokens).model
+    if best:
+        on_event(Event(NAME, f"final is the policy of step {best}: no validation was better", {"best_step": best}))
+    return trainer.accelerator.unwrap_model(trainer.model)
 
 
 def rows(tasks: Sequence[Task], recipe: Recipe) -> Dataset:
@@ -193,7 +219,7 @@ def askable(tasks: Sequence[Task], prompting: Prompting, on_event: Say) -> list[
 
 def _validation(
     tasks: Sequence[Task],
-    policy: Loaded,
+    policy: Policy,
     recipe: Recipe,
     run: RunDirectory,
     archive: Archive,
@@ -208,28 +234,11 @@ def _validation(
     sampler = Sampler(
         recipe, folder, archive, grade.judge.place, lambda text, **figures: on_event(Event(NAME, text, figures))
     )
-    context = getattr(policy.model.config, "max_position_embeddings", None)
-    return Validation(
-        sampler, chosen, grade, Policy(policy.model, policy.tokenizer, settings_of(recipe), context_tokens=context)
-    )
+    return Validation(sampler, chosen, grade, policy)
 
 
 def _with_rounds(recipe: Recipe, rounds: int) -> Recipe:
     return recipe.model_copy(update={"contrastive": recipe.contrastive.model_copy(update={"rounds": rounds})})
-
-
-def _prompting(policy: Loaded, recipe: Recipe) -> Prompting:
-    """Questions as the policy's own tokenizer counts them; one that grows too long loses exemplars."""
-
-    def count(text: str) -> int:
-        return len(policy.tokenizer(text, add_special_tokens=False)["input_ids"])
-
-    settings = recipe.prompt.settings
-    context = getattr(policy.model.config, "max_position_embeddings", None)
-    if context is not None:
-        room = context - recipe.generation.max_new_tokens - CHAT_TOKENS
-        settings = settings.model_copy(update={"max_tokens": room})
-    return Prompting(settings=settings, counter=TokenCounter("the policy's tokenizer", count))
 
 
 def _round_of(checkpoint: Path | None, iterations: int) -> int:

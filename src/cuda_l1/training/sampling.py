@@ -60,6 +60,13 @@ def settings_of(recipe: Recipe) -> GenerationSettings:
     )
 
 
+def prompting_of(recipe: Recipe, policy: Policy) -> Prompting:
+    """Questions as a policy is asked, counted by its own tokenizer: one that leaves no room for a reply in the policy's
+    context loses exemplars."""
+    settings = recipe.prompt.settings.model_copy(update={"max_tokens": policy.prompt_tokens})
+    return Prompting(settings=settings, counter=policy.counter)
+
+
 def validated(tasks: Sequence[Task], count: int) -> list[Task]:
     """The tasks of the validation split that are asked about again and again, at most `count`: the same ones in all
     stages."""
@@ -90,7 +97,7 @@ class Sampler:
         for row in self.stage.rows(PROMPTS):
             if row["name"] == name:
                 return [_stored(q, by_sha) for q in row["questions"]]
-        prompting = self._prompting(policy())
+        prompting = prompting_of(self.recipe, policy())
         asked: list[Question] = []
         for task in tasks:
             try:
@@ -127,10 +134,6 @@ class Sampler:
             for i, one in found
             if one is not None
         ]
-
-    def _prompting(self, policy: Policy) -> Prompting:
-        settings = self.recipe.prompt.settings.model_copy(update={"max_tokens": policy.prompt_tokens})
-        return Prompting(settings=settings, counter=policy.counter)
 
     def _prompt(self, prompting: Prompting, name: str, task: Task, index: int) -> Prompt:
         """Question number `index` about a task: the counts of variants shown take turns."""
