@@ -91,7 +91,7 @@ def show_prompt(
     `repair`: the question to put right the latest failed attempt. Opens an evaluator, which knows the place, and on a
     GPU measures the roofline. Raises UsageError and InfrastructureError.
     """
-    from cuda_l1.api.searching import roofline_us
+    from cuda_l1.api.roofline import roofline_us
     from cuda_l1.evaluator import Evaluator
 
     with Evaluator(EvaluatorSettings(device=device)) as evaluator:

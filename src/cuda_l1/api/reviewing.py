@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cuda_l1.api.addresses import check_address
-from cuda_l1.api.searching import roofline_us
+from cuda_l1.api.roofline import roofline_us
 from cuda_l1.archive import Archive
 from cuda_l1.config import Precision, ReviewerSettings
 from cuda_l1.endpoint import key_for

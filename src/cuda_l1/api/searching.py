@@ -14,6 +14,7 @@ from cuda_l1 import scoring
 from cuda_l1.api.llm import as_exit
 from cuda_l1.api.places import UNCONFINED
 from cuda_l1.api.proposers import Sources, make_proposers
+from cuda_l1.api.roofline import roofline_us
 from cuda_l1.archive import Archive, RunDirectory
 from cuda_l1.archive.runs import resolve, settings_digest
 from cuda_l1.config import SCREEN, SearchSettings
@@ -26,7 +27,7 @@ from cuda_l1.reviewer import Reviewer
 from cuda_l1.search import Result
 from cuda_l1.search import optimize as search
 from cuda_l1.search.events import Event, Replied
-from cuda_l1.types import Candidate, Clock, Record, Reply, Task
+from cuda_l1.types import Candidate, Record, Reply, Task
 
 REUSED_OUTPUT = "reused-output"
 """The finding that a later call overwrites what a candidate returned."""
@@ -126,13 +127,6 @@ class _Heard:
         speedup = scoring.speedup(evaluation, self._settings.clock) if evaluation.accepted else None
         counts = scoring.counts(evaluation, self._settings.precision)
         return {"outcome": evaluation.outcome, "speedup": speedup, "counts": counts}
-
-
-def roofline_us(task: Task, clock: Clock | None, evaluator: Evaluator) -> float | None:
-    """Where device time cannot get below; None on a CPU, and where what a caller waits for is the objective."""
-    if evaluator.environment.device == "cpu" or clock == "call":
-        return None
-    return evaluator.audit(task).roofline_us
 
 
 def _dropin(task: Task, candidate: Candidate, archive: Archive, evaluator: Evaluator) -> Candidate:
