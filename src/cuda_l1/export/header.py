@@ -54,17 +54,9 @@ def split_header(text: str) -> tuple[str, str]:
     return f"{head}{mark}", body
 
 
-def body_sha256(text: str) -> str:
-    """SHA-256 of the measured text below a header, hex; the header states the same."""
-    return _sha256(split_header(text)[1])
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def _facts(body: str, record: Record, task: Task, guard_us: float | None) -> list[tuple[str, str]]:
     evaluation, place = record.evaluation, record.evaluation.environment
+    sha256 = hashlib.sha256(body.encode()).hexdigest()
     cuda = f", CUDA {place.cuda}, driver {place.driver}" if place.cuda else ""
     correctness = evaluation.correctness
     trials = f" in {many(len(correctness.trials), 'trial')}" if correctness else ""
@@ -83,7 +75,7 @@ def _facts(body: str, record: Record, task: Task, guard_us: float | None) -> lis
         facts.append(("guard", f"{guard_us:.1f} us a call, contained in the figures above"))
     if task.weights:
         facts.append(("weights", f"sha256 {task.weights.sha256}, not contained: load_state_dict() them"))
-    return [*facts, ("record", record.id), ("date", f"{record.time:%Y-%m-%d}"), ("sha256 of text", _sha256(body))]
+    return [*facts, ("record", record.id), ("date", f"{record.time:%Y-%m-%d}"), ("sha256 of text", sha256)]
 
 
 def describe(timing: Timing) -> str:
