@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from cuda_l1.api.bench_run import BenchRun
 from cuda_l1.api.fitting import Fitted, Fitting
-from cuda_l1.api.pool import EvaluatorPool, Job
+from cuda_l1.api.pool import FAULTS, EvaluatorPool, Job
 from cuda_l1.archive import Archive
 from cuda_l1.config import FINAL, SCREEN, BenchSettings, Protocol
 from cuda_l1.errors import CudaL1Error, InfrastructureError, NoRoomError, TaskError
@@ -25,8 +25,6 @@ from cuda_l1.search.credits import is_credited
 from cuda_l1.search.verdicts import known
 from cuda_l1.types import Candidate, Environment, Evaluation, Outcome, Record, Task
 
-FAULTS = 3
-"""So many faults of the machine in a row end a suite: with a broken device the rest would fail as well."""
 _COMPILING = ("torch.compile", "aot_compile")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cuda_l1 import scoring
+from cuda_l1.api.pool import FAULTS
 from cuda_l1.archive import Archive, RunDirectory
 from cuda_l1.config import SCREEN, CollectSettings
 from cuda_l1.errors import InfrastructureError, TaskError
@@ -24,8 +25,6 @@ from cuda_l1.tasks.public_sets import PUBLIC_SETS, read_public_set
 from cuda_l1.tasks.synth import split_of_task
 from cuda_l1.types import Candidate, Origin, Record, Task, default_clock
 
-FAULTS = 3
-"""So many faults of the machine in a row end a collection: with a broken device the rest would fail as well."""
 LICENCES = {"builtin": "MIT", "kernelbench": "MIT", "synth": "MIT"}
 OWN = "that of your own files"
 

@@ -30,6 +30,9 @@ HOST_BYTES = 3 << 30
 GPU_BYTES = 10 << 30
 """GPU memory for the contexts of an evaluator's processes and the tensors of a task, generously."""
 _JOIN_S = 15.0
+FAULTS = 3
+"""So many faults of the machine in a row end what goes through many tasks: on a broken device the rest would fail as
+well."""
 QUIET_S = 60.0
 """Without a result for so long, whoever waits is told what is under way."""
 _NAMED = 4

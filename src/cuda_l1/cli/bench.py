@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -30,20 +29,13 @@ SUITE = (
 )
 
 
-class Evidence(StrEnum):
-    """The protocols whose figures may stand in a headline, the cheap one first."""
-
-    screen = "screen"
-    final = "final"
-
-
 @command(kept="every verdict so far is kept in the archive, and the same command goes on from there")
 def bench(
     suite: Annotated[str, typer.Argument(metavar="SUITE", help=SUITE)],
     device: o.Device = "auto",
     protocol: Annotated[
-        Evidence, typer.Option(help="How much evidence: screen is quick, final has intervals.")
-    ] = Evidence.screen,
+        o.OwnProtocolChoice, typer.Option(help="How much evidence: screen is quick, final has intervals.")
+    ] = o.OwnProtocolChoice.screen,
     baselines: Annotated[
         str, typer.Option(metavar="NAMES", help="Which, separated by commas; bf16 is one where asked for.")
     ] = ALL,

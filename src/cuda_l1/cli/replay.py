@@ -86,10 +86,9 @@ def replay(
 
     Example: cuda-l1 replay h100.json --kernelbench ~/KernelBench --select level1
     """
-    from cuda_l1.api.benching import FAULTS
     from cuda_l1.api.limits import parse_final_budget, parse_limits
     from cuda_l1.api.places import UNCONFINED, resolve_device
-    from cuda_l1.api.pool import EvaluatorPool, Job
+    from cuda_l1.api.pool import FAULTS, EvaluatorPool, Job
     from cuda_l1.archive import Archive
     from cuda_l1.config import EvaluatorSettings, protocol_named
     from cuda_l1.report.terminal import rendered
@@ -117,7 +116,7 @@ def replay(
         faults = 0
         for _, replayed in pool.run(jobs, do):
             faults = faults + 1 if replayed.machine else 0
-            if replayed.machine and faults == FAULTS:  # with a broken device the rest would fail as well
+            if replayed.machine and faults == FAULTS:
                 raise replayed.machine
             done.append(explained(replayed))
             Output.say(f"[{len(done)}/{len(jobs)}] {line_of(*done[-1])}")
