@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from hypothesis import settings
 
 PROVIDED = (
     "compiler",
@@ -37,6 +38,10 @@ PROVIDED = (
 
 # A shell starts what runs in the background with SIGINT ignored, and commands under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

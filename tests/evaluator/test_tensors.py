@@ -92,13 +92,13 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(JSON)
 def test_plain_values_survive(value):
     assert there_and_back([value]) == [value]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.lists(st.integers(0, 4), max_size=4), min_size=1, max_size=4), st.sampled_from([0, 1, 16]), st.randoms()
 )

@@ -119,7 +119,7 @@ def test_before_exemplars_it_loses_the_oldest_failures_the_profile_and_attacks()
     assert lost == [list(pieces[:n]) for n in range(len(pieces) + 1)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.text(max_size=60), min_size=3, max_size=3))
 def test_no_text_can_end_its_quotation(texts: list[str]) -> None:
     """Not even one that quotes the words of an earlier prompt."""

@@ -298,14 +298,14 @@ def test_a_reply_that_must_end_holds_nothing_where_it_met_its_limit(kind: ReplyK
     assert parse_reply(SECTIONS + fenced(FILE), finish_reason="stop", must_end=True).source == FILE
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(), st.sampled_from(get_args(ReplyKind)), st.sampled_from(["", "stop", "length", "content_filter"]))
 def test_any_text_has_a_file_or_a_reason(text: str, kind: ReplyKind, finish_reason: str) -> None:
     found = parse_reply(text, kind=kind, finish_reason=finish_reason)
     assert (found.source is None) != (found.problem is None) and "\n" not in found.detail
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from([*SIGNS, FILE, "x = 1", "</think>", "<thinking>", ""]), max_size=12))
 def test_any_order_of_signs_has_a_file_or_a_reason(parts: list[str]) -> None:
     found = parse_reply("\n".join(parts))
@@ -347,7 +347,7 @@ def test_what_is_kept_of_a_reply_is_read_as_the_whole_is() -> None:
         assert parse_reply(spoken(text), finish_reason=reason)[2:] == parse_reply(text, finish_reason=reason)[2:], text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(alphabet=st.characters(exclude_characters="`~<>[]◁▷|", exclude_categories=["Cs"])), st.booleans())
 def test_what_is_thought_is_never_taken(words: str, closed: bool) -> None:
     thought = f"<think>\n{words}\n{fenced(FILE)}{words}\n" + ("</think>\n" if closed else "")

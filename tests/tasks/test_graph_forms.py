@@ -77,7 +77,7 @@ def plain(steps: Sequence[Step]) -> str:
 
 
 @given(programs(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_operands_names_and_the_order_of_statements_do_not_count(steps: list[Step], data: st.DataObject) -> None:
     swapped = [
         step._replace(reads=step.reads[::-1]) if step.text in COMMUTING and data.draw(st.booleans()) else step
@@ -100,7 +100,7 @@ def read_by(step: Step) -> tuple[int, ...]:
 
 
 @given(programs(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_constants_do_not_move_a_graph_to_another_split(steps: list[Step], data: st.DataObject) -> None:
     others = [step._replace(number=data.draw(st.sampled_from(NUMBERS))) for step in steps]
     one, other = (read_graph(plain(each)) for each in (steps, others))
@@ -109,7 +109,7 @@ def test_constants_do_not_move_a_graph_to_another_split(steps: list[Step], data:
 
 
 @given(programs(), st.integers(0, 8))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_another_operator_is_another_computation(steps: list[Step], which: int) -> None:
     changed = list(steps)
     changed[-1 - which % 2] = changed[-1 - which % 2]._replace(text="torch.erf({a})")  # of those that are returned
