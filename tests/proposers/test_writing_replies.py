@@ -126,7 +126,7 @@ def test_keys_and_values_stay_in_place_and_on_a_gpu_a_graph_writes(model: Any, w
         own = captured._Step._capture
         patch.setattr(captured._Step, "_capture", lambda step: (captures.append(1), own(step)))
         writing.write(
-            writing.generating(moved), **asks, on_left=processors[-1].keep, logits_processor=[note, *processors]
+            captured.generating(moved), **asks, on_left=processors[-1].keep, logits_processor=[note, *processors]
         )
         for ids, scores in seen:
             whole = moved(ids, attention_mask=(ids.cumsum(dim=1) > 0).long()).logits[:, -1]
@@ -156,7 +156,7 @@ def test_a_model_whose_kernels_differ_from_token_to_token_writes_as_it_does(mode
     other = copy.deepcopy(model)
     setattr(other.config, name, value)
     assert captured.has_one_form(model) and not captured.has_one_form(other)
-    assert writing.generating(other) == other.generate
+    assert captured.generating(other) == other.generate
 
 
 def test_a_model_that_keeps_no_cache_writes_the_same(model: Any) -> None:
@@ -184,13 +184,13 @@ def test_nobody_goes_on_after_it_is_over(model: Any) -> None:
 
 def test_a_models_generate_is_its_own_again(model: Any) -> None:
     whole = model.generate(**asked(model))
-    with writing.writing_in_parts(model):
+    with captured.writing_in_parts(model):
         assert torch.equal(model.generate(**asked(model)), whole)
         assert "generate" in vars(model)
     assert "generate" not in vars(model)
 
 
 def test_a_model_that_fails_has_its_own_generate_again(model: Any) -> None:
-    with pytest.raises(ValueError, match="mine"), writing.writing_in_parts(model):
+    with pytest.raises(ValueError, match="mine"), captured.writing_in_parts(model):
         raise ValueError("mine")
     assert "generate" not in vars(model)

@@ -16,7 +16,7 @@ from transformers import AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
 from cuda_l1 import scoring
-from cuda_l1.proposers.policy import writing
+from cuda_l1.proposers.policy import captured, writing
 from small_policy import save_policy
 
 REWARDS = [0.0, 2.0, 1.0, None, 0.0, 0.0, 3.0, 0.0]
@@ -126,9 +126,9 @@ def test_the_trainers_own_model_can_write_in_parts(
 
         return write(noted, **inputs)
 
-    monkeypatch.setattr(writing, "write", counted)
+    monkeypatch.setattr(captured, "write", counted)
     made = trainer(policy, tmp_path, fixed)
-    with writing.writing_in_parts(made.accelerator.unwrap_model(made.model)):
+    with captured.writing_in_parts(made.accelerator.unwrap_model(made.model)):
         made.train()
     assert parts == [1, 1]  # one token that says all, and the end
 

@@ -17,8 +17,8 @@ from transformers import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cuda_l1.errors import UsageError
+from cuda_l1.proposers.policy.captured import writing_in_parts
 from cuda_l1.proposers.policy.policy import any_length, return_memory
-from cuda_l1.proposers.policy.writing import writing_in_parts
 from cuda_l1.training.in_parts import call_head, is_in_parts
 from cuda_l1.training.processes import Processes
 from cuda_l1.training.server import Server

@@ -3,7 +3,8 @@ small model take less time to run than a host takes to launch them. Imports torc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 from transformers import StaticCache, TemperatureLogitsWarper, TopPLogitsWarper
 
-from cuda_l1.proposers.policy.writing import cache_name
+from cuda_l1.proposers.policy.writing import cache_name, write
 
 ROOM = 256
 """Tokens by which keys and values are given more room: all of it is read for each token."""
@@ -68,6 +69,27 @@ class Captured:
                     break
             step.take(ids[:, place], place)
         return SimpleNamespace(sequences=so_far, cache=step.kept)
+
+
+def generating(model: Any) -> Callable[..., Any]:
+    """What `write` is given for a causal model: one that keeps keys and values in place, and captures graphs on a GPU,
+    where the model allows it, else its own `generate`."""
+    return Captured(model) if can_stay_in_place(model) else model.generate
+
+
+@contextlib.contextmanager
+def writing_in_parts(model: Any) -> Iterator[None]:
+    """Meanwhile `model.generate(input_ids=..., attention_mask=..., generation_config=...)` is `write`."""
+    own = generating(model)
+
+    def generate(*, generation_config: Any, **inputs: Any) -> torch.Tensor:
+        return write(own, generation_config=generation_config, **inputs)
+
+    model.generate = generate
+    try:
+        yield
+    finally:
+        del model.generate
 
 
 def can_stay_in_place(model: Any) -> bool:

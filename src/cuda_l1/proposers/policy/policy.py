@@ -14,7 +14,7 @@ from cuda_l1.errors import InfrastructureError, UsageError
 from cuda_l1.prompts.tokens import TokenCounter
 from cuda_l1.proposers.policy.checkpoint import Checkpoint
 from cuda_l1.proposers.policy.sampling import EndWhen, draws
-from cuda_l1.proposers.policy.writing import generating, write
+from cuda_l1.proposers.policy.writing import write
 from cuda_l1.types import Prompt
 
 INSTALL = "pip install 'cuda-l1[train]'"
@@ -109,6 +109,8 @@ class Policy:
     def _generate(
         self, prompts: Sequence[Prompt], seeds: Sequence[int], ends: list[int], is_over: Callable[[], bool]
     ) -> list[Written | None]:
+        from cuda_l1.proposers.policy.captured import generating
+
         device = self._model.device
         texts = [self._chat(prompt) for prompt in prompts]
         tokens = self._tokenizer(

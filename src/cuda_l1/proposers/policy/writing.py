@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -70,26 +69,3 @@ def write(
 def cache_name(model: Any) -> str:
     """What its `forward` calls its cache."""
     return "cache" if "cache" in inspect.signature(model.forward).parameters else BEFORE_5_24
-
-
-def generating(model: Any) -> Callable[..., Any]:
-    """What `write` is given for a causal model: one that keeps keys and values in place, and captures graphs on a GPU,
-    where the model allows it, else its own `generate`."""
-    from cuda_l1.proposers.policy.captured import Captured, can_stay_in_place
-
-    return Captured(model) if can_stay_in_place(model) else model.generate
-
-
-@contextlib.contextmanager
-def writing_in_parts(model: Any) -> Iterator[None]:
-    """Meanwhile `model.generate(input_ids=..., attention_mask=..., generation_config=...)` is `write`."""
-    own = generating(model)
-
-    def generate(*, generation_config: Any, **inputs: Any) -> torch.Tensor:
-        return write(own, generation_config=generation_config, **inputs)
-
-    model.generate = generate
-    try:
-        yield
-    finally:
-        del model.generate
