@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
     from cuda_l1.api.batch import Answer
     from cuda_l1.api.judging import Comparison, Judged
-    from cuda_l1.types import Clock
+    from cuda_l1.api.pool import EvaluatorPool
+    from cuda_l1.archive import Archive
+    from cuda_l1.config import Precision
+    from cuda_l1.types import Clock, Task
 
+RUN = "evaluate"
+"""What records of this command carry."""
 TOLD = ("baseline-failed", "few-pairs", "review", "no-opinion")
 """Notes without which the figures would be misread."""
 
@@ -64,9 +69,8 @@ def evaluate(
     from cuda_l1.cli.compat import judge_as_published, refuse
     from cuda_l1.cli.progress import say_review
     from cuda_l1.cli.shapes import at_other_sizes, show_sizes
-    from cuda_l1.config import COMPAT, SCREEN, EvaluatorSettings, protocol_named
+    from cuda_l1.config import COMPAT, EvaluatorSettings, protocol_named
     from cuda_l1.errors import UsageError
-    from cuda_l1.proposers.baselines import baselines as baselines_of
     from cuda_l1.tasks import load_task
     from cuda_l1.tasks.sizes import parse_shapes
 
@@ -93,20 +97,15 @@ def evaluate(
             return judge_as_published(wanted, made, paths, task, archive=opened, pool=pool, fresh=fresh, output=output)
         if not scoring.is_confined(pool.first.environment):
             Output.say(UNCONFINED)
-        ask = functools.partial(judge_many, archive=opened, pool=pool, run="evaluate")
         if baselines:
-            Output.say("measuring the baselines")
-            opponents = baselines_of(task, pool.first.environment.device, precision.value)
-            told = Answers([baseline.label for baseline in opponents], lambda name, answer: None, precision.value)
-            for answer in ask([Asked(task, baseline) for baseline in opponents], protocol=SCREEN):
-                told.take(answer)
+            _measure_baselines(task, precision.value, opened, pool)
         known = best_baseline(
             task,
             measure=baselines,
             precision=precision.value,
             archive=opened,
             evaluator=pool.first,
-            run="evaluate",
+            run=RUN,
             clock=objective,
         )
         names = {candidate.id: str(path) for candidate, path in zip(made, candidates, strict=True)}
@@ -122,9 +121,12 @@ def evaluate(
         many = f"{len(made)} candidates, up to {min(pool.size, len(made))} at once"
         Output.say(f"judging {many if len(made) > 1 else candidates[0]}")
         answers = Answers([str(path) for path in candidates], functools.partial(_record, output), precision.value)
-        for answer in ask(
+        for answer in judge_many(
             [Asked(task, candidate, known.best) for candidate in made],
             protocol=wanted,
+            archive=opened,
+            pool=pool,
+            run=RUN,
             fresh=fresh,
             clock=objective,
             reviews=reviews,
@@ -141,6 +143,21 @@ def evaluate(
     show_sizes(output, reports)
     _show(output, judged, [verdict for _, verdict in counted], good, known, asked.url if asked else None)
     return 0 if good else NOTHING_ACCEPTED
+
+
+def _measure_baselines(task: Task, precision: Precision, archive: Archive, pool: EvaluatorPool) -> None:
+    """A screen of each into the archive, with a line for whoever waits."""
+    from cuda_l1.api.batch import Asked, judge_many
+    from cuda_l1.cli.answers import Answers
+    from cuda_l1.config import SCREEN
+    from cuda_l1.proposers.baselines import baselines
+
+    Output.say("measuring the baselines")
+    opponents = baselines(task, pool.first.environment.device, precision)
+    told = Answers([baseline.label for baseline in opponents], lambda name, answer: None, precision)
+    asked = [Asked(task, baseline) for baseline in opponents]
+    for answer in judge_many(asked, protocol=SCREEN, archive=archive, pool=pool, run=RUN):
+        told.take(answer)
 
 
 def _record(output: Output, path: str, answer: Answer) -> None:
