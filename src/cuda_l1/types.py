@@ -133,6 +133,18 @@ class Candidate(Frozen):
     origins: tuple[Origin, ...] = ()
     rationale: str = ""
 
+    @classmethod
+    def of(cls, task: Task, source: str, origin: Origin, rationale: str = "") -> Self:
+        """A text for `task`, its language read off the text."""
+        return cls(
+            task_sha=task.sha,
+            task_id=task.id,
+            source=source,
+            language=detect_language(source),
+            origins=(origin,),
+            rationale=rationale,
+        )
+
     @computed_field  # type: ignore[prop-decorator]
     @cached_property
     def id(self) -> str:

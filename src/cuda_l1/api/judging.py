@@ -17,7 +17,7 @@ from cuda_l1.search.result import fastest_of
 from cuda_l1.search.review import Reviews
 from cuda_l1.search.verdicts import known
 from cuda_l1.tasks.own_modules import parsed, with_own_modules
-from cuda_l1.types import Candidate, Clock, Origin, Record, Task, Timing, detect_language
+from cuda_l1.types import Candidate, Clock, Origin, Record, Task, Timing
 
 MAX_SOURCE_BYTES = 8 << 20
 _TOO_LARGE = f"a candidate may have {MAX_SOURCE_BYTES >> 20} MiB; larger constants belong into files or weights"
@@ -79,13 +79,7 @@ def candidate_from(task: Task, source: str) -> Candidate:
         ) from error
     if size > MAX_SOURCE_BYTES:
         raise CandidateError(f"the candidate is {_mib(size)}; {_TOO_LARGE}")
-    return Candidate(
-        task_sha=task.sha,
-        task_id=task.id,
-        source=source,
-        language=detect_language(source),
-        origins=(Origin(proposer="file"),),
-    )
+    return Candidate.of(task, source, Origin(proposer="file"))
 
 
 def read_source(path: Path) -> str:

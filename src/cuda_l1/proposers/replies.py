@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cuda_l1.endpoint import one_line
 from cuda_l1.proposers.interfaces import Prompts
-from cuda_l1.types import Candidate, Origin, Reply, Task, detect_language
+from cuda_l1.types import Candidate, Origin, Reply, Task
 
 RATIONALE_CHARACTERS = 500
 
@@ -30,11 +30,4 @@ def _candidate(reply: Reply, task: Task, source: str, design: str, proposer: str
         template=reply.template or None,
         cost=reply.cost,
     )
-    return Candidate(
-        task_sha=task.sha,
-        task_id=task.id,
-        source=source,
-        language=detect_language(source),
-        origins=(origin,),
-        rationale=one_line(design, RATIONALE_CHARACTERS),
-    )
+    return Candidate.of(task, source, origin, one_line(design, RATIONALE_CHARACTERS))

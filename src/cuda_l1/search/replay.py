@@ -18,7 +18,7 @@ from cuda_l1.search.verdicts import verdict
 from cuda_l1.tasks.release import Column, ReleaseEntry
 from cuda_l1.tasks.same_program import same_reference
 from cuda_l1.tasks.selection import problem_number
-from cuda_l1.types import Candidate, Origin, Record, Task, detect_language
+from cuda_l1.types import Candidate, Origin, Record, Task
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,7 @@ def items(entries: Sequence[ReleaseEntry], column: Column, checkout: Sequence[Ta
 def _item(entry: ReleaseEntry, column: Column, source: str, own: Task | None) -> Item:
     task = own or entry.task
     differs = not same_reference(task.source, entry.task.source)
-    candidate = Candidate(
-        task_sha=task.sha,
-        task_id=task.id,
-        source=source,
-        language=detect_language(source),
-        origins=(Origin(proposer="release", techniques=(column,)),),
-    )
+    candidate = Candidate.of(task, source, Origin(proposer="release", techniques=(column,)))
     return Item(entry, column, task, candidate, "kernelbench" if own else "release", differs)
 
 

@@ -11,7 +11,7 @@ The columns are those of the sets' own cards and generators; docs/collect.md say
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from cuda_l1.tasks.file_task import source_task
 from cuda_l1.tasks.kernelbook import reference_text, variant_text
 from cuda_l1.tasks.source_file import SourceFile
 from cuda_l1.tasks.table_rows import rows, stated_licence
-from cuda_l1.types import Candidate, Origin, Task, detect_language
+from cuda_l1.types import Candidate, Origin, Task
 
 IMPORT = "import"
 """Proposer of what a set brought along."""
@@ -136,18 +136,9 @@ def public_tasks(kind: str, path: Path, dtype: str | None) -> list[Task]:
 def _imported(kind: str, place: str, text: _Text) -> Imported:
     task = source_task(SourceFile(Path(f"{kind} {place}"), text.reference), kind, text.name, None)
     provenance = f"{place}, {text.repository}" if text.repository else place
-    return Imported(task, next(_candidates(kind, task, text.variant), None), provenance)
-
-
-def _candidates(kind: str, task: Task, source: str | None) -> Iterator[Candidate]:
-    if source is not None:
-        yield Candidate(
-            task_sha=task.sha,
-            task_id=task.id,
-            source=source,
-            language=detect_language(source),
-            origins=(Origin(proposer=IMPORT, techniques=(kind,)),),
-        )
+    origin = Origin(proposer=IMPORT, techniques=(kind,))
+    variant = None if text.variant is None else Candidate.of(task, text.variant, origin)
+    return Imported(task, variant, provenance)
 
 
 def _plain(name: str) -> str:

@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 from cuda_l1 import scoring
 from cuda_l1.errors import InfrastructureError, TaskError
 from cuda_l1.prompts.reply import ParsedReply, ReplyKind, parse_reply
+from cuda_l1.proposers.replies import RATIONALE_CHARACTERS
 from cuda_l1.ratios import geometric_mean
 from cuda_l1.training.denominators import Denominators
 from cuda_l1.training.judging import Asked, Judge, Judgement
 from cuda_l1.training.opinions import Opinions
 from cuda_l1.training.sections import EvaluationSection
-from cuda_l1.types import Candidate, Cost, Origin, Prompt, Task, detect_language
-
-RATIONALE_CHARACTERS = 500
+from cuda_l1.types import Candidate, Cost, Origin, Prompt, Task
 
 
 class Written(NamedTuple):
@@ -113,14 +112,7 @@ class Grader:
             template=reply.prompt.template,
             cost=Cost(tokens_out=reply.tokens),
         )
-        return Candidate(
-            task_sha=reply.task.sha,
-            task_id=reply.task.id,
-            source=source,
-            language=detect_language(source),
-            origins=(origin,),
-            rationale=design[:RATIONALE_CHARACTERS],
-        )
+        return Candidate.of(reply.task, source, origin, design[:RATIONALE_CHARACTERS])
 
     def _rewarded(self, judgement: Judgement, task: Task, denominators: Denominators) -> Scored:
         for each in (judgement, denominators.fault(task)):

@@ -14,7 +14,7 @@ from cuda_l1.proposers.techniques.matching import is_literal
 from cuda_l1.proposers.techniques.normal_form import normalise
 from cuda_l1.proposers.techniques.spelling import plain
 from cuda_l1.tasks.graph_source import literal, print_forward, signature
-from cuda_l1.types import Candidate, Origin, Task, detect_language
+from cuda_l1.types import Candidate, Origin, Task
 
 if TYPE_CHECKING:
     import torch
@@ -150,13 +150,5 @@ def _constructor(draft: Draft) -> str:
 
 def candidate(draft: Draft, rationale: str) -> Candidate:
     """The candidate that a finished draft stands for."""
-    source = render(draft)
     origin = Origin(proposer="techniques", techniques=draft.techniques)
-    return Candidate(
-        task_sha=draft.task.sha,
-        task_id=draft.task.id,
-        source=source,
-        language=detect_language(source),
-        origins=(origin,),
-        rationale=rationale,
-    )
+    return Candidate.of(draft.task, render(draft), origin, rationale)
