@@ -236,7 +236,8 @@ def test_a_mistake_is_one_line(run: Run, words: list[str]) -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_other_protocols_stand_in_no_figure(run: Run, judged: str) -> None:
+def test_other_protocols_stand_in_no_figure(run: Run, judged: str, tmp_path: Path) -> None:
+    where = tmp_path / "data" / "archive.sqlite"
     with Archive.open(create=False) as archive:
         record = next(archive.records(run=judged, protocol="final"))
         task = archive.task(record.candidate.task_sha)
@@ -247,6 +248,8 @@ def test_other_protocols_stand_in_no_figure(run: Run, judged: str) -> None:
     after = run("report", "--format", "csv")
     assert after.stdout == before
     assert "1 under `kernelbench`" in after.stderr
+    twice = run("report", "--format", "csv", "--archive", where, "--archive", where)
+    assert (twice.stdout, twice.stderr) == (after.stdout, after.stderr), "a record in two archives is one"
     assert run("report", "replayed").exit_code == 1
 
 

@@ -50,9 +50,12 @@ def select(
     found from wherever they are.
 
     A run pays for nothing that the archive already knows, so a baseline that it was measured against is often another
-    run's record. `on_record` is called for each record read. Raises ArchiveError where an archive cannot be read.
+    run's record. A record that several of the archives hold is one. `on_record` is called for each record read. Raises
+    ArchiveError where an archive cannot be read.
     """
     found = Selection()
+    entries: dict[str, Entry] = {}
+    left_out: dict[str, str] = {}
     for archive in archives:
         tasks = {task.sha: task for task in archive.tasks()}
         for record in _records(archive, runs):
@@ -60,14 +63,16 @@ def select(
                 on_record()
             protocol = record.evaluation.protocol
             if protocol not in HEADLINE_PROTOCOLS:
-                found.left_out[protocol] += 1
+                left_out[record.id] = protocol
                 continue
             sha = record.candidate.task_sha
             if sha not in tasks:  # another process appends meanwhile
                 tasks[sha] = archive.task_of(record)
-            found.entries.append(entry_of(record, tasks[sha]))
+            entry = entry_of(record, tasks[sha])
+            entries[entry.record_id] = entry
             found.runs |= {run.name for run in runs if _is_of(record, run)}
         found.replies |= _sampled(archive, runs)
+    found.entries, found.left_out = list(entries.values()), Counter(left_out.values())
     return found
 
 
