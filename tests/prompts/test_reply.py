@@ -79,6 +79,14 @@ def test_the_three_sections() -> None:
         (json.dumps({"code": FILE})[:-9], "no-code"),
         (json.dumps({"call": [{"code": FILE}, {"code": FILE.replace("return x", "return -x")}]}), "several-blocks"),
         (json.dumps({"why": {"ModelNew": ["fuses"]}}), "no-code"),
+        (json.dumps([FILE, FILE.replace("return x", "return -x")]), "several-blocks"),
+        (
+            json.dumps({"code": FILE}) + "\n" + json.dumps({"code": FILE.replace("return x", "return -x")}),
+            "several-blocks",
+        ),
+        ("analysisA draft:\n" + fenced(FILE), "cut-off"),
+        (SECTIONS + fenced("analysis = 1\nassistantfinal = 2\n"), "no-model-new"),
+        ("```\nvoid f();\n```\n" + fenced(FILE) + fenced(FILE.replace("return x", "return -x")), "several-blocks"),
         (SECTIONS + fenced("-x\n+class ModelNew:\n+    pass\n", "diff"), "no-code"),
         (html.escape(SECTIONS) + "<br>" + fenced(html.escape(FILE.replace("x)", "x) -> int"))), "syntax-error"),
         (SECTIONS + fenced(FILE.replace("(self, x)", "（self，x）")), "syntax-error"),
@@ -140,6 +148,28 @@ def test_a_reply_without_a_file_has_a_reason(reply: str, problem: str) -> None:
         "The change:\n" + fenced("class ModelNew(nn.Module):\n    pass\n") + "The file:\n" + fenced(FILE),
         "<|channel>thought\n" + fenced(FILE.replace("x)", "y)")) + "<channel|>" + fenced(FILE) + "<turn|>",
         "<scratchpad>" + fenced(FILE.replace("x)", "y)")) + "</scratchpad>" + fenced(FILE),
+        "```\n\n" + SECTIONS + fenced(FILE),
+        SECTIONS + "```\n" + fenced(FILE) + "```\n",
+        SECTIONS + "```python\n" + fenced(FILE),
+        SECTIONS + fenced("python\n" + FILE, label=""),
+        SECTIONS + fenced(FILE, mark="'''"),
+        "完整代码如下：" + fenced(FILE),
+        "The file: " + fenced(FILE, label=""),
+        "<answer>" + fenced(FILE, label="").rstrip() + "</answer>",
+        "<pre><code>" + html.escape(FILE) + "</code></pre>",
+        "<code><![CDATA[\n" + FILE + "]]></code>",
+        "[PYTHON]\n" + FILE + "[/PYTHON]\n",
+        '<ns:final-code id="1">\n' + FILE + "</ns:final-code>",
+        "analysisA draft:\n" + fenced(FILE.replace("x)", "y)")) + "assistantfinal" + SECTIONS + fenced(FILE),
+        "Sure:\n" + json.dumps({"code": FILE}) + "\nIt fuses.",
+        "[TOOL_CALLS] " + json.dumps([{"name": "submit", "arguments": {"code": FILE}}]),
+        json.dumps({"ModelNew": 1}) + json.dumps({"code": FILE}),
+        json.dumps({"code": FILE.splitlines()}),
+        json.dumps({"cells": [{"source": FILE.splitlines(keepends=True)}]}),
+        json.dumps({"Performance Analysis": fenced(FILE.replace("x)", "y)")), "Code Implementation": FILE}),
+        str({"code": FILE}),
+        '{"code": """\n' + FILE + '"""}',
+        json.dumps(SECTIONS + fenced(FILE))[1:-1],
     ],
 )  # fmt: skip
 def test_the_one_file_is_found(reply: str) -> None:
@@ -153,6 +183,9 @@ def test_the_one_file_is_found(reply: str) -> None:
         (SECTIONS.rstrip() + ": " + fenced(FILE), 0),
         (SECTIONS.replace("## Code Implementation", "**3. Final Code**") + fenced(FILE), 0),
         (SECTIONS.replace("Code Implementation", "Implementation") + fenced(FILE), 0),
+        (SECTIONS.replace("Code Implementation", "Final Optimized CUDA Code Implementation") + fenced(FILE), 0),
+        (SECTIONS.replace("## Code Implementation", "**Solution:**") + fenced(FILE), 0),
+        ("## Algorithm Design\nFuse.\n## Optimized Triton Kernel\n" + fenced(FILE), 1),
         ("Sure!\n" + fenced(SECTIONS + fenced(FILE), label="markdown") + "Tell me how it went.", 0),
         (fenced(SECTIONS + fenced(FILE), label="md", mark="````"), 0),
         ("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>" + fenced(FILE), 3),
@@ -173,6 +206,9 @@ def test_the_file_is_found_however_it_is_announced(reply: str, missing: int) -> 
         ("## 1．Performance Analysis", "## 2．Algorithm Design", "## 3．Code Implementation"),
         ("【Performance Analysis】", "【Algorithm Design】", "【Code Implementation】"),
         ("🚀 **Performance Analysis** 🚀", "🧠 **Algorithm Design**", "💻 **Code**"),
+        ("<h2>Performance Analysis</h2>", "<h2>Algorithm Design</h2>", "<h2>Code Implementation</h2>"),
+        ("### A. Performance Analysis", "### B. Algorithm Design", "### C. Code Implementation"),
+        ("Phase 1: Performance Analysis", "Phase 2: Algorithm Design", "Phase 3: Code Implementation"),
     ],
 )
 def test_headings_with_pictures_and_other_alphabets_signs(heads: tuple[str, str, str]) -> None:
@@ -232,6 +268,9 @@ def test_a_file_as_something_else_shows_it(listing: str) -> None:
         FILE + "if not torch.cuda.is_available():\n    ModelNew = None\n",
         "EOF = 1 << 3\n1 << EOF\n" + FILE,
         "from __future__ import annotations\n" + FILE,
+        "import torch\n\nFAST, ModelNew = True, torch.nn.ReLU\n",
+        "import torch\n\ntry:\n    import triton\nexcept ImportError:\n    class ModelNew: ...\n",
+        "import torch\n\nmatch torch.version.cuda:\n    case None:\n        class ModelNew: ...\n",
     ],
 )
 def test_a_class_that_may_be_there_at_the_end_is_one(file: str) -> None:
@@ -263,6 +302,18 @@ def test_a_heading_for_short_counts_only_where_the_whole_one_is_missing() -> Non
 def test_fences_inside_the_file_do_not_end_it(notes: str) -> None:
     file = notes + FILE
     assert parse_reply(SECTIONS + fenced(file)).source == file
+
+
+@pytest.mark.parametrize("prose", ["The file:\n\n", "# The file\n\nFrom the top.\n", "Import it as `m`:\n"])
+def test_a_file_without_a_fence_stands_behind_prose_where_the_model_ended_it(prose: str) -> None:
+    indented = "".join(f"    {line}" for line in FILE.splitlines(keepends=True))
+    for reply in (prose + FILE, prose + indented, SECTIONS + prose + FILE):
+        assert parse_reply(reply, finish_reason="stop").source == FILE
+        assert parse_reply(reply).problem == parse_reply(reply + "It fuses.", finish_reason="stop").problem == "no-code"
+    two = f"It was:\n\n{FILE}\nIt is:\n\n{FILE}"
+    assert parse_reply(two, finish_reason="stop").problem == "no-code"
+    named = FILE + '\nprint(["ModelNew"], {"ModelNew": 1})\n'
+    assert parse_reply(prose + named, finish_reason="stop").source == named
 
 
 LABELLED = labelled_replies()

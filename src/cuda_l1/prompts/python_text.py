@@ -7,6 +7,7 @@ import builtins
 import warnings
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 LONGEST = 1 << 20
 """Characters; the syntax tree of a longer text would fill the memory."""
@@ -26,6 +27,16 @@ def tree_of(text: str) -> ast.Module | None:
     """The syntax tree of a text, not to be changed; None where it is no Python."""
     found = _parsed(_ended(text))
     return None if isinstance(found, str) else found
+
+
+def literal(text: str) -> Any:
+    """The value of a text that is one literal of Python's, such as a dict; None where it is none."""
+    tree = tree_of(text)
+    statement = tree.body[0] if tree is not None and len(tree.body) == 1 else None
+    try:
+        return ast.literal_eval(statement.value) if isinstance(statement, ast.Expr) else None
+    except (ValueError, TypeError, RecursionError, MemoryError):  # a name, or a list as a key
+        return None
 
 
 def defines_model_new(text: str) -> bool:
@@ -136,13 +147,18 @@ def _defined(body: list[ast.stmt]) -> Iterator[str]:
         if isinstance(node, ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Assign) and not isinstance(node.value, ast.Constant):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+            yield from (name.id for target in node.targets for name in _names(target))
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if node.value is not None and not isinstance(node.value, ast.Constant):
                 yield node.target.id
-        elif isinstance(node, ast.If | ast.Try | ast.With):
-            for part in ("body", "orelse", "finalbody"):
-                left.extend(getattr(node, part, []))
+        elif isinstance(node, ast.If | ast.Try | ast.With | ast.Match):
+            for part in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                left.extend(inner for name in ("body", "orelse", "finalbody") for inner in getattr(part, name, ()))
+
+
+def _names(target: ast.expr) -> list[ast.Name]:
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    return [part for part in parts if isinstance(part, ast.Name)]
 
 
 def _taken_back(node: ast.stmt) -> set[str]:

@@ -8,17 +8,26 @@ defines `ModelNew`.
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
 import string
 from collections.abc import Iterator, Sequence
+from textwrap import dedent
 from typing import Any, Literal, NamedTuple
 
 from cuda_l1.endpoint import one_line
 from cuda_l1.prompts.continuation import whole_file
-from cuda_l1.prompts.fences import Block, blocks_of
+from cuda_l1.prompts.fences import IS_ESCAPED, Block, blocks_of
 from cuda_l1.prompts.listing import unlisted
-from cuda_l1.prompts.python_text import bound_names, defines_model_new, formless, needs_no_other, syntax_problem
+from cuda_l1.prompts.python_text import (
+    bound_names,
+    defines_model_new,
+    formless,
+    literal,
+    needs_no_other,
+    syntax_problem,
+)
 from cuda_l1.prompts.sections import ANALYSIS, CODE, DESIGN, NAMES, Section, sections_of
 from cuda_l1.prompts.thinking import GAP, THINKS, THOUGHT, without_thinking
 from cuda_l1.types import ReplyProblem
@@ -152,14 +161,24 @@ def _as_file(text: str) -> str:
 
 
 def _unfenced(visible: str, blocks: Sequence[Block], sections: Sequence[Section], finish_reason: str) -> str | None:
-    """A file that stands there without a fence. It has no end mark, so the server must say that the model ended it."""
+    """A file that stands there without a fence, behind prose or not. It has no end mark, so the server must say that
+    the model ended it."""
     if blocks or finish_reason != "stop":
         return None
     codes = [section.text for section in sections if section.name == CODE] if sections else [visible]
     if len(codes) != 1 or GAP in codes[0].strip(f"\n{GAP}"):
         return None
-    text = _as_file(codes[0].strip(f"\n{GAP}"))
-    return text if defines_model_new(text) else None
+    lines = codes[0].strip(f"\n{GAP}").split("\n")
+    first = next((at for at, line in enumerate(lines) if _NAMES_CLASS.match(line)), len(lines))  # of two files neither
+    begins = (at for at, line in enumerate(lines[: first + 1]) if at == 0 or _BEGINS_CODE.match(line))
+    files = (_as_file(dedent("\n".join(lines[at:]))) for at in itertools.islice(begins, MOST_BEGINNINGS))
+    return next(filter(defines_model_new, files), None)
+
+
+MOST_BEGINNINGS = 16
+_NAMES_CLASS = re.compile(r"[ \t]*(?:class[ \t]+ModelNew\b|ModelNew[ \t]*=)")
+_BEGINS_CODE = re.compile(r"""[ \t]*(?:(?:import|from|class|def|if|try)\b|[@%]|[bru]*["']{3}|\w+[ \t]*=)""")
+"""No comment does: a heading of Markdown looks like one."""
 
 
 def _reason(
@@ -220,24 +239,57 @@ def _out_of_json(visible: str) -> str:
     blocks = blocks_of(visible.split("\n"))
     text = blocks[0].text if len(blocks) == 1 else visible
     text = text.strip(f"{GAP}{string.whitespace}")
-    tagged = _TAGGED_JSON.fullmatch(text)
-    texts = [_normal(text) for text in _strings(tagged["json"] if tagged else text)]
+    value = _loaded(text)
+    if value is None:
+        return visible if blocks else _without_documents(visible)
+    return _as_text(value) or visible
+
+
+def _without_documents(visible: str) -> str:
+    """A text with the strings of each JSON document in it that holds a candidate, in place of the document. What a
+    server writes around the call of a function, or a model before and after, stays."""
+    kept: list[str] = []
+    at = tried = 0
+    while tried < MOST_DOCUMENTS and (begin := _DOCUMENT.search(visible, at)):
+        tried += 1
+        try:
+            value, end = _DECODER.raw_decode(visible, begin.start())
+        except (ValueError, RecursionError):
+            value, end = None, begin.end()
+        held = _as_text(value)
+        is_answer = blocks_of(held.split("\n"))  # code without a fence may hold lists and objects of its own
+        kept += [visible[at : begin.start()], held if is_answer else visible[begin.start() : end]]
+        at = end
+    return "".join([*kept, visible[at:]])
+
+
+MOST_DOCUMENTS = 16
+_DOCUMENT = re.compile(r"[{\[]\s*[{\[\"]")
+_DECODER = json.JSONDecoder(strict=False)
+
+
+def _as_text(value: Any) -> str:
+    """The strings of a document, its files in fences; empty where none of them speaks of a candidate."""
+    texts = [_normal(text) for text in _strings(value)]
     if not any("ModelNew" in text for text in texts):
-        return visible
-    return "\n\n".join(f"```python\n{text}\n```" if defines_model_new(text) else text for text in texts)
+        return ""
+    fenced = (f"```python\n{text}\n```" if defines_model_new(text) else text for text in texts)
+    return "\n{}\n".format("\n\n".join(fenced))
 
 
-_TAGGED_JSON = re.compile(r"<(?P<name>\w+)>\s*(?P<json>[\[{].*[\]}])\s*</(?P=name)>", re.DOTALL)
-
-
-def _strings(text: str) -> Iterator[str]:
+def _strings(value: Any) -> Iterator[str]:
     """The strings of a JSON document in their order, those of a document in a string among them, as the arguments of a
-    function are; none where the text is no JSON."""
-    left = [_loaded(text)]
+    function are. Lines in a list are one text, and a section's name is a heading."""
+    left = [value]
     while left:
         value = left.pop()
-        if isinstance(value, dict | list):
-            left.extend(reversed([*(value.values() if isinstance(value, dict) else value)]))
+        if isinstance(value, dict):
+            for name, part in reversed(value.items()):
+                left += [part, f"## {name}"] if name in NAMES else [part]
+        elif isinstance(value, list) and all(isinstance(line, str) and "\n" not in line[:-1] for line in value):
+            yield "\n".join(line.removesuffix("\n") for line in value)
+        elif isinstance(value, list):
+            left.extend(reversed(value))
         elif isinstance(value, str):
             inner = _loaded(value) if value.lstrip().startswith("{") else None
             if inner is None:
@@ -247,23 +299,26 @@ def _strings(text: str) -> Iterator[str]:
 
 
 def _loaded(text: str) -> Any:
-    """The value of a JSON document, whose strings may hold line ends; None where it is none."""
+    """The value of a JSON document, whose strings may hold line ends, or of one as Python writes it; None where it is
+    none."""
     try:
         return json.loads(text, strict=False)
     except (ValueError, RecursionError):
-        return None
+        return literal(text) if text[:1] in "{[" else None
 
 
 def _normal(text: str) -> str:
-    """Line ends and blanks as Python has them, nothing that cannot be written as UTF-8, no GAP, no HTML escapes."""
-    if _ESCAPED.fullmatch(text) and "&" in text:
+    """Line ends and blanks as Python has them, nothing that cannot be written as UTF-8, no GAP, no escapes of a whole
+    text."""
+    if "&" in text and IS_ESCAPED.fullmatch(text):
         text = html.unescape(text)
+    if "\\n" in text and "\n" not in (bare := text.strip()) and bare[:1] not in "{[":
+        escaped = _loaded(f'"{bare}"')  # for JSON as a whole, without its quotes
+        text = escaped if isinstance(escaped, str) else text
     text = text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
     return _without_stops(text.translate(_BLANKS))
 
 
-_ESCAPED = re.compile(r"(?:[^<>&]++|&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-f]{1,5});)*+", re.IGNORECASE)
-"""A text that was escaped for HTML as a whole."""
 _BLANKS = str.maketrans("\u00a0\u2007\u202f\u3000", "    ", f"{GAP}\u200b\u2060\ufeff")
 """Characters that look like a blank, and some that cannot be seen: no Python has them but in its strings."""
 

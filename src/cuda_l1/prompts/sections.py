@@ -13,19 +13,22 @@ NAMES = (ANALYSIS, DESIGN, CODE)
 
 _MARKS = r"[\W_]*+"
 """Markdown's marks, punctuation of any alphabet, pictures."""
-_NUMBER = rf"(?:\d{{1,2}}|[IVX]{{1,3}}[.):]+)?{_MARKS}"
+_NUMBER = rf"(?:\d{{1,2}}|(?:[IVX]{{1,3}}|[A-C])[.):]+)?{_MARKS}"
 _HEADING = re.compile(
-    rf"{_MARKS}(?:(?:section|part|step)\s+)?{_NUMBER}"
+    rf"{_MARKS}(?:(?:section|part|step|phase|stage)\s+)?{_NUMBER}"
     rf"(?P<name>{'|'.join(name.replace(' ', '[ _]') for name in NAMES)})\b",
     re.IGNORECASE,
 )
 """No quantifier gives back what it took: a model that repeats blanks without end must not cost their number squared."""
 _SHORT_HEADING = re.compile(
     rf"{_MARKS}{_NUMBER}"
-    rf"(?:(?:the|my|final|complete|full|new|optimi[sz]ed|improved)\s+){{0,2}}(?:code|implementation){_MARKS}",
+    r"(?:(?:the|my|final|complete|full|new|optimi[sz]ed|improved|source|python|pytorch|cuda|triton|c\+\+)\s+){0,3}"
+    rf"(?:code(?:\s+implementation)?|implementation|kernel|file|solution|answer){_MARKS}",
     re.IGNORECASE,
 )
-"""How the third heading is named for short, where the two before it are there and it is not."""
+"""How the third heading is named otherwise, where the second one is there and it is not."""
+_HTML = re.compile(r"</?(?:h[1-6]|b|strong|summary)>", re.IGNORECASE)
+"""What marks a heading in HTML."""
 HEADING_CHARACTERS = 120
 """Within so many a line shows that it is one."""
 _NOTHING = re.compile(_MARKS)
@@ -47,7 +50,8 @@ def sections_of(lines: Sequence[str], blocks: Sequence[Block]) -> list[Section]:
     inside = {line for block in blocks for line in range(block.first + 1, block.last + 1)}
     outside = [(number, line) for number, line in enumerate(lines) if number not in inside]
     heads = [(number, *head) for number, line in outside if (head := _heading(line))]
-    if {name for _, name, _ in heads} == {ANALYSIS, DESIGN}:
+    names = {name for _, name, _ in heads}
+    if DESIGN in names and CODE not in names:
         last = max(number for number, _, _ in heads)
         heads += [(number, CODE, "") for number, line in outside if number > last and _is_short_heading(line)]
     ends = [*(n - 1 for n, _, _ in heads[1:]), len(lines) - 1]
@@ -58,7 +62,7 @@ def sections_of(lines: Sequence[str], blocks: Sequence[Block]) -> list[Section]:
 
 
 def _is_short_heading(line: str) -> bool:
-    """Whether a line is nothing but a marked `Code` or `Implementation`."""
+    """Whether a line is nothing but a marked `Code`, `Triton Kernel`, `Solution` or the like."""
     bare = line.strip()
     marked = not bare[:1].isalpha() or bare.endswith((":", "："))
     return bool(bare) and marked and bool(_SHORT_HEADING.fullmatch(bare[:HEADING_CHARACTERS]))
@@ -66,7 +70,7 @@ def _is_short_heading(line: str) -> bool:
 
 def _heading(line: str) -> tuple[str, str] | None:
     """The section whose heading a line is, and what else it says; a sentence that begins so is none."""
-    bare = line.strip()
+    bare = _HTML.sub("**", line.strip()[:HEADING_CHARACTERS]) + line.strip()[HEADING_CHARACTERS:]
     found = _HEADING.match(bare[:HEADING_CHARACTERS])
     if not found:
         return None

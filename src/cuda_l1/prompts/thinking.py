@@ -20,6 +20,9 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 """How the families of reasoning models mark their thoughts; of channels, all but `final` are thoughts."""
+_BARE = re.compile(r"analysis(?=[A-Z])")
+"""Begins a reply in channels of which a server left out the marks, and nothing else that anybody writes."""
+_BARE_CHANNEL = re.compile(r"assistant(?P<channel>final|analysis|commentary)(?=\W|[A-Z])")
 
 
 def without_thinking(text: str) -> tuple[str, bool]:
@@ -28,6 +31,8 @@ def without_thinking(text: str) -> tuple[str, bool]:
     Thoughts nest. An end without a beginning ends one that began before the reply did, in the prompt's own last line,
     so all before it is thought. A mark between backticks is spoken of and marks nothing. `text` holds no GAP.
     """
+    if begun := _BARE.match(text):
+        text = "<|channel|>analysis " + _BARE_CHANNEL.sub(r"<|channel|>\g<channel> ", text[begun.end() :])
     kept: list[str] = []
     depth = at = 0
     for tag in _TAG.finditer(text):
