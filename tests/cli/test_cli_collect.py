@@ -152,6 +152,13 @@ def test_a_bad_task_is_named_and_the_rest_goes_on(run: Run, tasks: Path) -> None
     assert "Model.forward raised ValueError" in Path("set/README.md").read_text()
 
 
+def test_what_cannot_be_read_of_a_suite_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "release.jsonl").write_text(
+        json.dumps({"level_id": 1, "task_id": 2, "ref_code": REFERENCE.replace("relu", "exp")}) + "\n{cut\n"
+    )
+    assert "line 2: not JSON" in run("collect", "release:release.jsonl", "--out", "set", "--allow-overlap").stderr
+
+
 def test_a_computation_is_in_one_split_at_all_its_sizes(run: Run, tasks: Path) -> None:
     for number in range(12):
         text = REFERENCE.replace("torch.relu(x)", f"torch.sin(x).pow({number})")

@@ -348,6 +348,23 @@ def test_rows_of_the_nested_layout_a_line_each_are_read_up_to_the_fault(tmp_path
     assert [entry.name for entry in read_release(path).entries] == ["level1/1", "level1/2"]
 
 
+@pytest.mark.parametrize("between", ["\n", ",\n", "\n\n"])
+def test_rows_over_several_lines_stand_one_behind_another(tmp_path, between):
+    path = tmp_path / "release.json"
+    rows = [row(1, 1), row(1, 2), row(1, 3, ref_code=" ")]
+    path.write_text(between.join(json.dumps(each, indent=2) for each in rows))
+    release = read_release(path)
+    assert [entry.name for entry in release.entries] == ["level1/1", "level1/2"]
+    assert [problem.partition(":")[0] for problem in release.problems] == ["entry 3"]
+
+
+def test_lines_with_commas_behind_them_are_rows_and_a_damaged_first_line_costs_itself_alone(tmp_path):
+    lines = [json.dumps(row(1, task)) + "," for task in (1, 2, 3)]
+    assert len(read(tmp_path, *lines).entries) == 3
+    release = read(tmp_path, lines[0][:30], *(line[:-1] for line in lines[1:]))
+    assert len(release.entries) == 2 and release.problems[0].startswith("line 1: not JSON")
+
+
 def test_separators_of_lines_within_a_string_do_not_cut_a_row(tmp_path):
     path = tmp_path / "release.jsonl"
     path.write_text(json.dumps(row(custom_code="a\u2028b\x85c"), ensure_ascii=False) + "\r\n", encoding="utf-8")

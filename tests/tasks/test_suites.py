@@ -69,6 +69,7 @@ def test_a_checkout_its_levels_and_one_level(checkout: Path) -> None:
         ("*Mul", ["level1/2_Mul", "level2/1_Add_Mul"]),
         ("level3/4_Net,level3", ["level3/4_Net"]),
         ("1_Add", ["level1/1_Add"]),
+        ("1_Add.py", ["level1/1_Add"]),
     ],
 )
 def test_selections(checkout: Path, selection: str, chosen: list[str]) -> None:
@@ -83,13 +84,32 @@ def test_selections(checkout: Path, selection: str, chosen: list[str]) -> None:
         ("level3-1", "ends before it begins"),
         (" , ", "the selection is empty"),
         ("", "the selection is empty"),
-        ("Nope", "#Nope: names no task"),
+        ("Nope", "#Nope: names no task; there are level1/1-2,10"),
+        ("1/", "#1/: names no task; there are level1/1-2,10"),
+        ("add", "it is part of level1/1_Add, level2/1_Add_Mul; `*` stands for what may vary"),
     ],
 )
 def test_a_selection_that_names_nothing_says_what_there_is(checkout: Path, selection: str, told: str) -> None:
     with pytest.raises(TaskError) as error:
         load_tasks(f"kernelbench:{checkout}#{selection}")
     assert told in str(error.value)
+
+
+def test_a_numbered_file_that_is_no_task_is_named(checkout: Path) -> None:
+    level = checkout / "KernelBench" / "level1"
+    (level / "2_Mul.py").write_text("")
+    (level / "helper.py").write_text("")
+    spec = f"kernelbench:{checkout}"
+    assert names(f"{spec}#level1") == ["level1/1_Add", "level1/10_Sub"]
+    (problem,) = suite_problems(f"{spec}#level1")
+    assert problem.startswith(f"{level / '2_Mul.py'}: is passed over: it defines no `Model`")
+
+
+@pytest.mark.parametrize("spec", ["kernelbench", "KernelBench:some/where", "Release:x.jsonl"])
+def test_a_suite_that_is_not_named_as_it_should_be_says_how(spec: str) -> None:
+    prefix, _, rest = spec.partition(":")
+    with pytest.raises(TaskError, match=f"write {prefix.lower()}:{rest or 'PATH'}"):
+        load_tasks(spec)
 
 
 def test_selections_from_other_suites(checkout: Path) -> None:

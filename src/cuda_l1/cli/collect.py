@@ -210,8 +210,11 @@ class Telling:
 
 
 def _tell_source(source: Source) -> None:
+    from cuda_l1.tasks import suite_problems
+
     Output.say(f"{source.spec}: {many(len(source.tasks), 'task')}; licence: {source.licence}")
-    for problem in source.problems[:SHOWN]:
+    problems = [*source.problems, *suite_problems(source.spec)]
+    for problem in problems[:SHOWN]:
         Output.say(f"{source.spec}: {problem}")
-    if len(source.problems) > SHOWN:
-        Output.say(f"{source.spec}: {len(source.problems) - SHOWN} more rows left out")
+    if len(problems) > SHOWN:
+        Output.say(f"{source.spec}: {many(len(problems) - SHOWN, 'more line')} like these")

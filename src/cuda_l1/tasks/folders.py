@@ -33,6 +33,26 @@ def checkout_tasks(folder: Path, *, dtype: str | None = None) -> list[Task]:
 
     Raises TaskError where the folder or its levels are not there, and where two files of a level have one number.
     """
+    files = _problems(folder)
+    require_single((identity(path)[2] or 0, path.name, str(path)) for path in files)
+    tasks = [file_task(path, dtype=dtype) for path in files if _is_task(path)]
+    if not tasks:
+        raise TaskError(f"kernelbench:{folder}: its levels hold no file that defines `Model` and `get_inputs`")
+    return tasks
+
+
+def no_tasks(folder: Path) -> tuple[str, ...]:
+    """A line for each file of a checkout that has a problem's number and is none. Raises TaskError as `checkout_tasks`
+    does."""
+    return tuple(
+        f"{path}: is passed over: it defines no `Model` and `get_inputs`"
+        for path in _problems(folder)
+        if not _is_task(path)
+    )
+
+
+def _problems(folder: Path) -> list[Path]:
+    """The files of a checkout whose names begin with a number."""
     if not folder.is_dir():
         raise TaskError(
             f"kernelbench:{folder}: {'is a file' if folder.exists() else 'no such folder'}; give a checkout"
@@ -45,12 +65,7 @@ def checkout_tasks(folder: Path, *, dtype: str | None = None) -> list[Task]:
             f"kernelbench:{folder}: no level is here; give the folder of a checkout, with KernelBench/level1 in it "
             f"(a folder of other tasks is named without `kernelbench:`)"
         )
-    files = [path for level in levels for path in _files(level) if identity(path)[0] == "kernelbench"]
-    require_single((identity(path)[2] or 0, path.name, str(path)) for path in files)
-    tasks = [file_task(path, dtype=dtype) for path in files if _is_task(path)]
-    if not tasks:
-        raise TaskError(f"kernelbench:{folder}: its levels hold no file that defines `Model` and `get_inputs`")
-    return tasks
+    return [path for level in levels for path in _files(level) if identity(path)[0] == "kernelbench"]
 
 
 def require_single(problems: Iterable[tuple[int, str, str]]) -> None:

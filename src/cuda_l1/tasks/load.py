@@ -10,7 +10,7 @@ from pathlib import Path
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.dataset import dataset_tasks
 from cuda_l1.tasks.file_task import file_task
-from cuda_l1.tasks.folders import checkout_tasks, folder_tasks
+from cuda_l1.tasks.folders import checkout_tasks, folder_tasks, no_tasks
 from cuda_l1.tasks.public_sets import PUBLIC_SETS, public_tasks
 from cuda_l1.tasks.release import read_release, release_tasks
 from cuda_l1.tasks.selection import select
@@ -80,7 +80,9 @@ def load_tasks(
 def suite_problems(spec: str) -> tuple[str, ...]:
     """What of a suite could not be read while the rest can, one line each. Raises TaskError as `load_tasks` does."""
     prefix, _, rest = _parts(at_home(spec))[0].partition(":")
-    return read_release(Path(rest)).problems if prefix == "release" else ()
+    if prefix == "release":
+        return read_release(Path(rest)).problems
+    return no_tasks(Path(rest)) if prefix == "kernelbench" else ()
 
 
 def load_task(
@@ -125,7 +127,16 @@ def _suite(spec: str, device: str, dtype: str | None) -> list[Task] | None:
         return builtin_suite(device=device, dtype=dtype)
     if Path(spec).is_dir() and not _is_builtin(spec):
         return synth_folder(Path(spec), dtype=dtype) or folder_tasks(Path(spec), dtype=dtype)
+    if prefix.lower() in SUITES and not Path(spec).exists() and not rest.startswith(":"):
+        raise TaskError(f"`{spec}`: write {prefix.lower()}:{rest or 'PATH'}")
     return None
+
+
+def _meant(spec: str) -> tuple[str, ...]:
+    """The file that was meant where its ending, or one of the two colons before a class, is missing."""
+    file, _, class_name = spec.partition(".py:")
+    meant = f"{file}.py::{class_name}" if class_name.isidentifier() else f"{spec}.py"
+    return (meant,) if Path(f"{file}.py").is_file() else ()
 
 
 def _is_builtin(spec: str) -> bool:
@@ -146,5 +157,5 @@ def _file(spec: str, *, dtype: str | None, inputs: str | None, init: str | None,
         raise TaskError(f"`{spec}`: `{class_name}` is not the name of a class; write file.py::ClassName")
     looks_like_path = path.endswith(".py") or "/" in path or bool(separator)
     if not looks_like_path and not Path(path).is_file():
-        raise TaskError(unknown_name(spec))
+        raise TaskError(unknown_name(spec, _meant(spec)))
     return file_task(Path(path), class_name=class_name or None, dtype=dtype, inputs=inputs, init=init, weights=weights)

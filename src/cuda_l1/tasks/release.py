@@ -1,5 +1,5 @@
 """CUDA-L1's release: published kernels beside their references, one JSON object a line, or its older nested layout, or
-the objects in one array.
+the objects in one array or one behind another over several lines each.
 
     {"level_id": 1, "task_id": 12, "ref_code": "...", "custom_code": "...", "cuda_graph_code": "...",
      "cudnn_code": "...", "score_default": 2.75, "score_torch_compile_default": 1.9, ...}
@@ -271,9 +271,11 @@ def _rows(path: Path, text: str) -> Iterable[_Found]:
     try:
         document = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        if _DOCUMENT.match(text) and not _is_json(text.lstrip().partition("\n")[0]):
+        if _is_json(text.lstrip().partition("\n")[0]):
+            return _lines(path, text, error)
+        if _DOCUMENT.match(text):
             return _before_the_fault(text)
-        return _lines(path, text, error)
+        return _one_behind_another(text) or _lines(path, text, error)
     if isinstance(document, list):
         return [_Found(f"entry {number}", row) for number, row in enumerate(document, start=1)]
     if isinstance(document, dict) and _is_nested(document):
@@ -328,6 +330,21 @@ def _before_the_fault(text: str) -> Iterator[_Found]:
         yield _Found(reading.place, None, f"not JSON: {what}; nothing behind it can be read")
 
 
+def _one_behind_another(text: str) -> list[_Found]:
+    """Rows over several lines each, as `jq` prints them, or with commas between them; none where anything else stands
+    in between."""
+    reading = _Reading(text)
+    values = []
+    try:
+        while not reading.is_at_end():
+            values.append(reading.value())
+            reading.takes(",")
+    except (ValueError, RecursionError):
+        return []
+    rows = all(isinstance(value, dict) for value in values)
+    return [_Found(f"entry {number}", value) for number, value in enumerate(values, start=1)] if rows else []
+
+
 class _Reading:
     """A JSON document, value by value; what is not JSON raises json's errors."""
 
@@ -349,9 +366,12 @@ class _Reading:
             comma = "',' or " if sign in "]}" else ""
             raise json.JSONDecodeError(f"Expecting {comma}'{sign}'", self._text, self._at)
 
+    def is_at_end(self) -> bool:
+        self.takes("")  # the space behind what was read
+        return self._at >= len(self._text)
+
     def must_end(self) -> None:
-        self.takes("")  # the space behind it
-        if self._at < len(self._text):
+        if not self.is_at_end():
             raise json.JSONDecodeError("Extra data", self._text, self._at)
 
     def value(self) -> Any:

@@ -16,6 +16,7 @@ from cuda_l1.errors import TaskError
 from cuda_l1.texts import many
 from cuda_l1.types import Task
 
+MOST_NAMES = 3
 MOST_RANGES = 10
 """Of a level's numbers, in a message."""
 _LEVELS = re.compile(r"level(\d+)(?:-(?:level)?(\d+))?", re.IGNORECASE)
@@ -38,7 +39,7 @@ def select(tasks: Sequence[Task], selection: str, suite: str) -> list[Task]:
         wanted = _matcher(item)
         found = {index for index, task in enumerate(tasks) if wanted(task)}
         if not found:
-            raise TaskError(f"{suite}#{item}: names no task; there are {_choices(tasks)}")
+            raise TaskError(f"{suite}#{item}: names no task; {_close(tasks, item) or f'there are {_choices(tasks)}'}")
         chosen |= found
     return [tasks[index] for index in sorted(chosen)]
 
@@ -60,7 +61,8 @@ def _matcher(item: str) -> Callable[[Task], bool]:
     if anywhere := _ANY_LEVEL.fullmatch(item):
         first, last = _range(item, anywhere[1], anywhere[2])
         return lambda task: first <= (problem_number(task) or 0) <= last
-    return lambda task: fnmatchcase(task.name, item) or fnmatchcase(task.name.rpartition("/")[2], item)
+    name = item.removesuffix(".py")
+    return lambda task: fnmatchcase(task.name, name) or fnmatchcase(task.name.rpartition("/")[2], name)
 
 
 def _range(item: str, first: str, last: str | None) -> tuple[int, int]:
@@ -68,6 +70,16 @@ def _range(item: str, first: str, last: str | None) -> tuple[int, int]:
     if end < begin:
         raise TaskError(f"#{item}: the range ends before it begins; write it the other way round")
     return begin, end
+
+
+def _close(tasks: Sequence[Task], item: str) -> str:
+    """The names that hold an item, however it is spelt; empty where there are none, or it is a part of all of them."""
+    part = item.lower().removesuffix(".py")
+    names = [task.name for task in tasks if part in task.name.lower()] if re.search("[a-z]", part) else []
+    if not names or len(names) == len(tasks):
+        return ""
+    more = f" or of {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"it is part of {', '.join(names[:MOST_NAMES])}{more}; `*` stands for what may vary"
 
 
 def _choices(tasks: Sequence[Task]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+from collections.abc import Sequence
 from importlib.resources import files
 
 from cuda_l1.errors import TaskError
@@ -61,9 +62,9 @@ def builtin_suite(*, device: str = "cpu", dtype: str | None = None) -> list[Task
     return [builtin_task(name, device=device, dtype=short) for name in names]
 
 
-def unknown_name(name: str) -> str:
-    """One line for a name that is neither a file nor a built-in task, with the closest names."""
-    close = difflib.get_close_matches(name, builtin_names(), n=3, cutoff=0.5)
+def unknown_name(name: str, meant: Sequence[str] = ()) -> str:
+    """One line for a name that is neither a file nor a built-in task, with what was meant, else the closest names."""
+    close = meant or difflib.get_close_matches(name, builtin_names(), n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else "`cuda-l1 tasks list` shows the built-in tasks"
     return f"`{name}` is neither a file nor a built-in task; {hint}"
 
