@@ -102,7 +102,7 @@ def test_a_damaged_document_names_its_record(tmp_path: Path, make_record: Make, 
         archive.append(record, task)
         with sqlite3.connect(path) as connection:
             connection.execute("UPDATE records SET document = '{}'")
-        with pytest.raises(ArchiveError, match=f"record {record.id[:12]} cannot be read"):
+        with pytest.raises(ArchiveError, match=f"{path}: record {record.id[:12]} cannot be read"):
             list(archive.records())
 
 

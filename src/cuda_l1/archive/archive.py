@@ -271,7 +271,7 @@ class Archive:
         with database_faults(self.name), self._engine.connect() as connection:
             rows = connection.execute(select(records.c.id, records.c.document).where(records.c.id.in_(ids)))
             found = {str(record_id): str(document) for record_id, document in rows}
-        return [parse_record(record_id, found[record_id]) for record_id in ids]
+        return [parse(Record, "record", record_id, found[record_id], self.name) for record_id in ids]
 
     def _tasks(self, *conditions: ColumnElement[bool]) -> Iterator[Task]:
         query = (
@@ -279,7 +279,7 @@ class Archive:
         )
         with database_faults(self.name), self._engine.connect() as connection:
             documents = list(connection.execute(query))
-        return (parse(Task, "task", sha, document) for sha, document in documents)
+        return (parse(Task, "task", sha, document, self.name) for sha, document in documents)
 
 
 def _insert(connection: Connection, record: Record, row: dict[str, Any]) -> bool:

@@ -33,12 +33,16 @@ def parse_record(record_id: str, document: str) -> Record:
     return parse(Record, "record", record_id, document)
 
 
-def parse(kind: type[M], what: str, key: str, document: str) -> M:
-    """The object in a document; where it is damaged, ArchiveError with what it is called and the start of its key."""
+def parse(kind: type[M], what: str, key: str, document: str, where: str = "") -> M:
+    """The object in a document; where it is damaged, ArchiveError with what it is called and the start of its key.
+
+    `where` names the archive: a report reads several.
+    """
     try:
         return kind.model_validate_json(document)
     except ValidationError as error:
-        raise ArchiveError(f"{what} {key[:12]} cannot be read: {first_problem(error)}") from error
+        place = f"{where}: " if where else ""
+        raise ArchiveError(f"{place}{what} {key[:12]} cannot be read: {first_problem(error)}") from error
 
 
 def fill_log_speedup(connection: Connection) -> int:

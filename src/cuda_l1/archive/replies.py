@@ -61,7 +61,7 @@ class Replies:
         with database_faults(self._name), self._engine.connect() as connection:
             rows = connection.execute(select(replies.c.id, replies.c.document).where(replies.c.id.in_(ids)))
             found = {str(reply_id): str(document) for reply_id, document in rows}
-        return [parse(Reply, "reply", reply_id, found[reply_id]) for reply_id in ids]
+        return [parse(Reply, "reply", reply_id, found[reply_id], self._name) for reply_id in ids]
 
 
 def _row(reply: Reply) -> dict[str, Any]:

@@ -208,6 +208,8 @@ def _existing(where: str | None) -> Archive:
 
 def _task(archive: Archive, wanted: str) -> Task:
     """The task of that name, id or sha. Raises UsageError that names the choices."""
+    if not wanted:
+        raise UsageError("no task is named; `cuda-l1 archive list` prints their names")
     tasks = list(archive.tasks())
     found = [t for t in tasks if wanted in (t.name, t.id, f"{t.suite}/{t.name}") or t.sha.startswith(wanted)]
     if len(found) == 1:
