@@ -32,6 +32,8 @@ def test_a_recipe_reads_its_sections_and_has_defaults_for_the_rest(file: Path) -
     recipe = load_recipe(file)
     assert (recipe.run_dir, recipe.sft.steps, recipe.contrastive.sampler.kind) == ("runs/one", 7, "top")
     assert recipe.sft.batch == Recipe(run_dir="x").sft.batch
+    file.write_bytes(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode())  # as an editor on Windows saves it
+    assert load_recipe(file) == recipe
 
 
 def test_the_command_line_goes_before_the_file(file: Path) -> None:

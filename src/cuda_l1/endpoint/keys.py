@@ -78,7 +78,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None] | None:
 
 def _first_line(file: str) -> str:
     try:
-        lines = read_text(Path(file).expanduser()).splitlines()
+        lines = read_text(Path(file).expanduser(), encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise UsageError(f"key file {file}: is not a text file; it should hold the key, alone") from None
     except (OSError, RuntimeError) as error:

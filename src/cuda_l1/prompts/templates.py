@@ -59,7 +59,7 @@ def load_template(path: Path) -> PromptTemplate:
     Raises UsageError: it cannot be read, is no template, or names a variable that no prompt has.
     """
     try:
-        text = read_text(path)
+        text = read_text(path, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"template {path}: cannot be read ({getattr(error, 'strerror', None) or 'no UTF-8'})"

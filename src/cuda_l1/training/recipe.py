@@ -98,7 +98,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     the file cannot be read, a key is unknown (the nearest is named), a value is not possible.
     """
     try:
-        values = tomllib.loads(read_text(path))
+        values = tomllib.loads(read_text(path, encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"recipe {path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

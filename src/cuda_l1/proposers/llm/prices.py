@@ -55,7 +55,7 @@ def load_prices(named: str | None = None) -> Prices:
     if named is None and not path.is_file():
         return {}
     try:
-        tables = tomllib.loads(read_text(path))
+        tables = tomllib.loads(read_text(path, encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"prices {path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
