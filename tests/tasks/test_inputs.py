@@ -24,6 +24,7 @@ def drawn(text, **options):
     [
         ("randn(8,128):bf16", (8, 128), torch.bfloat16),
         ("rand(4)", (4,), torch.float32),
+        ("torch.randint(0, 9, (3,), dtype=torch.int32)", (3,), torch.int32),
         ("randn((2, 3))", (2, 3), torch.float32),
         ("randn()", (), torch.float32),
         ("zeros(3):bool", (3,), torch.bool),

@@ -143,6 +143,28 @@ def test_a_file_without_get_init_inputs_takes_none(tmp_path):
     built(task)
 
 
+@pytest.mark.parametrize(
+    ("signature", "wanted"),
+    [("dim", "dim=..."), ("dim, heads, bias=True", "dim=..., heads=..."), ("dim=4, *, bias, eps=1e-5", "bias=...")],
+)
+def test_a_constructor_that_takes_arguments_and_is_given_none_says_which(tmp_path, signature, wanted):
+    text = TASK.replace("dim):", f"{signature}):").partition("def get_init_inputs")[0]
+    path = write(tmp_path / "mine.py", text)
+    with pytest.raises(TaskError, match=re.escape(f"the constructor of `Model` takes arguments: --init '{wanted}'")):
+        load_task(str(path))
+
+
+def test_a_file_that_was_meant_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "blocks.py", CLASSES)
+    write(tmp_path / "candidate.py", "class ModelNew: ...")
+    for spec, meant in (("blocks", "blocks.py"), ("blocks.py:Block", "blocks.py::Block")):
+        with pytest.raises(TaskError, match=f"did you mean {meant}[?]"):
+            load_task(spec)
+    with pytest.raises(TaskError, match="defines `ModelNew`, as a candidate does; a task defines `Model`"):
+        load_task("candidate.py")
+
+
 def test_a_class_with_described_inputs(tmp_path):
     path = write(tmp_path / "blocks.py", CLASSES)
     task = load_task(f"{path}::Block", inputs="randn(3, 8) 0.5", init="dim=8, heads=4")

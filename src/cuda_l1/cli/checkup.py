@@ -66,7 +66,7 @@ def _check(name: str, reason: str | None, detail: str, costs: str, remedy: str, 
 def _linux() -> Check:
     system = platform.system()
     reason = None if system == "Linux" else f"this is {system}"
-    detail = f"{platform.release()}, {len(os.sched_getaffinity(0)) if reason is None else 0} cores"
+    detail = f"{platform.release()}, {many(len(os.sched_getaffinity(0)) if reason is None else 0, 'core')}"
     return _check("Linux", reason, detail, "candidates cannot be walled off", "use Linux, a VM or WSL 2", needed=True)
 
 

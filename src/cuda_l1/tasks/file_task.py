@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cuda_l1.errors import TaskError
 from cuda_l1.tasks.dtypes import cast_inputs, cast_model, float_dtype
-from cuda_l1.tasks.init_args import by_keyword_too, parse_init, render_init
+from cuda_l1.tasks.init_args import by_keyword_too, parse_init, render_init, required
 from cuda_l1.tasks.input_function import is_function, render_function
 from cuda_l1.tasks.input_spec import described_floats, render_inputs
 from cuda_l1.tasks.source_file import SourceFile, identity
@@ -59,8 +59,8 @@ def source_task(
     target = _target(source, class_name)
     short = float_dtype(dtype) if dtype else None
     appended = [f"Model = {target}\n"] if target != "Model" else []
-    appended += _init(source, target, init)
-    appended += _inputs(source, inputs, short)
+    drawing = _inputs(source, inputs, short)
+    appended += [*_init(source, target, init), *drawing]
     model_dtype = short or _dtype_of(inputs)
     if model_dtype:
         appended.append(cast_model(model_dtype))
@@ -81,6 +81,10 @@ def _target(source: SourceFile, class_name: str | None) -> str:
     target = class_name or "Model"
     if target in source.names:
         return target
+    if class_name is None and "ModelNew" in source.classes:
+        raise TaskError(
+            f"{source.path}: defines `ModelNew`, as a candidate does; a task defines `Model`, and comes first"
+        )
     if source.classes:
         choices = " or ".join(f"{source.path}::{name}" for name in source.classes[:4])
         raise TaskError(f"{source.path}: defines no `{target}`; choose a class: {choices}")
@@ -91,6 +95,9 @@ def _init(source: SourceFile, target: str, init: str | None) -> list[str]:
     if init is not None:
         return [render_init(*parse_init(init), source.constructor(target))]
     if "get_init_inputs" not in source.names:
+        if wanted := required(source.constructor(target)):
+            example = ", ".join(f"{name}=..." for name in wanted)
+            raise TaskError(f"{source.path}: the constructor of `{target}` takes arguments: --init '{example}'")
         return [render_init([], {}, None)]
     given = by_keyword_too(source.tree, source.constructor(target))
     return [given] if given else []

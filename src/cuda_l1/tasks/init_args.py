@@ -42,6 +42,16 @@ def _literal(node: ast.expr, text: str) -> str:
     return ast.unparse(node)
 
 
+def required(constructor: ast.arguments | None) -> list[str]:
+    """The names of the arguments that a constructor cannot do without."""
+    if constructor is None:
+        return []
+    positional = [*constructor.posonlyargs, *constructor.args]
+    without = positional[1 : len(positional) - len(constructor.defaults)]
+    named = zip(constructor.kwonlyargs, constructor.kw_defaults, strict=True)
+    return [argument.arg for argument in (*without, *(one for one, default in named if default is None))]
+
+
 def render_init(args: list[str], named: dict[str, str], constructor: ast.arguments | None) -> str:
     """Text that defines `get_init_inputs`, whose results are passed by position.
 

@@ -159,6 +159,8 @@ class _Item:
         return self._literal(node)
 
     def _view(self, node: ast.Call, method: ast.Attribute) -> str:
+        if isinstance(method.value, ast.Name) and method.value.id == "torch":
+            return self._drawing(node, method.attr)
         if method.attr not in _VIEWS or node.keywords:
             raise self._wrong(f"`.{method.attr}` is not understood; there is {', '.join(_VIEWS)}")
         return f"{self._expression(method.value)}.{method.attr}({', '.join(map(self._literal, node.args))})"
