@@ -169,14 +169,14 @@ def _unfenced(visible: str, blocks: Sequence[Block], sections: Sequence[Section]
     if len(codes) != 1 or GAP in codes[0].strip(f"\n{GAP}"):
         return None
     lines = codes[0].strip(f"\n{GAP}").split("\n")
-    first = next((at for at, line in enumerate(lines) if _NAMES_CLASS.match(line)), len(lines))  # of two files neither
+    first = next((at for at, line in enumerate(lines) if _NAMES_CLASS.match(line)), 0)  # of two files neither
     begins = (at for at, line in enumerate(lines[: first + 1]) if at == 0 or _BEGINS_CODE.match(line))
     files = (_as_file(dedent("\n".join(lines[at:]))) for at in itertools.islice(begins, MOST_BEGINNINGS))
     return next(filter(defines_model_new, files), None)
 
 
-MOST_BEGINNINGS = 16
-_NAMES_CLASS = re.compile(r"[ \t]*(?:class[ \t]+ModelNew\b|ModelNew[ \t]*=)")
+MOST_BEGINNINGS = 8
+_NAMES_CLASS = re.compile(r"[ \t]*(?:class[ \t]+ModelNew\b|ModelNew[ \t]*[:=])")
 _BEGINS_CODE = re.compile(r"""[ \t]*(?:(?:import|from|class|def|if|try)\b|[@%]|[bru]*["']{3}|\w+[ \t]*=)""")
 """No comment does: a heading of Markdown looks like one."""
 
