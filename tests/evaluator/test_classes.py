@@ -505,6 +505,19 @@ def test_ties_of_a_task_that_chooses_are_no_trial(tmp_path, empty, counts):
     assert with_empty_rows(tmp_path, empty).sound is counts
 
 
+def test_what_ties_leave_open_is_not_compared_and_the_rest_of_the_answer_is(tmp_path):
+    body = GATED.replace(
+        "return F.one_hot(shares.argmax(-1), 16) * shares.amax(-1, keepdim=True)", "return shares, shares.argmax(-1)"
+    )
+    case = with_empty_rows(tmp_path, 8, body)
+    assert case.sound and case.undecided == {1}
+    shares, places = case.noise.tensors
+    assert class_of(case, shares, (places + 1) % 16) == "fp32"
+    assert class_of(case, shares.clone().index_fill_(0, torch.arange(8), 0.0), places) is None
+    drawn = with_empty_rows(tmp_path, 0, body)
+    assert drawn.sound and not drawn.undecided and class_of(drawn, shares, places) is None
+
+
 def test_ties_change_nothing_where_nothing_is_chosen(tmp_path):
     body = GATED.replace("F.one_hot(shares.argmax(-1), 16) * shares.amax(-1, keepdim=True)", "shares")
     assert with_empty_rows(tmp_path, 8, body).sound
@@ -738,7 +751,8 @@ def test_stressed_trials_count_only_where_truth_is_finite(tmp_path):
 @pytest.mark.parametrize(
     ("forward", "inputs", "factor", "counts"),
     [
-        ("x.topk(4)", "torch.relu(torch.randn(32, 64))", -1.0, False),
+        ("x.topk(4).indices", "torch.relu(torch.randn(32, 64))", -1.0, False),
+        ("x.topk(4)", "torch.relu(torch.randn(32, 64))", -1.0, True),
         ("x.topk(4)", "torch.relu(torch.randn(32, 64))", 2.0, True),
         ("x.topk(4)", "torch.randn(32, 64)", -1.0, True),
         ("x.topk(4).values", "torch.relu(torch.randn(32, 64))", -1.0, True),
@@ -758,7 +772,8 @@ def test_a_trial_in_which_ties_decide_about_integers_does_not_count(tmp_path, fo
 @pytest.mark.parametrize(
     ("forward", "factor", "counts"),
     [
-        ("x.softmax(-1).topk(2)", 1e5, False),
+        ("x.softmax(-1).topk(2).indices", 1e5, False),
+        ("x.softmax(-1).topk(2)", 1e5, True),
         ("x.topk(2)", 1e5, True),
         ("x.softmax(-1).argmax(-1)", 1e5, True),
         ("x.sigmoid().argmax(-1)", 1e5, False),
@@ -826,7 +841,8 @@ CHOICE_BY_WEIGHTS = """
 @pytest.mark.parametrize(
     ("forward", "jumpy", "rows", "counts"),
     [
-        ("self.linear(x).topk(2)", False, True, False),
+        ("self.linear(x).topk(2).indices", False, True, False),
+        ("self.linear(x).topk(2)", False, True, True),
         ("self.linear(x).topk(2).indices.sum(-1)[:, None] * x", True, True, False),
         ("self.linear(x).topk(2).indices.sum(-1)[:, None] * x", False, True, False),
         ("self.linear(x).topk(2)", False, False, True),
@@ -834,7 +850,16 @@ CHOICE_BY_WEIGHTS = """
         ("F.linear(x, self.linear.weight.sign()).sum(1)", True, True, True),
         ("F.linear(x, F.normalize(self.linear.weight, dim=1))", False, True, True),
     ],
-    ids=["places", "what-they-choose", "no-jumps-known", "no-rows", "values", "compared-with-zero", "sizes"],
+    ids=[
+        "places",
+        "beside-places",
+        "what-they-choose",
+        "no-jumps-known",
+        "no-rows",
+        "values",
+        "compared-with-zero",
+        "sizes",
+    ],
 )
 def test_a_trial_in_which_equal_rows_of_weights_decide_does_not_count(tmp_path, forward, jumpy, rows, counts):
     reference = reference_of(tmp_path, CHOICE_BY_WEIGHTS.replace("FORWARD", forward))

@@ -101,6 +101,8 @@ class Case:
     """Whether truth is beyond the range of an answer's dtype somewhere."""
     jumps: list[oracle.Jumps | None] = field(init=False)
     unjudged: list[torch.Tensor | None] = field(init=False)
+    undecided: set[int] = field(init=False, default_factory=set)
+    """Tensors of the answer that ties leave open, where that was asked: nothing in them counts as wrong."""
     _known: list[oracle.KnownTruth] = field(init=False)
     """Of each tensor of truth; what stands for all of it is others in every trial."""
     _own: dict[str, Errors] = field(init=False, default_factory=dict)
@@ -169,7 +171,7 @@ class Case:
         """Let go of the answers, which may be large; inputs and weights stay."""
         self.truth = self.noise = Answer("", [])
         self._plain = []
-        self.jumps, self.unjudged, self._known, self._own = [], [], [], {}
+        self.jumps, self.unjudged, self._known, self._own, self.undecided = [], [], [], {}, set()
         self._edges = Edges([], [], [], self.jumpy, self._answer_to_move)
 
     @classmethod
@@ -213,11 +215,19 @@ class Case:
     @property
     def sound(self) -> bool:
         """Whether this trial counts: truth is finite, or the reference infinite where it is, in few places and not for
-        want of range; the reference itself passes, and no tie decides."""
+        want of range; the reference itself passes, and ties do not decide all of the answer."""
         known = [(k, n) for k, n in zip(self._known, self._plain, strict=True) if k.truth.is_floating_point()]
         finite = all(k.is_finite or (not self._overflows and elements.is_infinite_alike(n, k.truth)) for k, n in known)
-        judged = all(mask is None for mask in self.unjudged) and all(map(self._tells_jumps, range(len(self.jumps))))
-        return finite and judged and self.is_well_posed and self._is_determined() and self._stands_as_shipped()
+        if not finite or any(mask is not None for mask in self.unjudged):
+            return False
+        if len(self.truth.tensors) == 1 and not self._is_posed():
+            return False  # no part of it is left where ties decide
+        return self._is_determined() and self._is_posed() and self._stands_as_shipped()
+
+    def _is_posed(self) -> bool:
+        """Whether the reference itself passes, and jumps are told from noise, in what ties do not leave open."""
+        compared = (index for index in range(len(self.jumps)) if index not in self.undecided)
+        return self.is_well_posed and all(map(self._tells_jumps, compared))
 
     @property
     def is_well_posed(self) -> bool:
@@ -247,29 +257,42 @@ class Case:
         return self._jumps_allowed(index, known) <= oracle.most_isolated(jumps.mask.numel())
 
     def _is_determined(self) -> bool:
-        """Whether choices in the answer, and in a task that jumps or chooses all of it, stay when equal inputs are told
+        """Whether there is an answer that ties do not leave open, or a part of one; what they do is `undecided` then.
+
+        Choices in the answer, and in a task that jumps or chooses all of it, have to stay when equal inputs are told
         apart: which of several comes first is nobody's promise, and inputs of the judge's making hold ties that no draw
         does (rectified ones times -1), and so do its weights (rows of zeros)."""
+        self.undecided = self._left_open()
+        if self.undecided:
+            self._own = {self.own: self._errors_of_kept(self._plain)}
+        return not self.undecided or len(self.undecided) < len(self.truth.tensors)
+
+    def _left_open(self) -> set[int]:
+        """Places of the answer that ties decide."""
         tensors = self.truth.tensors
         compared = {i for i, t in enumerate(tensors) if t.dtype is torch.bool}
         chosen = {i for i, t in enumerate(tensors) if is_integer(t) or self.jumpy or self.reference.chooses} - compared
         steps, others = secret_seed(), secret_seed()
         if not self.plan.may_tie:
             saturates = self.reference.chooses and self.plan.factor > 1.0
-            return not (saturates and self._moved_by(0.0, steps) & (chosen | compared))
+            return self._moved_by(0.0, steps) & (chosen | compared) if saturates else set()
+        found, every = set[int](), set(range(len(tensors)))
         if any(t.is_complex() for t in leaves(self.inputs)) and self._lies_on_a_cut(steps):
-            return False
+            return every
         # what is first when all are a little larger is last when they are as much smaller, and of what stays equal in
         # either case that which comes last is chosen in one of them
         ways = ((1.0, steps), (-1.0, steps)) if self.reference.chooses else ((1.0, steps), (1.0, others))
-        if chosen and any(self._moved_by(*way) & chosen for way in ways):
-            return False
-        if self.plan is PRUNED and self._equal_weights_choose():
-            return False
-        if compared and self.reference.chooses and self._moved_by(0.0, steps) & compared:
-            return False
-        # a comparison with zero is another one a little above it, or else a little below
-        return not (compared and self._moved_by(1.0, steps) & self._moved_by(-1.0, steps) & compared)
+        for way in ways if chosen else ():
+            found |= self._moved_by(*way) & chosen
+            if found == every:
+                return found
+        if self.plan is PRUNED:
+            found |= self._chosen_by_equal_weights()
+        if compared and self.reference.chooses:
+            found |= self._moved_by(0.0, steps) & compared
+        if compared - found:  # a comparison with zero is another one a little above it, or else a little below
+            found |= self._moved_by(1.0, steps) & self._moved_by(-1.0, steps) & compared
+        return found
 
     def _moved_by(self, towards: float, steps: int) -> set[int]:
         """Places of the answer that are others when equal inputs are told apart, upwards (1), downwards (-1) or not at
@@ -290,16 +313,16 @@ class Case:
         sides = [self._answers_moved(self._told_apart(towards, steps), self.weights) for towards in (1.0, -1.0)]
         return any(not torch.equal(above, below) for above, below in zip(*sides, strict=False))
 
-    def _equal_weights_choose(self) -> bool:
-        """Whether a part of the answer is another one when equal weights are told apart, and not when all are moved
-        alike, as it is where a weight is compared with zero or divided by a size. Asked of every task: one that chooses
-        for few rows seldom shows that it jumps."""
+    def _chosen_by_equal_weights(self) -> set[int]:
+        """Places of the answer that are others when equal weights are told apart, and not when all are moved alike, as
+        where a weight is compared with zero or divided by a size. Asked of every task: one that chooses for few rows
+        seldom shows that it jumps."""
         wide = arithmetic.cast(dict(self.weights), torch.float64)
         apart = self._others(self.inputs, {name: told_apart(value, 1.0) for name, value in wide.items()})
         if not apart:
-            return False
+            return set()
         alike = {name: told_apart(value, 1.0, alike=True) for name, value in wide.items()}
-        return bool(apart - self._others(self.inputs, alike))
+        return apart - self._others(self.inputs, alike)
 
     def _others(self, inputs: Inputs, weights: Mapping[str, torch.Tensor]) -> set[int]:
         """Places of the answer in which truth for these is another one: at all where the task chooses, since of more
@@ -390,6 +413,8 @@ class Case:
 
     def _errors_without(self, tensors: list[torch.Tensor], left_out: list[torch.Tensor | None]) -> Errors:
         found = oracle.errors_of(self._known, tensors, left_out)
+        for index in self.undecided:
+            found[index] = 0.0, 0.0, torch.zeros_like(found[index][2])
         worst, bulk, slices = (list(column) for column in zip(*found, strict=True)) if found else ([], [], [])
         return Errors(worst, bulk, slices)
 
