@@ -321,6 +321,11 @@ def test_ordered_samples_hold_their_own_numbers_in_order():
             assert all(bool((step >= 0).all()) for step in steps) or all(bool((step <= 0).all()) for step in steps)
     assert not input_forms.ordered([torch.randn(5), torch.randn(4, 1).expand(4, 6), torch.ones(3, 3)])[1]
     assert not input_forms.ordered([torch.randn(9, 9).tril()])[1]
+    series = torch.randn(4096)
+    ((made,), found) = input_forms.ordered([series])
+    steps = made.diff()
+    assert found and (bool((steps >= 0).all()) or bool((steps <= 0).all()))
+    assert torch.equal(made.sort().values, series.sort().values)
 
 
 def test_large_elements_of_a_row_lie_near_one_another():

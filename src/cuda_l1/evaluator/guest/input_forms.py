@@ -278,19 +278,28 @@ def concentrated(inputs: Inputs, power: float) -> tuple[Inputs, bool]:
     return map_leaves(inputs, lambda t: held_by_few(t) if is_large(t) else t), found
 
 
+LONGEST_ORDERED = 1 << 22
+"""Elements of one row, at the most, that are put in order."""
+
+
 @keeping_what_stays
 def ordered(inputs: Inputs) -> tuple[Inputs, bool]:
     """The inputs with the numbers of one sample in `MIXED_SHARE`, the same ones in every tensor of as many, in order
-    along every dimension, rising or falling; and whether there was a tensor of several samples. Independent numbers
-    lie scattered: no sign lasts, and what is large has nothing large beside it, as it has in images, series, ramps.
-    What holds zeros stays: a kernel may rely on a triangle of them."""
+    along every dimension, rising or falling, a tensor of one dimension as a whole; and whether there was such a tensor.
+    Independent numbers lie scattered: no sign lasts, and what is large has nothing large beside it, as it has in
+    images, series, ramps. What holds zeros stays: a kernel may rely on a triangle of them."""
     chosen: dict[int, torch.Tensor] = {}
 
     def holds_samples(tensor: torch.Tensor) -> bool:
-        is_whole = tensor.dim() > 1 and tensor.numel() == extent(tensor) > 0
-        return is_whole and may_be_stressed(tensor) and not has_structure_of_zeros(tensor)
+        is_whole = tensor.numel() == extent(tensor) > 0
+        is_row = tensor.dim() == 1 and LEAST_WIDTH <= tensor.numel() <= LONGEST_ORDERED
+        return (
+            is_whole and (tensor.dim() > 1 or is_row) and may_be_stressed(tensor) and not has_structure_of_zeros(tensor)
+        )
 
     def in_order(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.dim() == 1:
+            return as_agreed(in_order(tensor.unsqueeze(0)).view(tensor.shape), tensor)
         count = len(tensor)
         if count not in chosen:
             chosen[count] = some_places((count,), count, tensor)

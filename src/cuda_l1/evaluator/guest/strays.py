@@ -18,10 +18,13 @@ from .entropy import ENTROPY
 from .places import MIXED_SHARE, element_indices
 from .traits import has_structure_of_zeros, may_be_stressed
 
-LEAST, MOST = 8, 1 << 18
-"""Elements of a sample. Larger ones are parted along their first dimensions, so that sorting takes no time."""
+LEAST, MOST, LONGEST = 8, 1 << 18, 1 << 20
+"""Elements of a sample. Larger ones are parted along their first dimensions, so that sorting takes no time; a row may
+have a few more, since it cannot be."""
+FARTHEST = 256
+"""Elements apart, at the most, of those that are `interleaved`."""
 MANY = 16
-"""Samples at the most that lie otherwise."""
+"""Samples at the most that lie otherwise, and fewer of long rows."""
 
 Way = Callable[[torch.Tensor, bool], torch.Tensor]
 """Another sample out of a drawn one; with the truth value ways that relate tensors go the one way or the other."""
@@ -30,31 +33,33 @@ Way = Callable[[torch.Tensor, bool], torch.Tensor]
 @keeping_what_stays
 def with_strays(inputs: Inputs, fixed: Collection[int], *, ways: Sequence[Way], deck: list[Way]) -> tuple[Inputs, bool]:
     """The inputs with one sample in `MIXED_SHARE`, or half of a few, made otherwise in these `ways`, the same samples
-    in the same way in every tensor of as many; and whether there was a tensor of samples. Those that are the same in
-    every draw (`fixed`, in the order of `leaves`) stay. `deck`: the ways whose turn has not come, since of a batch of
-    few samples one call takes no more than some of them."""
+    in the same way in every tensor of as many; and whether there was a tensor of samples. One of a single dimension is
+    one sample. Those that are the same in every draw (`fixed`, in the order of `leaves`) stay. `deck`: the ways whose
+    turn has not come, since of a batch of few samples one call takes no more than some of them."""
     dealt: dict[int, tuple[torch.Tensor, list[Way]]] = {}
     sources: dict[tuple[torch.Size, torch.dtype], torch.Tensor] = {}
     turn = ENTROPY.random() < 0.5
 
     def make(tensor: torch.Tensor, before: list[torch.Tensor]) -> torch.Tensor:
         nonlocal turn
-        lead = _leading(tensor)
+        rows = tensor.unsqueeze(0) if tensor.dim() == 1 else tensor
+        lead = _leading(rows)
         if not lead or not may_be_stressed(tensor) or has_structure_of_zeros(tensor):
             return tensor
         count = lead.numel()
         if count not in dealt:
-            chosen = torch.randperm(count)[: min(MANY, max(1, count // MIXED_SHARE, min(count // 2, len(ways))))]
+            many = min(MANY, MANY * MOST // rows[(0,) * len(lead)].numel())
+            chosen = torch.randperm(count)[: min(many, max(1, count // MIXED_SHARE, min(count // 2, len(ways))))]
             dealt[count] = chosen, [_deal(ways, deck) for _ in chosen]
         places, lots = dealt[count]
         at = element_indices(places.to(tensor.device), lead)
-        samples = tensor[at]
+        samples = rows[at]
         source = sources.setdefault((samples.shape, samples.dtype), samples)
         turn = not turn
-        made = tensor.clone(memory_format=torch.preserve_format)
+        made = rows.clone(memory_format=torch.preserve_format)
         pairs = zip(samples, source, lots, strict=True)
         made[at] = torch.stack([_made(way, shared if way is warped else own, turn) for own, shared, way in pairs])
-        return as_agreed(made, tensor)
+        return as_agreed(made.view(tensor.shape) if rows is not tensor else made, tensor)
 
     return with_each(inputs, fixed, make)
 
@@ -77,7 +82,7 @@ def _leading(tensor: torch.Tensor) -> torch.Size:
     dims = 1
     while dims < tensor.dim() - 1 and (tensor.shape[:dims].numel() < 2 or tensor.shape[dims:].numel() > MOST):
         dims += 1
-    return tensor.shape[:dims] if LEAST <= tensor.shape[dims:].numel() <= MOST else torch.Size()
+    return tensor.shape[:dims] if LEAST <= tensor.shape[dims:].numel() <= LONGEST else torch.Size()
 
 
 # ── in another order ──────────────────────────────────────────────────────────────────────────────
@@ -134,6 +139,20 @@ def winding(sample: torch.Tensor, turn: bool) -> torch.Tensor:
     return made.view(sample.shape)
 
 
+def interleaved(sample: torch.Tensor, turn: bool) -> torch.Tensor:
+    """The largest numbers, or the smallest, at even distances from the first place on, a power of two apart: what is
+    read at such distances, to tell what all are like, tells nothing of the others."""
+    count = sample.numel()
+    apart = 2 ** ENTROPY.randint(1, max(1, min(count // LEAST, FARTHEST).bit_length() - 1))
+    values = sample.flatten().sort(descending=ENTROPY.random() < 0.5).values
+    is_read = torch.arange(count, device=sample.device) % apart == 0
+    first = int(is_read.sum())
+    made = torch.empty_like(values)
+    made[is_read] = values[:first][torch.randperm(first, device=values.device)]
+    made[~is_read] = values[first:][torch.randperm(count - first, device=values.device)]
+    return made.view(sample.shape)
+
+
 # ── with fewer values ─────────────────────────────────────────────────────────────────────────────
 
 
@@ -162,7 +181,7 @@ def of_one_size(sample: torch.Tensor, turn: bool) -> torch.Tensor:
     return made.to(sample.dtype)
 
 
-IN_ORDER: tuple[Way, ...] = (in_a_row, by_distance, winding)
+IN_ORDER: tuple[Way, ...] = (in_a_row, by_distance, winding, interleaved)
 WAYS: tuple[Way, ...] = (*IN_ORDER, warped, of_one_size)
 PARTS = (WAYS, IN_ORDER)
 """From the first to the last that the reference stands: where ties decide, only orders."""

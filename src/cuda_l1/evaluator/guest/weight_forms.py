@@ -196,9 +196,9 @@ SIGNED_SHARE = 0.25
 PASSED = 256
 """The most elements of a parameter that lie beyond each end to which it is clamped."""
 
-SINGLES = (-8.0, -1.0, 1.0)
+SINGLES = (-8.0, -1.0, 1 / 64, 1.0)
 """By which parameters of one element are multiplied, from the first to the last that the reference stands: a slope of
--1/4 does not turn a maximum over."""
+-1/4 does not turn a maximum over, and a rate that stands no other sign may be so low that nothing is forgotten."""
 
 
 def _exchanged_constants(value: torch.Tensor) -> torch.Tensor:
