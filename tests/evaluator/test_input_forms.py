@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from cuda_l1.evaluator.guest import input_forms, traits, uneven
+from cuda_l1.evaluator.guest.agreed import filling_gaps
 from cuda_l1.evaluator.guest.tensors import extent, layout, nbytes_needed
 
 PLAIN = {
@@ -532,6 +533,47 @@ def test_numbers_beside_infinities_are_made_as_others_and_these_stay(make, infin
     infinite = torch.isinf(scores)
     assert found and torch.equal(made[infinite], scores[infinite]) and bool(torch.isfinite(made[~infinite]).all())
     assert not torch.equal(made, scores) and made.stride() == scores.stride()
+
+
+@pytest.mark.parametrize("make", BESIDE.values(), ids=BESIDE)
+@pytest.mark.parametrize("far_out", [-1e9, -9999.0, 512.0])
+def test_what_stands_for_nothing_stays_as_infinities_do(make, far_out):
+    numbers = torch.randn(64, 96).t().masked_fill(torch.rand(96, 64) < 0.3, far_out)
+    ((made,), found) = make([numbers])
+    missing = numbers == far_out
+    assert found and torch.equal(made[missing], numbers[missing]) and not torch.equal(made, numbers)
+    (emptied,), found = input_forms.emptied([numbers], numbers=False, masks=True)
+    assert found and 1 <= int((emptied == far_out).all(1).sum()) < 96
+
+
+def test_large_numbers_that_come_once_or_are_near_others_stand_for_something():
+    for numbers in (torch.randn(4096), torch.randn(4096).clamp(-2, 2), torch.randn(4096).relu(), torch.randn(0)):
+        assert not traits.outside(numbers)
+    once, grades = torch.randn(4096), torch.randint(1, 5, (4096,)).float()
+    once[7], grades[::3] = -1e9, -999.0
+    assert not traits.outside(once) and not traits.outside(grades)
+
+
+GAPS = {
+    "emptied": functools.partial(input_forms.emptied, numbers=True, masks=True),
+    "related": functools.partial(input_forms.related, apart=0.1),
+    "clustered": functools.partial(input_forms.clustered, factor=8.0),
+    "ordered": input_forms.ordered,
+    "of-one-sign": functools.partial(uneven.of_one_sign, sign=-1.0),
+}
+
+
+@pytest.mark.parametrize("make", GAPS.values(), ids=GAPS)
+def test_slices_of_larger_tensors_are_made_as_dense_ones_and_laid_as_they_were(make):
+    whole, dense, expanded = torch.randn(64, 3 * 96), torch.randn(64, 96), torch.randn(64, 1).expand(64, 96)
+    drawn = [*whole.split(96, 1), dense, expanded]
+    before = [tensor.clone() for tensor in drawn]
+    assert not any(now is not was for now, was in zip(make(drawn)[0][:3], drawn[:3], strict=True))
+    made, found = filling_gaps(make)(drawn)
+    assert found and layout(made) == layout(drawn) and made[4] is expanded
+    for now, was in zip(made[:4], drawn[:4], strict=True):
+        assert not torch.equal(now, was)
+    assert all(map(torch.equal, drawn, before)), "what was drawn is as it was"
 
 
 def test_edges_stay_in_order_beside_infinities():

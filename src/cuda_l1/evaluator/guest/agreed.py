@@ -10,14 +10,15 @@ import torch
 
 from .drawing import Inputs
 from .reading import read
-from .tensors import extent, leaves, with_leaves
+from .tensors import extent, leaves, overlaps, with_leaves
 from .traits import (
     LEAST_SORTED,
     columns_in_order,
-    has_numbers_beside_infinities,
+    has_numbers_beside,
     has_structure_of_zeros,
     holds_zeros,
     is_in_order,
+    is_outside,
     is_positive_definite,
     is_symmetric,
     look_at,
@@ -57,19 +58,46 @@ def in_order_still(made: Inputs, drawn: Inputs) -> Inputs:
     return other
 
 
+def without_gaps(tensor: torch.Tensor) -> torch.Tensor:
+    """A dense copy of a tensor between whose elements others may lie, as of a slice of a larger one; itself where there
+    are none, or where elements share memory."""
+    return tensor if tensor.numel() == extent(tensor) or overlaps(tensor) else tensor.contiguous()
+
+
+def filling_gaps(make: Callable[[Inputs], tuple[Inputs, bool]]) -> Callable[[Inputs], tuple[Inputs, bool]]:
+    """`make` of dense tensors, and of those with gaps between their elements as if they had none, laid out as they
+    were: who is given slices is given the same numbers."""
+
+    @functools.wraps(make)
+    def filled(inputs: Inputs) -> tuple[Inputs, bool]:
+        drawn = leaves(inputs)
+        dense = [without_gaps(tensor) for tensor in drawn]
+        made, found = make(with_leaves(inputs, dense))
+        trios = zip(leaves(made), dense, drawn, strict=True)
+        return with_leaves(inputs, [own if now is was else _laid_as(own, now) for now, was, own in trios]), found
+
+    return filled
+
+
+def _laid_as(drawn: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
+    if made.stride() == drawn.stride():
+        return made
+    return torch.as_strided(made.new_zeros(extent(drawn)), drawn.shape, drawn.stride()).copy_(made)
+
+
 def without_infinities(tensor: torch.Tensor) -> torch.Tensor:
-    """Numbers with the largest and the smallest of them for infinities, so that their order stays; others, and masks
-    that are added, as they are."""
-    if tensor.numel() != extent(tensor) or not has_numbers_beside_infinities(tensor):
+    """Numbers with the largest and the smallest of them for infinities and what else stands for nothing, so that their
+    order stays; others, and masks that are added, as they are."""
+    if tensor.numel() != extent(tensor) or not has_numbers_beside(tensor):
         return tensor
-    is_number = torch.isfinite(tensor)
+    is_number = ~is_outside(tensor)
     ends = torch.where(is_number, tensor, -torch.inf).amax(), torch.where(is_number, tensor, torch.inf).amin()
     most, least = read(*ends)
-    return tensor.nan_to_num(nan=torch.nan, posinf=most, neginf=least)
+    return torch.where(is_number, tensor, tensor.clamp(least, most))
 
 
 def _as_far_as_finite(made: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
-    return torch.empty_like(drawn).copy_(torch.where(torch.isinf(drawn), drawn, made))
+    return torch.empty_like(drawn).copy_(torch.where(is_outside(drawn), drawn, made))
 
 
 def with_each(

@@ -17,7 +17,17 @@ from .agreed import as_agreed
 from .drawing import Inputs
 from .places import some_places
 from .tensors import extent, leaves, with_leaves
-from .traits import FEW_VALUES, LEAST_SORTED, is_integer, is_one_hot, is_symmetric, may_be_stressed, rows_sum_to_one
+from .traits import (
+    FEW_VALUES,
+    LEAST_SORTED,
+    is_integer,
+    is_one_hot,
+    is_outside,
+    is_symmetric,
+    may_be_stressed,
+    outside,
+    rows_sum_to_one,
+)
 
 PARTS = ((True, True), (True, False), (False, True))
 """What gets other values, from the first to the last that the reference stands: numbers, what selects."""
@@ -88,7 +98,7 @@ def _change(tensor: torch.Tensor, kind: _Kind, *, numbers: bool, places: bool) -
         return None
     if is_one_hot(tensor) and not _is_identity(tensor):
         return (lambda t: _reordered(t, few)) if places else None
-    if _is_identity(tensor) or bool(torch.isinf(tensor).any()) or may_be_stressed(tensor):
+    if _is_identity(tensor) or outside(tensor) or may_be_stressed(tensor):
         return (lambda t: _with_smaller(t, few)) if numbers else None
     if rows_sum_to_one(tensor) and bool(((tensor != 0).sum(-1) > 1).any()):
         if is_symmetric(tensor):
@@ -124,7 +134,7 @@ def _with_smaller(tensor: torch.Tensor, few: bool) -> torch.Tensor:
         )
         return (tensor * (scale.unsqueeze(-1) * scale.unsqueeze(-2))).to(tensor.dtype)
     factors = 0.5 + 0.5 * torch.rand(tensor.shape, device=tensor.device)
-    chosen = some_places(tensor.shape, FEW_ELEMENTS if few else ELEMENTS, tensor)
+    chosen = some_places(tensor.shape, FEW_ELEMENTS if few else ELEMENTS, tensor) & ~is_outside(tensor)
     return as_agreed(torch.where(chosen, tensor * factors, tensor).to(tensor.dtype), tensor)
 
 

@@ -29,6 +29,7 @@ from .traits import (
     is_in_order,
     is_integer,
     is_mask,
+    is_outside,
     is_positive_definite,
     is_symmetric,
     may_be_stressed,
@@ -114,7 +115,7 @@ LOOKED_AT = 256
 def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
     """The inputs with one element of every stressable tensor at each of `factors` times the magnitude of a large one,
     and whether there was such a tensor. One each: whoever looks at a sample of the inputs sees one of six more often
-    than one of two. Zeros and infinities stay."""
+    than one of two. Zeros and what stands for nothing stay."""
 
     def holds_numbers(tensor: torch.Tensor) -> bool:
         return may_be_stressed(without_infinities(tensor))
@@ -126,8 +127,10 @@ def isolated(inputs: Inputs, factors: Sequence[float]) -> tuple[Inputs, bool]:
 
 def _with_isolated(tensor: torch.Tensor, factors: Sequence[float]) -> torch.Tensor:
     looked_at = torch.randint(tensor.numel(), (LOOKED_AT,), device=tensor.device)
-    looked_at, sizes = hosted([looked_at, tensor[element_indices(looked_at, tensor.shape)].abs()])
-    is_number = (sizes > 0) & torch.isfinite(sizes)
+    at = element_indices(looked_at, tensor.shape)
+    numbers = tensor[at]
+    is_number = (numbers != 0) & torch.isfinite(numbers) & ~is_outside(tensor)[at]
+    looked_at, sizes, is_number = hosted([looked_at, numbers.abs(), is_number])
     places, sizes = looked_at[is_number], sizes[is_number]
     flat = torch.as_strided(tensor, (extent(tensor),), (1,), tensor.storage_offset()).clone()
     made = torch.as_strided(flat, tensor.shape, tensor.stride())

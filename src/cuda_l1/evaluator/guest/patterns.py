@@ -1,4 +1,4 @@
-"""What a tensor lets through: truth values, one of two numbers, numbers beside infinities or beside scattered zeros.
+"""What a tensor lets through: truth values, one of two numbers, numbers beside infinities, -1e9 or scattered zeros.
 
 A mask is one whatever it is written in. Where the pattern is made another one, what is shut holds what stood for that
 before, and what is newly open holds one of the numbers that were open, so that all values are those that are there.
@@ -16,12 +16,13 @@ from .tensors import extent
 from .traits import (
     FEW_VALUES,
     MANY_ZEROS,
-    has_numbers_beside_infinities,
+    has_numbers_beside,
     has_structure_of_zeros,
     holds_zeros,
-    infinities,
     is_one_hot,
+    is_outside,
     may_be_stressed,
+    outside,
     sampled,
 )
 
@@ -65,9 +66,9 @@ def pattern_of(tensor: torch.Tensor) -> Pattern | None:
         return None
     if (ends := _two_values(tensor)) is not None:
         return None if is_one_hot(tensor) else Pattern(tensor != ends[0], ends[0])
-    if has_numbers_beside_infinities(tensor):
-        beside = infinities(tensor)
-        return Pattern(torch.isfinite(tensor), beside[0]) if len(beside) == 1 else None
+    if has_numbers_beside(tensor):
+        beside = outside(tensor)
+        return Pattern(~is_outside(tensor), beside[0]) if len(beside) == 1 else None
     if may_be_stressed(tensor) and holds_zeros(tensor) and not has_structure_of_zeros(tensor):
         return Pattern(tensor != 0, 0.0)
     return None

@@ -19,12 +19,13 @@ from typing import Any, Literal
 import torch
 
 from . import kinds, oracle
+from .agreed import without_gaps
 from .asked import asked_of
 from .dispatch import DispatchMode
 from .drawing import Inputs, secret_seed
 from .places import some_places
 from .reference import BadTask, Reference
-from .tensors import extent, leaves, with_leaves
+from .tensors import extent, leaves, map_leaves, with_leaves
 from .traits import LEAST_SORTED, is_integer, is_one_hot, is_symmetric
 
 MOST_VALUES = 8
@@ -40,6 +41,8 @@ SPREAD = 0.375
 ELEMENTS, ROWS, NEGATED = 256, 64, 2
 """The most elements of a tensor, and the most rows, that become others, and the most integers that become negative:
 what is added up is to stay as large as it was."""
+FLAT = 1 / 64
+"""The power of shares that are nearly alike: of two, one of which was a million times the other, it is 1.24 times."""
 _KEYWORDS = {"ignore_index", "padding_idx"}
 """Not `blank`: what a CTC loss is to find may hold none."""
 _TELLING = re.compile(r"blank|bos|eos|ignore|pad(?!ding$)|mask_(id|idx|token)|missing|sentinel|sep_|cls_|special|unk")
@@ -83,7 +86,7 @@ class Rare:
 
 def learn(reference: Reference) -> tuple[Rare, ...]:
     """What the reference stands, each asked alone."""
-    inputs, found = reference.draw(), list[Rare]()
+    inputs, found = map_leaves(reference.draw(), without_gaps), list[Rare]()
     asked, by_chance = asked_of(reference, inputs), kinds.distinct_by_chance(reference, inputs)
     begin = time.monotonic() - reference.rested_s
     for number, rare in enumerate(_possible(inputs, reference, asked, by_chance)):
@@ -443,13 +446,16 @@ def _fill_columns(tensor: torch.Tensor) -> None:
 
 
 def _fill_shares(shares: torch.Tensor) -> None:
-    """In some rows half of the shares are zero, in place, and in one of them all but one; the others keep the sum."""
+    """In some rows half of the shares are zero, in place, in one of them all but one, and in others they are nearly
+    alike, in the order that they had; all keep their sum."""
     chosen = some_places(shares.shape[:-1], ROWS, shares)
-    rows = shares[chosen]
+    rows = shares[chosen].double()
     largest = rows.argmax(-1, keepdim=True)
     kept = (torch.rand(rows.shape, device=rows.device) < 0.5).scatter_(-1, largest, True)
     kept[0] = False
     kept[0].scatter_(-1, largest[0], True)
-    made = rows * kept
+    is_flat = torch.rand(len(rows), 1, device=rows.device) < 1 / 3
+    is_flat[0] = False
+    made = torch.where(is_flat, rows**FLAT, rows * kept)
     made = made * (rows.sum(-1, keepdim=True) / made.sum(-1, keepdim=True))
     shares[chosen] = made.to(shares.dtype)

@@ -27,7 +27,7 @@ def may_be_stressed(tensor: torch.Tensor) -> bool:
     look = _look(tensor)
     if look.zeros > 0.2 and has_few_values(sampled(tensor).float()):  # a mask, a one-hot table
         return False
-    return not (look.infinities or look.is_binary or look.sums_to_one)
+    return not (outside(tensor) or look.is_binary or look.sums_to_one)
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,9 @@ class _Look:
     """The share of them."""
     infinities: list[float]
     """Which of both it holds."""
+    far_out: list[float]
+    """Its least number and its largest, where it comes again and again and lies `FAR_OUT` times as far out as all
+    others."""
     first: list[float]
     """`_FIRST` elements, zeros where it has fewer."""
     is_binary: bool
@@ -71,6 +74,7 @@ def _asked(tensor: torch.Tensor) -> list[torch.Tensor]:
     flat = sampled(tensor)
     zeros, true = flat == 0, torch.ones((), dtype=torch.bool, device=tensor.device)
     asked = [zeros.float().mean(), (flat == -math.inf).any(), (flat == math.inf).any()]
+    asked += [_far_out(flat, end) for end in flat.aminmax()] if flat.numel() else [~true, ~true]
     asked += [*flat[:_FIRST], *[flat.new_zeros(())] * (_FIRST - flat.numel())]
     asked += [(zeros | (flat == 1)).all(), (flat < 0).any() & (flat > 0).any()]
     if tensor.dim() > 0 and tensor.shape[-1] > 1:
@@ -88,11 +92,23 @@ def _asked(tensor: torch.Tensor) -> list[torch.Tensor]:
     ]
 
 
-def _seen(share: float, low: float, high: float, *others: float) -> _Look:
+def _far_out(flat: torch.Tensor, end: torch.Tensor) -> torch.Tensor:
+    """`end`, the least or the largest of these, where it is `far_out`, else 0."""
+    is_end = flat == end
+    others = flat.masked_fill(is_end, 0).abs().amax()
+    is_far = (is_end.float().mean() > OFTEN) & torch.isfinite(end) & (end.abs() >= FAR_OUT * others) & (others > 0)
+    return torch.where(is_far, end, 0)
+
+
+def _seen(share: float, low: float, high: float, least: float, most: float, *others: float) -> _Look:
     infinities = [end for end, is_there in ((-math.inf, low), (math.inf, high)) if is_there]
-    return _Look(share, infinities, list(others[:_FIRST]), *map(bool, others[_FIRST:]))
+    far_out = [end for end in (least, most) if end]
+    return _Look(share, infinities, far_out, list(others[:_FIRST]), *map(bool, others[_FIRST:]))
 
 
+FAR_OUT, OFTEN = 16, 0.01
+"""How many times as far out as all others a finite number lies, and which share holds it, that stands for nothing: -1e9
+beside scores, -9999 beside measurements."""
 _FIRST = 8
 """Elements that show of most pairs of tensors that neither is below the other one."""
 _CORNER = 8
@@ -118,18 +134,40 @@ def holds_both_signs(tensor: torch.Tensor) -> bool:
     return bool((parts < 0).any() & (parts > 0).any())
 
 
-def infinities(tensor: torch.Tensor) -> list[float]:
-    """Which of both it holds, of the elements that are looked at."""
-    return _look(tensor).infinities if _is_looked_at(tensor) else []
+@once
+def outside(tensor: torch.Tensor) -> list[float]:
+    """What stands for nothing in it, of the elements that are looked at: which of both infinities it holds, or a finite
+    number far out beside many others."""
+    if not _is_looked_at(tensor):
+        return []
+    look = _look(tensor)
+    if look.infinities or not look.far_out:
+        return look.infinities
+    return [] if has_few_values(_beside(tensor, look.far_out).float()) else look.far_out
+
+
+def _beside(tensor: torch.Tensor, ends: Sequence[float]) -> torch.Tensor:
+    """Finite elements of those that are looked at, without these."""
+    flat = sampled(tensor).cpu()
+    is_number = torch.isfinite(flat)
+    for end in ends:
+        is_number &= flat != end
+    return flat[is_number]
+
+
+def is_outside(tensor: torch.Tensor) -> torch.Tensor:
+    """Where it holds what stands for nothing."""
+    found = torch.isinf(tensor)
+    for end in outside(tensor):
+        found |= tensor == end
+    return found
 
 
 @once
-def has_numbers_beside_infinities(tensor: torch.Tensor) -> bool:
-    """Whether it stands for numbers where it is finite, and is infinite elsewhere: a mask that is added has few."""
-    if not infinities(tensor):
-        return False
-    flat = sampled(tensor).cpu()
-    return not has_few_values(flat[torch.isfinite(flat)].float())
+def has_numbers_beside(tensor: torch.Tensor) -> bool:
+    """Whether it stands for numbers beside what stands for nothing: a mask that is added has few."""
+    ends = outside(tensor)
+    return bool(ends) and not has_few_values(_beside(tensor, ends).float())
 
 
 MANY_ZEROS = 0.01

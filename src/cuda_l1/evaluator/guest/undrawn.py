@@ -6,17 +6,22 @@ import functools
 from collections.abc import Collection
 
 from . import arranged, choices, input_forms, rare, shared, strays, uneven
+from .agreed import filling_gaps
 from .input_forms import Make
 from .plans import Plan
 from .reference import Reference
 
-ALIKE: Make = functools.partial(input_forms.related, apart=input_forms.APART[0])
+ALIKE: Make = filling_gaps(functools.partial(input_forms.related, apart=input_forms.APART[0]))
 """Of inputs that age a state."""
 
 
 def makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Make]:
     """What makes inputs of a plan's form of drawn ones, from the first to the last that the reference may stand.
     `fixed`: tensors, in the order of `leaves`, that are the same in every draw."""
+    return [filling_gaps(make) for make in _makers(plan, reference, fixed)]
+
+
+def _makers(plan: Plan, reference: Reference, fixed: Collection[int]) -> list[Make]:
     made = functools.partial
     match plan.kind:
         case "constants":
