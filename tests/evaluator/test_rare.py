@@ -204,6 +204,16 @@ def test_some_shares_are_zero_and_the_sum_stays(dim):
     assert int((made != shares).any(dim).sum()) <= shares.select(dim, 0).numel() // 8 + 1
 
 
+def test_some_shares_are_nearly_alike_in_the_order_that_they_had():
+    shares = (4 * torch.randn(64, 1024)).softmax(1)
+    made = changed(shares, "shares", 1)
+    is_flat = (made > 0).all(1) & (made != shares).any(1)
+    assert int(is_flat.sum()) >= 1 and float(made[is_flat].max()) < 2 / 1024
+    assert torch.equal(
+        made[is_flat].gather(1, shares[is_flat].argsort(1)).diff(dim=1) >= 0, torch.ones(int(is_flat.sum()), 1023) > 0
+    )
+
+
 def test_single_probabilities_are_zero_and_one():
     made = changed(torch.rand(64) * 0.9 + 0.05, "ends")
     assert bool((made == 0).any()) and bool((made == 1).any()) and bool(((made > 0) & (made < 1)).any())

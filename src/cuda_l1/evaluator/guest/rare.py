@@ -455,7 +455,7 @@ def _fill_shares(shares: torch.Tensor) -> None:
     kept[0] = False
     kept[0].scatter_(-1, largest[0], True)
     is_flat = torch.rand(len(rows), 1, device=rows.device) < 1 / 3
-    is_flat[0] = False
+    is_flat[0], is_flat[1:2] = False, True
     made = torch.where(is_flat, rows**FLAT, rows * kept)
     made = made * (rows.sum(-1, keepdim=True) / made.sum(-1, keepdim=True))
     shares[chosen] = made.to(shares.dtype)
