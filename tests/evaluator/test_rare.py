@@ -54,7 +54,10 @@ def changed(value, kind, integer=0):
     [
         ("x == 3", [3]),
         ("-1 != x", [-1]),
-        ("x < 3", [2, 3, 4]),
+        ("x < 3", [2, 3]),
+        ("3 < x", [3, 4]),
+        ("x > 0", [0, 1]),
+        ("0 <= x <= 5", [-1, 0, 5, 6]),
         ("PAD = 7\nx.ne(PAD)", [7]),
         ("PAD = 7\nx != PAD", [7]),
         ("torch.isin(x, torch.tensor([4, 9]))", [4, 9]),
@@ -250,11 +253,11 @@ def test_padding_is_put_where_the_reference_stands_it(tmp_path):
 @pytest.mark.parametrize(
     ("forward", "found"),
     [
-        ("return args[0][args[1]] * (args[0] > 0).sum()", set()),
-        ("return torch.zeros(9).index_put((args[1],), torch.ones(20), accumulate=True) * (args[0] > 0).sum()", set()),
-        ("return args[0][:, None][None, args[1]] + (args[0] > 0).sum()", set()),
+        ("return args[0][args[1]] * (args[0] >= 0).sum()", set()),
+        ("return torch.zeros(9).index_put((args[1],), torch.ones(20), accumulate=True) * (args[0] >= 0).sum()", set()),
+        ("return args[0][:, None][None, args[1]] + (args[0] >= 0).sum()", set()),
         ("return args[0][args[1]] * (args[1] >= 0)[:, None]", {-1}),
-        ("return (args[1] > 0) + (args[0] > 0).sum()", {-1}),
+        ("return (args[1] >= 0) + (args[0] >= 0).sum()", {-1}),
     ],
 )
 def test_a_negative_integer_is_none_that_only_counts_from_an_end(tmp_path, forward, found):

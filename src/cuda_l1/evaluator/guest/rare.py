@@ -50,7 +50,9 @@ _COUNTS = re.compile(r"num_(categories|classes|embeddings|experts|labels|segment
 _OF_FORM = re.compile(r"axis|device|dim|len\(|mode|shape|size|training")
 """What is compared there is no content of a tensor's."""
 _ASKING = {"eq", "ne", "lt", "le", "gt", "ge", "greater", "less", "isin", "tensor"}
-_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_BESIDE = {ast.Gt: (1, -1), ast.LtE: (1, -1), ast.Lt: (-1, 1), ast.GtE: (-1, 1)}
+"""By the order that an integer is compared in, where it stands on the right and on the left: of those beside it the one
+for which the answer is another. What `t > 0` says of -1 it says of 0."""
 _OF_PROBABILITIES = re.compile(r"log|entr|kl_?div|BCE|NLL", re.IGNORECASE)
 """In the text of what computes with probabilities."""
 
@@ -154,9 +156,10 @@ def named_integers(text: str, model: torch.nn.Module | None = None) -> list[int]
             case ast.keyword(arg=str(name), value=value) if name in _KEYWORDS:
                 told.extend(_integers(value, known))
             case ast.Compare(left=left, ops=ops, comparators=others) if not _OF_FORM.search(ast.unparse(node)):
-                values = [v for side in (left, *others) for v in _integers(side, known)]
-                around = (-1, 0, 1) if any(isinstance(op, _ORDERS) for op in ops) else (0,)
-                compared.extend(v + step for v in values for step in around)
+                for one, op, other in zip((left, *others), ops, others, strict=False):
+                    beside = _BESIDE.get(type(op), (0, 0))
+                    compared.extend(v + step for v in _integers(other, known) for step in {0, beside[0]})
+                    compared.extend(v + step for v in _integers(one, known) for step in {0, beside[1]})
             case ast.Call(func=ast.Attribute(attr=name), args=args) if name in _ASKING:
                 compared.extend(v for arg in args for v in _integers(arg, known))
     last = [v - 1 for name, values in known.items() if _COUNTS.search(name) for v in sorted(values)]
