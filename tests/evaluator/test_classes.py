@@ -202,10 +202,10 @@ def test_half_precision_outputs_have_a_class_of_their_own(tmp_path, dtype, name)
 
 
 def test_one_full_precision_output_makes_the_task_fp32():
-    half, full, whole = torch.ones(1).half(), torch.ones(1), torch.ones(1).int()
+    half, full, whole = torch.float16, torch.float32, torch.int32
     assert classes.own_class([half, full]) == "fp32" and classes.own_class([half, whole]) == "fp16"
     assert classes.own_class([whole]) == "exact"
-    assert classes.own_class([torch.ones(1, dtype=torch.complex64)]) == "fp32"
+    assert classes.own_class([torch.complex64]) == "fp32"
 
 
 INTEGERS = """

@@ -191,6 +191,26 @@ def test_a_half_precision_task_that_names_its_dtype_is_not_ill_conditioned(look)
     assert facts.task_class == "bf16" and facts.flags == []
 
 
+HEAD = "self.head = nn.Linear(32, 32)"
+
+
+@pytest.mark.parametrize(
+    ("forward", "init", "own"),
+    [
+        ("return self.head(x.bfloat16()).float()", f"{HEAD}.bfloat16()", "bf16"),
+        ("return F.cross_entropy(self.head(x.half()).float(), torch.arange(16))", f"{HEAD}.half()", "fp16"),
+        ("with torch.autocast('cpu', dtype=torch.bfloat16): return self.head(x).float()", HEAD, "bf16"),
+        ("return self.head(x) + 0 * x.half()", HEAD, "fp32"),
+        ("return self.head(x.half()), x.cumsum(1)", f"{HEAD}.half()", "fp32"),
+        ("return self.head(x.half().float()) + x.half()", HEAD, "fp16"),
+    ],
+    ids=["cast", "loss", "autocast", "aside", "beside", "rounded-inputs"],
+)
+def test_what_is_computed_in_half_precision_and_cast_is_of_that_class(look, forward, init, own):
+    facts = look(task(forward, init=init))
+    assert facts.task_class == own and facts.flags == []
+
+
 def test_complex_numbers_are_judged(look):
     body = task(
         "return torch.view_as_real(x * self.phase)",

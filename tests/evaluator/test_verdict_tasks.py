@@ -670,6 +670,36 @@ def test_a_constructor_that_sets_other_weights_is_told_so(judged, new, outcome):
     assert judged(PLACED).precision_class == "fp32"
 
 
+HALF_INSIDE = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.down = nn.Linear(64, 128).bfloat16(), nn.Linear(128, 32).bfloat16()
+
+        def forward(self, x):
+            return self.down(F.gelu(self.up(x))).float()
+
+    def get_inputs():
+        return [torch.randn(32, 64).bfloat16()]
+"""
+"""In half precision, with answers that are cast."""
+
+
+@pytest.mark.parametrize(
+    ("new", "name"),
+    [
+        ("self.down(F.gelu(F.linear(x.float(), self.up.weight.float(), self.up.bias.float())).bfloat16())", "bf16"),
+        ("F.linear(F.gelu(self.up(x)).float(), self.down.weight.float(), self.down.bias.float())", "bf16"),
+        ("(self.down(F.gelu(self.up(x))) * 1.3)", None),
+    ],
+    ids=["wider-inside", "wider-outside", "wrong"],
+)
+def test_what_is_computed_in_half_precision_and_cast_is_judged_as_that(judged, new, name):
+    found = judged(HALF_INSIDE, "self.down(F.gelu(self.up(x)))", new)
+    assert found.precision_class == name and not found.task_flags, (found.detail, found.task_flags)
+    assert found.accepted or found.outcome is Outcome.WRONG_VALUES
+
+
 LIKELIHOOD = """
     class Model(nn.Module):
         def forward(self, x, mean, scale):

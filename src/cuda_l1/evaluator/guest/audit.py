@@ -12,7 +12,7 @@ import torch
 
 from . import arithmetic, choices, drawing, input_forms, oracle, plans, state, undrawn, weight_forms
 from .case import Case
-from .classes import OWN, own_class
+from .classes import OWN, Halved, own_class, unit_roundoff
 from .reading import hosted
 from .reference import Answer, BadTask, Reference
 from .room import free_bytes
@@ -77,7 +77,7 @@ def _audit_mode(reference: Reference) -> Facts:
     state.put_numbers(numbers)  # a count that has gone far enough would look like none
     first = reference.call(inputs, reference.public, "shipped", seed=1)
     _require_answer(first)
-    reference.chooses, reference.has_edges = _choices(reference, inputs)
+    reference.chooses, reference.has_edges, reference.half = _choices(reference, inputs)
     random = _differs(first, reference.call(inputs, reference.public, "shipped", seed=2))
     if random:
         _require_no_count(reference, inputs, numbers)
@@ -86,7 +86,7 @@ def _audit_mode(reference: Reference) -> Facts:
         seeded = False
     only = _few_of(first)
     task_class, outputs, output_bytes = (
-        own_class(first.tensors),
+        own_class([t.dtype for t in first.tensors]),
         [_spec(t) for t in first.tensors],
         _bytes(first.tensors),
     )
@@ -94,6 +94,7 @@ def _audit_mode(reference: Reference) -> Facts:
     jumpy = not random and (_learn_from_nudges(reference, inputs, first, only) or _rounds_on_edges(reference, inputs))
     cases: list[Case] = []
     if not random:
+        reference.halved = _halved(reference, jumpy, only)
         cases, task_class = _cases(reference, jumpy, only)
     facts = Facts(
         task_class=task_class,
@@ -118,13 +119,46 @@ def _audit_mode(reference: Reference) -> Facts:
     return facts
 
 
-def _choices(reference: Reference, inputs: drawing.Inputs) -> tuple[bool, bool]:
-    """Whether a call chooses elements by their places, and whether it has edges at all; not known of a reference that
-    does not stand being watched."""
+def _choices(reference: Reference, inputs: drawing.Inputs) -> tuple[bool, bool, torch.dtype | None]:
+    """Whether a call chooses elements by their places, whether it has edges at all, and in which half precision it
+    computes; not known of a reference that does not stand being watched."""
     seen = oracle.Choices()
     with contextlib.suppress(BadTask), seen:
         reference.call(inputs, reference.public, "shipped", seed=1)
-    return seen.found, seen.edges
+    return seen.found, seen.edges, seen.half
+
+
+HALVED_DRAWS, FINER = 3, 16
+"""Draws, for two kinds of weights each, by which it is told what is computed in half precision, and how many times less
+that errs in float32."""
+
+
+def _halved(reference: Reference, jumpy: bool, only: Sequence[oracle.Places] | None) -> dict[int, Halved]:
+    """Tensors of the answer that the reference computes in half precision and then casts: in float32 throughout it errs
+    far less, in each draw in which it errs at all. None where it does not run in float32."""
+    reference.halved = {}
+    if reference.half is None:
+        return {}
+    told: dict[int, list[tuple[bool, Halved]]] = {}
+    for weights in (reference.public, reference.other_weights()) * HALVED_DRAWS:
+        inputs, seed = reference.draw(), drawing.secret_seed()
+        case = Case(reference, plans.Plan("base"), inputs, weights, seed, jumpy, only=only)
+        try:
+            finer = case.errors(reference.call(inputs, weights, "fp32", seed), forged=True).worst
+        except BadTask:
+            return {}
+        for index, tensor in enumerate(case.noise.tensors):
+            worst, bulk = case.own_errors.worst[index], case.own_errors.bulk[index]
+            if tensor.dtype not in OWN and not oracle.is_exact(tensor) and worst > 0.0:
+                is_cast = torch.equal(tensor, tensor.to(reference.half).to(tensor.dtype))
+                least = unit_roundoff(reference.half) if is_cast else 0.0
+                halved = Halved(reference.half, max(worst, least), max(bulk, least))
+                told.setdefault(index, []).append((FINER * finer[index] < worst, halved))
+    found = {index: [halved for _, halved in each] for index, each in told.items() if all(is_so for is_so, _ in each)}
+    return {
+        index: Halved(reference.half, max(h.worst for h in each), max(h.bulk for h in each))
+        for index, each in found.items()
+    }
 
 
 def _learn_rare_changes(reference: Reference, drawn: drawing.Inputs) -> None:
@@ -426,7 +460,7 @@ def _forgeries(reference: Reference, cases: list[Case]) -> dict[str, Forge]:
 
     def rounded(dtype: torch.dtype) -> Forge:
         def forge(case: Case, other: Case) -> list[torch.Tensor] | None:
-            if all(t.dtype in OWN or not t.is_floating_point() for t in case.noise.tensors):
+            if all(dtype in OWN or not dtype.is_floating_point for dtype in case.computed_in):
                 return None
             low = [t.to(dtype).to(t.dtype) if t.is_floating_point() else t for t in case.truth.tensors]
             exact = all(state.same_each(list(zip(low, case.truth.tensors, strict=True))))

@@ -130,7 +130,7 @@ class Case:
         self.copies = kept[2 * count :]
         sizes = self._learn_truth()
         pairs = list(zip(self._plain, self.truth.tensors, strict=True))
-        half = any(t.dtype in OWN for t in (*leaves(self.inputs), *self.weights.values()))
+        half = self.reference.half or any(t.dtype in OWN for t in (*leaves(self.inputs), *self.weights.values()))
         self.jumps = [
             oracle.find_jumps(a, t)
             if self.jumpy or (half and is_integer(a)) or elements.rounds_to_other(a, t)
@@ -139,7 +139,7 @@ class Case:
         ]
         self._edges = Edges(self.truth.tensors, self._plain, self.jumps, self.jumpy, self._answer_to_move)
         self.unjudged = [elements.unjudged(a, size, t) for size, (a, t) in zip(sizes, pairs, strict=True)]
-        self._own[self.own] = self._errors_of_kept(self._plain)
+        self._own[self.own] = self._with_usual(self._errors_of_kept(self._plain))
 
     def _learn_truth(self) -> list[oracle.Size]:
         """Its tensors with infinities where they are beyond what an answer's dtype holds, and what is known of them;
@@ -197,7 +197,7 @@ class Case:
     @property
     def noise_errors(self) -> list[float]:
         """The largest error of the reference itself, per tensor, all TF32 off."""
-        return self._own[self.own].worst
+        return self.own_errors.worst
 
     @property
     def sizes(self) -> list[float]:
@@ -206,7 +206,26 @@ class Case:
 
     @property
     def own(self) -> str:
-        return own_class(self.noise.tensors)
+        return own_class(self.computed_in)
+
+    @property
+    def computed_in(self) -> list[torch.dtype]:
+        """What each tensor of the answer is computed in: its dtype, or half precision where it is cast from that."""
+        halved = self.reference.halved
+        return [halved[n].dtype if n in halved else t.dtype for n, t in enumerate(self.noise.tensors)]
+
+    def _with_usual(self, own: Errors) -> Errors:
+        """No less than what the reference usually errs by where it computes in half precision."""
+        worst, bulk = list(own.worst), list(own.bulk)
+        for index, usual in self.reference.halved.items():
+            if index < len(worst):  # of the last of some calls only outputs are compared
+                worst[index], bulk[index] = max(worst[index], usual.worst), max(bulk[index], usual.bulk)
+        return Errors(worst, bulk, own.slices)
+
+    @property
+    def own_errors(self) -> Errors:
+        """Of the reference, all TF32 off."""
+        return self._own[self.own]
 
     @property
     def reference_error(self) -> float:
@@ -371,7 +390,7 @@ class Case:
             return 0.0
         if self.noise_errors[index] == 0.0 and index in self.reference.lifted:
             return 0.0
-        bound = multiple(answer.dtype) * max(error, unit_roundoff(answer.dtype))
+        bound = multiple(self.computed_in[index]) * max(error, unit_roundoff(answer.dtype))
         return bound if self.plan in RANGE_PLANS else max(bound, self._rounding(index))
 
     def _rounding(self, index: int) -> float:
@@ -479,7 +498,7 @@ class Case:
         return found <= allowed
 
     def _jumps_allowed(self, index: int, known: int) -> int:
-        return multiple(self.noise.tensors[index].dtype) * known + MORE_JUMPS
+        return multiple(self.computed_in[index]) * known + MORE_JUMPS
 
     def _most_jumps(self) -> list[int]:
         if self._counts is None:
@@ -507,7 +526,8 @@ class Case:
         return not self._loses(errors, name) or (self._learn_slices(name) and not self._loses(errors, name))
 
     def _loses(self, errors: Errors, name: str) -> bool:
-        return errors.lost_slices(self._reference_in(name), [t.dtype for t in self.noise.tensors]) > 0
+        own, dtypes = self._reference_in(name), [t.dtype for t in self.noise.tensors]
+        return any(errors.lost_slices(own, each) > 0 for each in (dtypes, self.computed_in))
 
     def _learn_slices(self, name: str) -> bool:
         """Raise the reference's errors of slices to those of more draws, once: of what rounding does, and in a task

@@ -2,7 +2,8 @@
 
 The largest error of an element:
 
-fp32     at most 16 times the larger of eager-fp32's error and the unit roundoff (4 times for fp16/bf16 outputs)
+fp32     at most 16 times the larger of eager-fp32's error and the unit roundoff (4 times for fp16/bf16 outputs, and
+         for what is computed in these and then cast)
 tf32     at most the larger of that and 4 times the error of the reference with TF32 on everywhere, by the library or by
          rounding operands, whichever errs more
 relaxed  at most the larger of 2e-2 and 4 times the error under bf16 autocast, never above 1e-1
@@ -60,12 +61,24 @@ def multiple(dtype: torch.dtype) -> int:
     return 4 if dtype in OWN else 16
 
 
-def own_class(tensors: list[torch.Tensor]) -> str:
+def own_class(dtypes: Sequence[torch.dtype]) -> str:
     """The exactest class that answers of these dtypes can have: `fp32`, `bf16`, `fp16`, or `exact` for integers."""
-    floating = [t.dtype for t in tensors if t.is_floating_point() or t.is_complex()]
+    floating = [dtype for dtype in dtypes if dtype.is_floating_point or dtype.is_complex]
     if not floating:
         return "exact"
     return OWN.get(floating[0], "fp32") if all(d in OWN for d in floating) else "fp32"
+
+
+@dataclass(frozen=True)
+class Halved:
+    """What is known of a tensor of an answer that is computed in half precision and has a wider dtype."""
+
+    dtype: torch.dtype
+    """That in which it is computed."""
+    worst: float
+    bulk: float
+    """The largest errors of the reference in some draws: of a loss, a single number, one draw may show next to none. No
+    less than its unit roundoff where the answer is a cast alone."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,10 @@ from typing import Any
 import torch
 
 from . import last_of_equal
+from .classes import OWN
 from .dispatch import DispatchMode
 from .reading import hosted, is_waited_for, read, read_each
+from .tensors import leaves
 
 
 def element_errors(answer: torch.Tensor, truth: torch.Tensor, rms: torch.Tensor | float | None = None) -> torch.Tensor:
@@ -369,16 +371,19 @@ _EDGES = {
 
 class Choices(DispatchMode):
     """`with Choices() as seen: ...`; `seen.found` says whether anything was chosen by its place, `seen.edges` whether
-    anything was, or was rounded or compared."""
+    anything was, or was rounded or compared; `seen.half` which half precision anything was computed in, if any."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found = self.edges = False
+        self.half: torch.dtype | None = None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
         self.found |= last_of_equal.chooses(func, made)
         self.edges |= self.found or _has_edges(func, made, args, kwargs or {})
+        if self.half is not torch.bfloat16:  # beside which float16 is exact
+            self.half = next((t.dtype for t in leaves(made) if t.dtype in OWN), self.half)
         return made
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from . import arithmetic, drawing, input_forms, oracle, plans, state, weight_forms
+from .classes import Halved
 from .device_asserts import DeviceAsserts
 from .entropy import ENTROPY
 from .load import construct, is_short_of_memory, load_module, read_safetensors, seed_everything, set_mode
@@ -139,6 +140,10 @@ class Reference:
     """Whether a call chooses elements by their places, so that among equal ones any may be right."""
     has_edges: bool = field(init=False, default=False)
     """Whether a call chooses, rounds or compares, so that numbers a roundoff apart may have answers far apart."""
+    half: torch.dtype | None = field(init=False, default=None)
+    """Which half precision a call computes anything in, if any."""
+    halved: dict[int, Halved] = field(init=False, default_factory=dict)
+    """Places of the answer that are computed in it, and have a wider dtype."""
     lifted: list[int] = field(init=False, default_factory=list)
     """Places of the answer at which truth has bits that the answer's dtype has not: there float64 arrives."""
     stands: dict[float, bool] = field(init=False, default_factory=dict)
