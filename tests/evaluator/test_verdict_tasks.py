@@ -700,6 +700,38 @@ def test_what_is_computed_in_half_precision_and_cast_is_judged_as_that(judged, n
     assert found.accepted or found.outcome is Outcome.WRONG_VALUES
 
 
+MASKED_BY_NUMBERS = """
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Linear(32, 96)
+
+        def forward(self, x):
+            q, k, v = self.qkv(x).chunk(3, -1)
+            scores = q @ k.transpose(-1, -2) / 32 ** 0.5
+            later = torch.ones(16, 16, dtype=torch.bool).triu(1)
+            return MASKED.softmax(-1) @ v
+
+    def get_inputs():
+        return [torch.randn(8, 16, 32)]
+"""
+"""Scores of inputs times 1e5 outgrow such numbers."""
+
+
+@pytest.mark.parametrize(
+    "masked",
+    ["scores.masked_fill(later, -1e9)", "torch.where(later, -1e4, scores)", "(scores + later.float() * -1e4)"],
+    ids=["filled", "where", "added"],
+)
+def test_what_stands_for_infinity_may_be_infinite_where_scores_outgrow_it(judged, masked):
+    task, old = MASKED_BY_NUMBERS.replace("MASKED", masked), f"{masked}.softmax(-1) @ v"
+    fused = "F.scaled_dot_product_attention(q, k, v, is_causal=True)"
+    honest = judged(task, old, fused)
+    assert honest.accepted and honest.precision_class == "fp32", honest.detail
+    wrong = judged(task, old, f"{fused} if x.abs().max() < 1e4 else v")
+    assert wrong.outcome is Outcome.WRONG_VALUES and "near-1e5" in wrong.detail, wrong.detail
+
+
 LIKELIHOOD = """
     class Model(nn.Module):
         def forward(self, x, mean, scale):

@@ -112,6 +112,8 @@ class Case:
     _resliced: set[str] = field(init=False, default_factory=set)
     """The classes for which more draws of the reference's slices were taken."""
     _edges: Edges = field(init=False)
+    _beyond_all: list[torch.Tensor] | None = field(init=False, default=None)
+    """Truth where what stands for infinity is beyond all, once an answer asked for it; empty where there is none."""
     _counts: list[int] | None = field(init=False, default=None)
     """Per tensor the most jumps in more draws of the reference, where an answer asked for them."""
 
@@ -421,6 +423,9 @@ class Case:
     def _errors_of_kept(self, tensors: list[torch.Tensor], *, patient: bool = True, far: bool = False) -> Errors:
         left_out = [self._left_out(index, got, patient=patient) for index, got in enumerate(tensors)]
         found = self._errors_without(tensors, left_out)
+        is_large = far or (patient and self.plan.factor > 1.0 and tensors is not self._plain)
+        if is_large and self._outgrows(tensors, found, left_out):
+            found = self._errors_without(tensors, left_out)
         far_off = [
             index
             for index, (got, error) in enumerate(zip(tensors, found.worst, strict=True))
@@ -473,6 +478,30 @@ class Case:
         jumped = oracle.find_jumps(got, self.truth.tensors[index], floor=RELAXED_FLOOR).mask
         jumped = self._edges.reached(index, got, jumped, patient=True)
         return jumped if mask is None else mask | jumped
+
+    def _outgrows(self, tensors: list[torch.Tensor], found: Errors, left_out: list[torch.Tensor | None]) -> bool:
+        """Whether elements of an answer are as they would be if the large numbers that stand for infinity in the
+        reference, and that these inputs outgrow, were beyond all; they are `left_out` then."""
+        limits = [RELAXED_FLOOR] * len(tensors) if self.plan in RANGE_PLANS else self.bounds(self.own)
+        missed = [n for n, pair in enumerate(zip(found.worst, limits, strict=True)) if not pair[0] <= pair[1]]
+        if missed and self._beyond_all is None:
+            others = self.reference.beyond_all(self.inputs, self.weights, self.seed)
+            self._beyond_all = self._kept(others).tensors if others else []
+        if not (missed and self._beyond_all):
+            return False
+        any_left = False
+        for index in missed:
+            got, truth, other = tensors[index], self.truth.tensors[index], self._beyond_all[index]
+            if truth.is_complex():
+                continue
+            if oracle.is_exact(truth):
+                alike = (got == other.to(got.dtype)) & (other != truth)
+            else:
+                alike = elements.moved_far(truth, other) & (oracle.element_errors(got, other) <= limits[index])
+            if bool(alike.any()):
+                mask, any_left = left_out[index], True
+                left_out[index] = alike if mask is None else mask | alike
+        return any_left
 
     def _beyond_edges(self, index: int, others: torch.Tensor) -> torch.Tensor:
         """Where integers differ from truth, isolated or not, while they are no more than the reference's own allow: of

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import arithmetic, drawing, input_forms, oracle, plans, state, weight_forms
+from . import arithmetic, drawing, input_forms, oracle, plans, stand_ins, state, weight_forms
 from .classes import Halved
 from .device_asserts import DeviceAsserts
 from .entropy import ENTROPY
@@ -380,6 +380,14 @@ class Reference:
                 raise BadTask("out of memory: the reference in float64 does not fit") from None
             torch.cuda.empty_cache()
             return self._truth_on_cpu(inputs, weights, seed)
+
+    def beyond_all(self, inputs: Sequence[Any], weights: Mapping[str, torch.Tensor], seed: int) -> Answer | None:
+        """Truth where the large numbers that stand for infinity, in its text, its state or its inputs, are beyond all;
+        None where there is none, or it refuses them."""
+        grown = {name: stand_ins.grown(value) for name, value in weights.items()}
+        with contextlib.suppress(BadTask), stand_ins.BeyondAll():
+            return self.truth(map_leaves(list(inputs), stand_ins.grown), grown, seed)
+        return None
 
     def _rest(self) -> None:
         if self.rests is not None:
