@@ -104,6 +104,17 @@ def test_where_train_mode_is_ill_conditioned_eval_mode_is_judged(look):
     assert facts.mode == "eval" and "eval-mode" in facts.flags and "ill-conditioned" not in facts.flags
 
 
+@pytest.mark.parametrize(
+    "forward",
+    ["keep = torch.rand_like(x) > 0.3; return x * keep, int(keep.sum())", "self.n += 1; return x * 2, self.n"],
+    ids=["drawn", "counted"],
+)
+def test_numbers_that_differ_from_call_to_call_are_to_be_tensors(look, forward):
+    with pytest.raises(BadTask, match=r"from call to call \(\[T,\d+\], then \[T,\d+\]\): return .* as tensors$"):
+        look(task(forward, init="self.n = 0"))
+    look(task(forward.replace("int(keep.sum())", "keep.sum()").replace(", self.n", ", 3"), init="self.n = 0"))
+
+
 def test_dropout_is_random_and_batch_norm_is_stateful(look):
     facts = look(task("return F.dropout(x, 0.5, self.training)"))
     assert facts.random and "random" in facts.flags

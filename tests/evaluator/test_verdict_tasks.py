@@ -1202,6 +1202,26 @@ def test_who_waits_for_a_row_of_seeded_calls_is_found_after_timed_ones(judged):
     assert wrong.outcome is Outcome.WRONG_VALUES and is_found, wrong.detail
 
 
+COUNTED_DROPOUT = """
+    class Model(nn.Module):
+        def forward(self, x, mask):
+            return {"kept": F.dropout(x, 0.3, self.training), "count": int(mask.sum())}
+
+    def get_inputs():
+        return [torch.randn(64, 32), torch.rand(64) > 0.5]
+"""
+
+
+def test_numbers_beside_random_tensors_are_compared_when_timed(judged):
+    honest = judged(COUNTED_DROPOUT, "int(mask.sum())", "mask.count_nonzero().item()")
+    assert honest.accepted, honest.detail
+    late = """self.row = getattr(self, "row", 0) + 1 if torch.initial_seed() != getattr(self, "seed", 0) else 0
+            self.seed = torch.initial_seed()
+            return {"kept": F.dropout(x, 0.3, self.training), "count": int(mask.sum()) if self.row < 18 else 0}"""
+    wrong = judged(COUNTED_DROPOUT, 'return {"kept": F.dropout(x, 0.3, self.training), "count": int(mask.sum())}', late)
+    assert wrong.outcome is Outcome.WRONG_VALUES and "a timed call are nested" in wrong.detail, wrong.detail
+
+
 SLOW_MEANS = """
     import time
 

@@ -78,9 +78,11 @@ def _audit_mode(reference: Reference) -> Facts:
     first = reference.call(inputs, reference.public, "shipped", seed=1)
     _require_answer(first)
     reference.chooses, reference.has_edges, reference.half = _choices(reference, inputs)
-    random = _differs(first, reference.call(inputs, reference.public, "shipped", seed=2))
+    other = reference.call(inputs, reference.public, "shipped", seed=2)
+    random = _differs(first, other)
     if random:
         _require_no_count(reference, inputs, numbers)
+    _require_alike(first, other)
     seeded = random and not _differs(first, reference.call(inputs, reference.public, "shipped", seed=1))
     if seeded and reference.device != "cpu" and _keeps_dropout_state(reference.model):
         seeded = False
@@ -217,6 +219,15 @@ def _require_answer(answer: Answer) -> None:
     for index, tensor in enumerate(answer.tensors):
         if (tensor.is_floating_point() or tensor.is_complex()) and bool(torch.isnan(tensor).any()):
             raise BadTask(f"the reference's own output {index} holds NaN: nothing can be compared with it")
+
+
+def _require_alike(one: Answer, other: Answer) -> None:
+    """Raises BadTask where two calls differ in what is compared as it stands: numbers and texts beside tensors."""
+    if one.structure != other.structure:
+        text = (
+            f"what forward returns beside tensors differs from call to call ({one.structure}, then {other.structure})"
+        )
+        raise BadTask(f"{text[:300]}: return numbers that do as tensors")
 
 
 def _require_no_count(

@@ -527,6 +527,20 @@ def _variances(draw: Callable[[], Answer]) -> list[float]:
     return [float(each.var(0).mean()) if each.numel() else 0.0 for each in stacked]
 
 
+def wrong_numbers(reference: Reference, session: Session, kept: list[Kept], patience_s: float) -> str | None:
+    """What is wrong with the nesting of outputs of timed calls, and with numbers and texts among them, which do not
+    differ with the seed where the reference's do not; compared as far as time allows."""
+    begin = time.monotonic()
+    for call in kept:
+        draw = functools.partial(reference.call, call.inputs, {**session.weights, **call.state})
+        due = draw().structure
+        if call.structure != due and draw().structure == due:
+            return f"the outputs of a timed call are nested as {call.structure}, not {due}"[:300]
+        if time.monotonic() - begin > patience_s:
+            break
+    return None
+
+
 def wrong_at_random(reference: Reference, session: Session, kept: list[Kept], patience_s: float) -> str | None:
     """What is wrong with outputs of timed calls, compared as far as time allows: one answer to two calls, where the
     reference gives two, or an answer that is none of its."""

@@ -19,7 +19,7 @@ from .driving import Kept
 from .entropy import ENTROPY
 from .form import without_unpartnered
 from .plans import OUT_OF_RANGE, RANGE_PLANS, ROW, Plan
-from .random_tasks import wrong_at_random
+from .random_tasks import wrong_at_random, wrong_numbers
 from .reference import Reference
 from .session import Session
 
@@ -128,7 +128,8 @@ def _compare_kept(
     found: TimedAnswers,
 ) -> None:
     if facts.random:
-        found.compared, found.wrong = len(kept), wrong_at_random(reference, session, kept, VERIFY_S)
+        wrong = (look(reference, session, kept, VERIFY_S) for look in (wrong_numbers, wrong_at_random))
+        found.compared, found.wrong = len(kept), next(filter(None, wrong), None)
         return
     # In no order of time: with slow calls a few are compared, and these must not be the earliest.
     others = ENTROPY.sample(kept[FIRST:], len(kept[FIRST:]))
