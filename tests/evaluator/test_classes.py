@@ -208,6 +208,28 @@ def test_one_full_precision_output_makes_the_task_fp32():
     assert classes.own_class([torch.complex64]) == "fp32"
 
 
+DEVIATIONS = """
+    class Model(nn.Module):
+        def forward(self, x):
+            return torch.tanh((x - x.sum(1, keepdim=True) / x.shape[1]) * 1e9)
+
+    def get_inputs():
+        return [torch.randn(16, 64)]
+"""
+"""Of constant rows of few bits nothing, since their sums are exact; any other rounding is one."""
+
+
+@pytest.mark.parametrize("plan", [plans.BLANK, plans.Plan("base"), plans.LARGE_CHANNELS])
+@pytest.mark.parametrize(("value", "is_excused"), [(1.0, True), (0.0, True), (math.nan, False), (1e3, False)])
+def test_where_rounding_decides_an_answer_may_be_as_far_from_truth_as_the_reference(tmp_path, plan, value, is_excused):
+    reference = reference_of(tmp_path, DEVIATIONS)
+    case = Case(reference, plan, [torch.full((16, 64), 1 + 2.0**-10)], {}, 1, False)
+    answer = Answer("T", [torch.full((16, 64), value)])
+    assert not bool(case.truth.tensors[0].any()) and case.reference_error == 0.0
+    assert case.counts(answer, case.errors(answer), None, "fp32") == (not is_excused or plan.kind != "blank")
+    assert case.counts(answer, case.errors(answer), "fp32", "fp32"), "nothing is asked of a right one"
+
+
 INTEGERS = """
     class Model(nn.Module):
         def forward(self, x):

@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 from . import nesting, state
 from .deep_convolutions import CONVOLUTIONS, convolve
 from .dispatch import DispatchMode
+from .perturbations import neighbour
 from .tensors import leaves, map_leaves
 
 _LOWER = {
@@ -115,6 +116,21 @@ class _WideProducts(DispatchMode):
         if not (narrow and func.overloadpacket in _MULTIPLY):
             return func(*args, **(kwargs or {}))
         return func(*map_leaves(args, _widened), **(kwargs or {})).to(torch.bfloat16)
+
+
+_ADD_UP = _MULTIPLY | {
+    *(_aten.sum, _aten.mean, _aten.var, _aten.var_mean, _aten.cumsum, _aten.linalg_vector_norm),
+    *(_aten._fft_r2c, _aten._fft_c2r, _aten._fft_c2c),
+}  # fmt: skip
+"""Operations whose results depend on the order in which they add up."""
+
+
+class _SumsByChance(DispatchMode):
+    """Each number that is added up is the next one above or below, by chance, as another order might give it."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        return map_leaves(made, neighbour) if func.overloadpacket in _ADD_UP else made
 
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:
@@ -326,6 +342,12 @@ def run_tf32_rounded(model: torch.nn.Module, args: Sequence[Any]) -> Any:
 def run_tf32_by_chance(model: torch.nn.Module, args: Sequence[Any]) -> Any:
     """The output with TF32 on everywhere where each operand might as well be its other neighbour."""
     with torch.no_grad(), backend_precision(tf32=True), _RoundedOperands(round_to_tf32_by_chance):
+        return model(*args)
+
+
+def run_sums_by_chance(model: torch.nn.Module, args: Sequence[Any]) -> Any:
+    """The output with all TF32 off where each sum might as well be its neighbour."""
+    with torch.no_grad(), exact_arithmetic(), _SumsByChance():
         return model(*args)
 
 

@@ -256,6 +256,26 @@ class Case:
         in float64, more draws may have shown that these inputs, a roundoff off, have another answer."""
         return self.reference_error <= MOST_OWN
 
+    def counts(self, answer: Answer, errors: Errors, passed: str | None, before: str | None) -> bool:
+        """Whether an answer with these errors, of the class `passed` and of that `before` until then, is held to this
+        trial. Not where the reference no longer passes when what it adds up is rounded otherwise, and is then as far
+        off as such an answer. Of constant channels, which have no variance, it may be right by luck, as sums of equal
+        numbers are exact: behind each normalisation any other rounding is hundreds of times as large. Inputs stay as
+        they are, since a reference may ask whether they are equal."""
+        if passed == before or not self.plan.in_forms or self.plan in RANGE_PLANS:
+            return True
+        pairs = zip(errors.worst, self.bounds(self.own), strict=True)
+        missed = [index for index, (error, bound) in enumerate(pairs) if not error <= bound]
+        tensors = self._kept(answer).tensors
+        ways = [*[self._answer_rounded_otherwise] * DRAWS, self._answer_laid_last]
+        for drawn in (way() for way in ways):
+            if drawn is None or max(self._errors(drawn).worst, default=0.0) <= MOST_OWN:
+                continue
+            trios = zip(tensors, self._kept(drawn).tensors, self.truth.tensors, strict=True)
+            if all(elements.is_as_far(*trio) for index, trio in enumerate(trios) if index in missed):
+                return False
+        return True
+
     def _stands_as_shipped(self) -> bool:
         """Whether the reference gives no nan where truth is a number when nothing looks over its shoulder, too: in eval
         mode attention takes a fast path, in which a row that is masked as a whole is nan."""
@@ -605,11 +625,7 @@ class Case:
         return None if answer is None else self._errors(answer)
 
     def _errors_laid_last(self) -> Errors | None:
-        """In its own arithmetic with images channels-last, where there are any: libraries have other kernels for these,
-        which add up in another order, as no other inputs would make them."""
-        if not any(t.dim() in CHANNELS_LAST for t in leaves(self.inputs)):
-            return None
-        answer = self._answer_to_moved(_laid_channels_last)
+        answer = self._answer_laid_last()
         return None if answer is None else self._errors(answer)
 
     def _errors_by_chance(self) -> Errors | None:
@@ -658,9 +674,22 @@ class Case:
         except _NO_DRAW:
             return None
 
+    def _answer_laid_last(self) -> Answer | None:
+        """In its own arithmetic with images channels-last, where there are any: libraries have other kernels for these,
+        which add up in another order, as no other inputs would make them."""
+        images = any(t.dim() in CHANNELS_LAST for t in leaves(self.inputs))
+        return self._answer_to_moved(_laid_channels_last) if images else None
+
     def _answer_in_tf32(self) -> Answer | None:
+        return self._answer_by_chance("tf32-by-chance")
+
+    def _answer_rounded_otherwise(self) -> Answer | None:
+        """In its own arithmetic where each sum and product is the next number above or below."""
+        return self._answer_by_chance("sums-by-chance")
+
+    def _answer_by_chance(self, how: str) -> Answer | None:
         try:
-            return self.reference.call(self.inputs, self.weights, "tf32-by-chance", secret_seed())
+            return self.reference.call(self.inputs, self.weights, how, secret_seed())
         except _NO_DRAW:
             return None
 

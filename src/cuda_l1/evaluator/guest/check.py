@@ -388,7 +388,7 @@ class Checker:
             passed = before
         else:
             passed = case.best_class(errors, relaxed=relaxed)
-        if case.plan.in_forms and not case.is_well_posed:
+        if case.plan.in_forms and not (case.is_well_posed and case.counts(answer, errors, passed, before)):
             return  # found out since it was chosen
         if case.plan not in plans.OF_NOTHING:
             self._say_small_parts(case, errors, passed)

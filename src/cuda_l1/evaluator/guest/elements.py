@@ -73,6 +73,23 @@ def moved_far(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return one != other
 
 
+FARTHER = 16
+"""How many times as far from truth as another answer one may be to be as far."""
+
+
+def is_as_far(new: torch.Tensor, other: torch.Tensor, truth: torch.Tensor) -> bool:
+    """Whether an answer is no farther from truth than another one is, up to `FARTHER` times, and finite where truth is;
+    integers are equal to truth."""
+    if oracle.is_exact(truth):
+        return torch.equal(new, truth.to(new.dtype))
+    new, other, truth = (oracle.wide(t) for t in (new, other, truth))
+    finite = torch.isfinite(truth)
+    if not torch.equal(torch.isfinite(new), finite):
+        return False
+    far, most = (torch.where(finite, (t - truth).abs(), 0.0).max() for t in (new, other))
+    return bool(far <= FARTHER * most)
+
+
 def ends(low: torch.Tensor, high: torch.Tensor, new: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """`low` and `high` element by element, with `new` among them; complex numbers in pairs."""
     if new.is_complex():

@@ -353,7 +353,7 @@ class Reference:
         self, inputs: Sequence[Any], weights: Mapping[str, torch.Tensor], how: str = "plain", seed: int | None = None
     ) -> Answer:
         """One call from the given state. `how`: `shipped`, `plain` (no TF32), `tf32`, `tf32-rounded`, `tf32-by-chance`,
-        `autocast`, `fp32` (cast up). `inputs` may lie in the host's memory."""
+        `sums-by-chance`, `autocast`, `fp32` (cast up). `inputs` may lie in the host's memory."""
         self._rest()
         model, inputs = self.model, self._here(inputs)
         if how == "fp32":
@@ -366,6 +366,7 @@ class Reference:
             "tf32": lambda m, a: arithmetic.run_tf32(m, a, self.device),
             "tf32-rounded": arithmetic.run_tf32_rounded,
             "tf32-by-chance": arithmetic.run_tf32_by_chance,
+            "sums-by-chance": arithmetic.run_sums_by_chance,
             "autocast": lambda m, a: arithmetic.run_autocast(m, a, self.device),
         }
         return self._answer(model, inputs, weights, runs[how], seed)

@@ -14,13 +14,12 @@ from typing import Any
 from .audit import Facts
 from .case import Case
 from .check import reported
-from .classes import Errors
 from .driving import Kept
 from .entropy import ENTROPY
 from .form import without_unpartnered
 from .plans import OUT_OF_RANGE, RANGE_PLANS, ROW, Plan
 from .random_tasks import wrong_at_random, wrong_numbers
-from .reference import Reference
+from .reference import Answer, Reference
 from .session import Session
 
 VERIFY_AT_LEAST, VERIFY_S = 3, 2.0
@@ -47,9 +46,12 @@ class TimedAnswers:
     small_parts: bool = False
     """The class is `relaxed` for small parts of an answer alone."""
 
-    def add(self, case: Case, errors: Errors, *, relaxed: bool) -> None:
+    def add(self, case: Case, answer: Answer, *, relaxed: bool) -> None:
         """One more answer; `relaxed`: the task allows this class."""
+        errors = case.errors(answer)
         passed = case.class_when_timed(errors, self.precision_class, relaxed=relaxed)
+        if not case.counts(answer, errors, passed, self.precision_class):
+            return
         bounds, worst = case.bounds(passed or self.precision_class), max(errors.worst, default=0.0)
         self.compared, self.bound = self.compared + 1, max(self.bound, reported(bounds))
         if passed is None:
@@ -166,4 +168,4 @@ def _compare(
             break
         answer = dataclasses.replace(case.noise, tensors=call.tensors[: len(case.noise.tensors)])
         got = without_unpartnered(answer, case.noise, session.unpartnered if call.earlier is None else set())
-        found.add(case, case.errors(got), relaxed=facts.relaxed_allowed)
+        found.add(case, got, relaxed=facts.relaxed_allowed)
