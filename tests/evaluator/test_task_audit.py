@@ -219,7 +219,7 @@ HEAD = "self.head = nn.Linear(32, 32)"
 )
 def test_what_is_computed_in_half_precision_and_cast_is_of_that_class(look, forward, init, own):
     facts = look(task(forward, init=init))
-    assert facts.task_class == own and facts.flags == []
+    assert facts.task_class == own and facts.flags == [], facts.details
 
 
 def test_complex_numbers_are_judged(look):

@@ -217,7 +217,7 @@ def test_all_trials_of_a_task_are_made_and_judged_where_it_is(judged, name):
     assert again.failure is None and "timed" in {trial["kind"] for trial in again.trials}
 
 
-@pytest.mark.parametrize(("name", "of_task", "of_trial"), [("relu", 150, 8), ("sums", 160, 11)])
+@pytest.mark.parametrize(("name", "of_task", "of_trial"), [("relu", 160, 8), ("sums", 170, 11)])
 def test_few_waits(judged, name, of_task, of_trial):
     """Whatever has to be known of several tensors, or of one in several ways, is computed on the device and read at
     once (`reading.read`)."""

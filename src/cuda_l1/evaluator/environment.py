@@ -22,7 +22,7 @@ _PASSED_ON = (
     *("OMP_NUM_THREADS", "MKL_NUM_THREADS"),
 )
 _GPU_LANE = "gpu"
-RULES = 32
+RULES = 33
 """Number of the rules by which verdicts are given: one more for each change by which a candidate may get another
 outcome. Verdicts under other numbers stay in an archive and are never served in place of a new one."""
 

@@ -137,11 +137,12 @@ that errs in float32."""
 
 def _halved(reference: Reference, jumpy: bool, only: Sequence[oracle.Places] | None) -> dict[int, Halved]:
     """Tensors of the answer that the reference computes in half precision and then casts: in float32 throughout it errs
-    far less, in each draw in which it errs at all. None where it does not run in float32."""
+    far less, at the most of some draws, since of a loss, a single number, one draw may show next to nothing. None where
+    it does not run in float32."""
     reference.halved = {}
     if reference.half is None:
         return {}
-    told: dict[int, list[tuple[bool, Halved]]] = {}
+    told: dict[int, list[tuple[float, float, float]]] = {}
     for weights in (reference.public, reference.other_weights()) * HALVED_DRAWS:
         inputs, seed = reference.draw(), drawing.secret_seed()
         case = Case(reference, plans.Plan("base"), inputs, weights, seed, jumpy, only=only)
@@ -150,17 +151,17 @@ def _halved(reference: Reference, jumpy: bool, only: Sequence[oracle.Places] | N
         except BadTask:
             return {}
         for index, tensor in enumerate(case.noise.tensors):
-            worst, bulk = case.own_errors.worst[index], case.own_errors.bulk[index]
-            if tensor.dtype not in OWN and not oracle.is_exact(tensor) and worst > 0.0:
+            if tensor.dtype not in OWN and not oracle.is_exact(tensor):
                 is_cast = torch.equal(tensor, tensor.to(reference.half).to(tensor.dtype))
                 least = unit_roundoff(reference.half) if is_cast else 0.0
-                halved = Halved(reference.half, max(worst, least), max(bulk, least))
-                told.setdefault(index, []).append((FINER * finer[index] < worst, halved))
-    found = {index: [halved for _, halved in each] for index, each in told.items() if all(is_so for is_so, _ in each)}
-    return {
-        index: Halved(reference.half, max(h.worst for h in each), max(h.bulk for h in each))
-        for index, each in found.items()
-    }
+                own = [max(errors[index], least) for errors in (case.own_errors.worst, case.own_errors.bulk)]
+                told.setdefault(index, []).append((finer[index], own[0], own[1]))
+    found: dict[int, Halved] = {}
+    for index, draws in told.items():
+        finest, worst, bulk = (max(column) for column in zip(*draws, strict=True))
+        if FINER * finest < worst:
+            found[index] = Halved(reference.half, worst, bulk)
+    return found
 
 
 def _learn_rare_changes(reference: Reference, drawn: drawing.Inputs) -> None:
@@ -446,7 +447,7 @@ def _judge_soundness(reference: Reference, cases: list[Case], facts: Facts) -> N
 
 def _fp32_error(reference: Reference, cases: list[Case]) -> float:
     plain = [c for c in cases if c.plan.factor == 1.0]
-    if cases[0].own not in OWN.values():
+    if not any(dtype in OWN for dtype in cases[0].computed_in):
         return max(c.reference_error for c in plain)
     case = plain[0]
     return max(case.errors(reference.call(case.inputs, case.weights, "fp32", case.seed)).worst)
