@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from evaluator_support import reference_of
 
-from cuda_l1.evaluator.guest import state, weight_forms
+from cuda_l1.evaluator.guest import read_weights, state, weight_forms
 from cuda_l1.evaluator.guest.read_weights import read_elements
 
 TABLE = """
@@ -54,6 +54,21 @@ def test_rows_that_inputs_choose_are_found_and_touched(tmp_path):
         for name in read:
             changed = (touched[name] != weights[name]).any(1).nonzero().flatten().tolist()
             assert changed and {row * 8 for row in changed} <= {int(at) // 8 * 8 for at in read[name]}
+
+
+def test_sparse_gradients_name_places_too(tmp_path):
+    reference = reference_of(tmp_path, TABLE.replace("nn.Embedding(500, 8)", "nn.Embedding(500, 8, sparse=True)"))
+    inputs = reference.draw()
+    read = read_elements(reference, inputs, reference.public)
+    assert set((read["words.weight"] // 8).tolist()) == set(inputs[0].flatten().tolist())
+
+
+def test_of_many_places_some_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(read_weights, "MOST_NAMED", 16)
+    reference = reference_of(tmp_path, TABLE)
+    inputs = reference.draw()
+    named = read_elements(reference, inputs, reference.public)["words.weight"]
+    assert 0 < len(named) <= 16 and set((named // 8).tolist()) <= set(inputs[0].flatten().tolist())
 
 
 def test_without_a_gradient_nothing_is_said(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cuda_l1.evaluator.guest.stand_ins import GROWTH, BeyondAll, grown
+from cuda_l1.evaluator.guest.stand_ins import GROWTH, BeyondAll, Bounds, grown
 
 MASK = torch.rand(8, 8) < 0.5
 
@@ -25,8 +25,9 @@ def test_an_additive_mask_grows(value):
         torch.where(MASK, -torch.inf, 0.0),
         torch.tensor([0.0, -1e9]),
         MASK.long() * -1000,
+        (MASK.float() * -100.0).to(torch.float8_e5m2),
     ],
-    ids=["ones", "small", "numbers", "infinite", "few", "integers"],
+    ids=["ones", "small", "numbers", "infinite", "few", "integers", "float8"],
 )
 def test_other_tensors_stay(tensor):
     assert grown(tensor) is tensor
@@ -66,3 +67,28 @@ def test_other_numbers_stay(computed):
     with BeyondAll():
         made = computed(x)
     assert torch.equal(made, computed(x)) and made.dtype is computed(x).dtype
+
+
+@pytest.mark.parametrize(
+    "bounded",
+    [
+        lambda x: torch.minimum(x, torch.full_like(x, 60.0)),
+        lambda x: x.clamp(max=x.new_full((), 60.0)),
+        lambda x: torch.full((1,), 60.0) * torch.tanh(x / torch.full((1,), 60.0)),
+        lambda x: torch.where(x > torch.zeros_like(x).fill_(60.0), 1.0, x),
+        lambda x: x.masked_fill(MASK, -1e9).clamp_min(-1e4),
+    ],
+    ids=["minimum", "clamp", "soft-cap", "threshold", "masked-then-bounded"],
+)
+def test_numbers_that_bound_others_stand_for_nothing(bounded):
+    with pytest.raises(Bounds), BeyondAll():
+        bounded(torch.rand(8, 8, dtype=torch.float64))
+
+
+def test_whether_there_was_one_is_known():
+    x = torch.rand(8, 8, dtype=torch.float64)
+    with BeyondAll() as beyond:
+        x.masked_fill(MASK, -3.0)
+        assert not beyond.found
+        x.masked_fill(MASK, -1e9)
+    assert beyond.found

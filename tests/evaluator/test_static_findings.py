@@ -214,14 +214,15 @@ OPERATOR = DEAD.replace("torch.relu(x)", "torch.ops.mine.relu(x)")
         (OPERATOR.replace("mine", "aten"), True),
         (DEAD.replace("\n\nclass", "\nkernel.argtypes = [ctypes.c_void_p]\n\nclass"), True),
         ("import ctypes\nlibc = ctypes.CDLL(None)\n", False),
+        ("import ctypes\nlibc = ctypes.CDLL(name=None)\n", False),
         ("import ctypes\ngetcpu = ctypes.CDLL(None, use_errno=True).getcpu\n", False),
         (DEAD.replace("\n\nclass", "\nlibc = ctypes.CDLL(None)\n\nclass"), True),
         (DEAD.replace("\n\nclass", "\nkernel = ctypes.CDLL(None)\n\nclass"), True),
         (HANDED_ON.replace("KERNELS['relu']", "everything.relu").replace(
             "\n\nclass", "\neverything = ctypes.CDLL(None)\n\nclass"), False),
     ],
-    ids=["in-a-dict", "registered", "operator", "operator-of-torch", "types-alone", "c-library", "of-the-c-library",
-         "beside-the-c-library", "called-like-the-c-library", "through-this-process"],
+    ids=["in-a-dict", "registered", "operator", "operator-of-torch", "types-alone", "c-library", "c-library-by-keyword",
+         "of-the-c-library", "beside-the-c-library", "called-like-the-c-library", "through-this-process"],
 )  # fmt: skip
 def test_a_kernel_that_is_handed_on_is_not_dead(source: str, dead: bool) -> None:
     assert ("dead-kernel" in suspects(source)) == dead

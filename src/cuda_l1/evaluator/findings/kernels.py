@@ -265,7 +265,8 @@ def _builds_its_own(value: ast.expr) -> bool:
 
 
 def _is_of_nothing(call: ast.Call) -> bool:
-    return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value is None
+    names = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "name")]
+    return bool(names) and isinstance(names[0], ast.Constant) and names[0].value is None
 
 
 def _name(node: ast.expr) -> str:

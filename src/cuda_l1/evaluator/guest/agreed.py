@@ -80,7 +80,7 @@ def filling_gaps(make: Callable[[Inputs], tuple[Inputs, bool]]) -> Callable[[Inp
 
 
 def _laid_as(drawn: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
-    if made.stride() == drawn.stride():
+    if made.stride() == drawn.stride() or overlaps(drawn):
         return made
     return torch.as_strided(made.new_zeros(extent(drawn)), drawn.shape, drawn.stride()).copy_(made)
 
@@ -91,7 +91,8 @@ def without_infinities(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.numel() != extent(tensor) or not has_numbers_beside(tensor):
         return tensor
     is_number = ~is_outside(tensor)
-    ends = torch.where(is_number, tensor, -torch.inf).amax(), torch.where(is_number, tensor, torch.inf).amin()
+    is_finite = is_number & torch.isfinite(tensor)
+    ends = torch.where(is_finite, tensor, -torch.inf).amax(), torch.where(is_finite, tensor, torch.inf).amin()
     most, least = read(*ends)
     return torch.where(is_number, tensor, tensor.clamp(least, most))
 

@@ -126,7 +126,7 @@ _ADD_UP = _MULTIPLY | {
 
 
 class _SumsByChance(DispatchMode):
-    """Each number that is added up is the next one above or below, by chance, as another order might give it."""
+    """Each result of `_ADD_UP` is the next number above or below, by chance, as another order might give it."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))

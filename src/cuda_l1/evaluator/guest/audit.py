@@ -131,25 +131,27 @@ def _choices(reference: Reference, inputs: drawing.Inputs) -> tuple[bool, bool, 
 
 
 HALVED_DRAWS, FINER = 3, 16
-"""Draws, for two kinds of weights each, by which it is told what is computed in half precision, and how many times less
-that errs in float32."""
+"""Draws, for two kinds of weights each, by which it is told what is computed in half precision, and how many times as
+large its error is as in float32."""
 
 
 def _halved(reference: Reference, jumpy: bool, only: Sequence[oracle.Places] | None) -> dict[int, Halved]:
-    """Tensors of the answer that the reference computes in half precision and then casts: in float32 throughout it errs
-    far less, at the most of some draws, since of a loss, a single number, one draw may show next to nothing. None where
-    it does not run in float32."""
+    """Tensors of the answer that the reference computes in half precision and then casts: its largest error in some
+    draws is far above the largest that it has in float32 throughout. Of a loss, a single number, one draw may show next
+    to nothing. None where it does not run in float32."""
     reference.halved = {}
     if reference.half is None:
         return {}
     told: dict[int, list[tuple[float, float, float]]] = {}
     for weights in (reference.public, reference.other_weights()) * HALVED_DRAWS:
         inputs, seed = reference.draw(), drawing.secret_seed()
-        case = Case(reference, plans.Plan("base"), inputs, weights, seed, jumpy, only=only)
         try:
+            case = Case(reference, plans.Plan("base"), inputs, weights, seed, jumpy, only=only)
             finer = case.errors(reference.call(inputs, weights, "fp32", seed), forged=True).worst
         except BadTask:
-            return {}
+            continue  # no fault of the task's with weights of ours; its own draws are judged later
+        if not case.is_well_posed:
+            continue
         for index, tensor in enumerate(case.noise.tensors):
             if tensor.dtype not in OWN and not oracle.is_exact(tensor):
                 is_cast = torch.equal(tensor, tensor.to(reference.half).to(tensor.dtype))

@@ -257,24 +257,26 @@ class Case:
         return self.reference_error <= MOST_OWN
 
     def counts(self, answer: Answer, errors: Errors, passed: str | None, before: str | None) -> bool:
-        """Whether an answer with these errors, of the class `passed` and of that `before` until then, is held to this
-        trial. Not where the reference no longer passes when what it adds up is rounded otherwise, and is then as far
-        off as such an answer. Of constant channels, which have no variance, it may be right by luck, as sums of equal
-        numbers are exact: behind each normalisation any other rounding is hundreds of times as large. Inputs stay as
-        they are, since a reference may ask whether they are equal."""
+        """Whether this trial counts for an answer with these errors, of the class `passed` and of that `before` until
+        then. It does not where the reference itself misses its bound when what it adds up is rounded otherwise, and the
+        answer misses it in such elements alone, and by no more. Of constant channels, which have no variance, a
+        reference may be right by luck, as sums of equal numbers are exact: behind each normalisation any other rounding
+        is hundreds of times as large. Inputs stay as they are, since a reference may ask whether they are equal."""
         if passed == before or not self.plan.in_forms or self.plan in RANGE_PLANS:
             return True
-        pairs = zip(errors.worst, self.bounds(self.own), strict=True)
-        missed = [index for index, (error, bound) in enumerate(pairs) if not error <= bound]
-        tensors = self._kept(answer).tensors
-        ways = [*[self._answer_rounded_otherwise] * DRAWS, self._answer_laid_last]
-        for drawn in (way() for way in ways):
-            if drawn is None or max(self._errors(drawn).worst, default=0.0) <= MOST_OWN:
-                continue
-            trios = zip(tensors, self._kept(drawn).tensors, self.truth.tensors, strict=True)
-            if all(elements.is_as_far(*trio) for index, trio in enumerate(trios) if index in missed):
-                return False
-        return True
+        bounds = self.bounds(self.own)
+        missed = [n for n, (error, bound) in enumerate(zip(errors.worst, bounds, strict=True)) if not error <= bound]
+        if not missed or any(oracle.is_exact(self.truth.tensors[n]) for n in missed):
+            return True
+        drawn = [way() for way in (*[self._answer_rounded_otherwise] * DRAWS, self._answer_laid_last)]
+        shaky = [self._kept(each).tensors for each in drawn if each and self._is_beyond(each)]
+        got, truth = self._kept(answer).tensors, self.truth.tensors
+        return not shaky or not all(
+            elements.is_as_far(got[n], [each[n] for each in shaky], truth[n], bounds[n]) for n in missed
+        )
+
+    def _is_beyond(self, answer: Answer) -> bool:
+        return max(self._errors(answer).worst, default=0.0) > MOST_OWN
 
     def _stands_as_shipped(self) -> bool:
         """Whether the reference gives no nan where truth is a number when nothing looks over its shoulder, too: in eval
@@ -305,7 +307,7 @@ class Case:
         does (rectified ones times -1), and so do its weights (rows of zeros)."""
         self.undecided = self._left_open()
         if self.undecided:
-            self._own = {self.own: self._errors_of_kept(self._plain)}
+            self._own = {self.own: self._with_usual(self._errors_of_kept(self._plain))}
         return not self.undecided or len(self.undecided) < len(self.truth.tensors)
 
     def _left_open(self) -> set[int]:
@@ -517,7 +519,9 @@ class Case:
             if oracle.is_exact(truth):
                 alike = (got == other.to(got.dtype)) & (other != truth)
             else:
-                alike = elements.moved_far(truth, other) & (oracle.element_errors(got, other) <= limits[index])
+                alike = elements.moved_far(truth, other) & (
+                    oracle.element_errors(got, other, oracle.rms_of(truth)) <= limits[index]
+                )
             if bool(alike.any()):
                 mask, any_left = left_out[index], True
                 left_out[index] = alike if mask is None else mask | alike
@@ -684,7 +688,7 @@ class Case:
         return self._answer_by_chance("tf32-by-chance")
 
     def _answer_rounded_otherwise(self) -> Answer | None:
-        """In its own arithmetic where each sum and product is the next number above or below."""
+        """In its own arithmetic with sums, products and convolutions rounded to a neighbour."""
         return self._answer_by_chance("sums-by-chance")
 
     def _answer_by_chance(self, how: str) -> Answer | None:

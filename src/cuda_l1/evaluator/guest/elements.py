@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 
@@ -77,17 +78,16 @@ FARTHER = 16
 """How many times as far from truth as another answer one may be to be as far."""
 
 
-def is_as_far(new: torch.Tensor, other: torch.Tensor, truth: torch.Tensor) -> bool:
-    """Whether an answer is no farther from truth than another one is, up to `FARTHER` times, and finite where truth is;
-    integers are equal to truth."""
-    if oracle.is_exact(truth):
-        return torch.equal(new, truth.to(new.dtype))
-    new, other, truth = (oracle.wide(t) for t in (new, other, truth))
-    finite = torch.isfinite(truth)
-    if not torch.equal(torch.isfinite(new), finite):
+def is_as_far(new: torch.Tensor, others: Sequence[torch.Tensor], truth: torch.Tensor, bound: float) -> bool:
+    """Whether an answer errs by more than `bound` only where any of these others does, and is no farther from truth
+    there than they are at the most, up to `FARTHER` times."""
+    errs = oracle.element_errors(new, truth) > bound
+    theirs = torch.stack([oracle.element_errors(other, truth) > bound for other in others]).any(0)
+    if bool((errs & ~theirs).any()):
         return False
-    far, most = (torch.where(finite, (t - truth).abs(), 0.0).max() for t in (new, other))
-    return bool(far <= FARTHER * most)
+    far = (oracle.wide(new) - oracle.wide(truth)).abs()[errs]
+    most = torch.stack([(oracle.wide(other) - oracle.wide(truth)).abs()[theirs].max() for other in others]).max()
+    return bool((far <= FARTHER * most).all())
 
 
 def ends(low: torch.Tensor, high: torch.Tensor, new: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from .dispatch import DispatchMode
+from .tensors import leaves
 
 OPERATIONS = {"topk", "argmax", "argmin", "sort", "max", "min", "kthvalue", "mode", "median", "nanmedian"}
 """Those of PyTorch's that tell which of several elements it is: of equal ones any."""
@@ -41,6 +42,9 @@ class LastOfEqual(DispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = func.overloadpacket.__name__
+        if func._schema.is_mutable:
+            for changed in leaves(list(args[:1])):
+                self._exact.pop(changed.untyped_storage().data_ptr(), None)
         if name == "_to_copy" and not args[0].is_floating_point():
             made = func(*args, **kwargs)
             self._exact[made.untyped_storage().data_ptr()] = made

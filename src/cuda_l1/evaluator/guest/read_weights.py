@@ -14,6 +14,8 @@ LARGE = 1 << 10
 """Smaller tensors are not looked at."""
 FEW = 1 / 4
 """The largest share of a tensor that is worth naming."""
+LEAST_NAMED, MOST_NAMED = 4, 1 << 16
+"""Places of a tensor: some of many are named, and of next to none nothing could be moved between them."""
 
 
 def read_elements(
@@ -31,7 +33,16 @@ def read_elements(
         state.reinstate(model, before, reference.changed_state)
         state.restore(model, reference.public)
     places = {name: gradient.reshape(-1).nonzero().reshape(-1) for name, gradient in gradients.items()}
-    return {name: at for name, at in places.items() if 0 < at.numel() <= FEW * weights[name].numel()}
+    return {name: _some(at) for name, at in places.items() if LEAST_NAMED <= at.numel() <= FEW * weights[name].numel()}
+
+
+def _some(places: torch.Tensor) -> torch.Tensor:
+    """At most `MOST_NAMED` of them, in order."""
+    if places.numel() <= MOST_NAMED:
+        return places
+    chosen = torch.zeros_like(places, dtype=torch.bool)
+    chosen[torch.randint(places.numel(), (MOST_NAMED,), device=places.device)] = True
+    return places[chosen]
 
 
 def _gradients(
@@ -47,4 +58,9 @@ def _gradients(
         answers = [t for t in leaves(torch.func.functional_call(model, own, tuple(args))) if t.requires_grad]
     sizes = [torch.rand_like(t) + 0.5 for t in answers]  # unlike each other, or sums that are constant would hide it
     found = torch.autograd.grad(answers, list(asked.values()), sizes, allow_unused=True)
-    return {name: gradient for name, gradient in zip(asked, found, strict=True) if gradient is not None}
+    # those of `nn.Embedding(..., sparse=True)` are sparse
+    return {
+        name: gradient.to_dense() if gradient.is_sparse else gradient
+        for name, gradient in zip(asked, found, strict=True)
+        if gradient is not None
+    }

@@ -385,9 +385,15 @@ class Reference:
     def beyond_all(self, inputs: Sequence[Any], weights: Mapping[str, torch.Tensor], seed: int) -> Answer | None:
         """Truth where the large numbers that stand for infinity, in its text, its state or its inputs, are beyond all;
         None where there is none, or it refuses them."""
-        grown = {name: stand_ins.grown(value) for name, value in weights.items()}
-        with contextlib.suppress(BadTask), stand_ins.BeyondAll():
-            return self.truth(map_leaves(list(inputs), stand_ins.grown), grown, seed)
+        held = {name: stand_ins.grown(value) for name, value in weights.items()}
+        given = map_leaves(list(inputs), stand_ins.grown)
+        pairs = [
+            *zip(held.values(), weights.values(), strict=True),
+            *zip(leaves(given), leaves(list(inputs)), strict=True),
+        ]
+        with contextlib.suppress(BadTask, stand_ins.Bounds), stand_ins.BeyondAll() as beyond:
+            answer = self.truth(given, held, seed)
+            return answer if beyond.found or any(new is not old for new, old in pairs) else None
         return None
 
     def _rest(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from .dispatch import DispatchMode
+from .tensors import leaves
 from .traits import FEW_VALUES
 
 LEAST = 50.0
@@ -19,20 +20,56 @@ GROWTH = 1e20
 _INTO = {"masked_fill", "masked_fill_", "full_like", "fill", "fill_", "index_fill", "index_fill_", "constant_pad_nd"}
 _MADE = {"full", "new_full", "scalar_tensor"}
 """Operations that put a number into a tensor like the first argument, or into a new one."""
+_COMPARED = (
+    "minimum",
+    "maximum",
+    "fmin",
+    "fmax",
+    "clamp",
+    "clamp_min",
+    "clamp_max",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+)
+_BOUND = {name + end: 0 for name in _COMPARED for end in ("", "_")} | {"div": 1, "div_": 1, "atan2": 0, "remainder": 0}
+"""Operations that bound numbers by others, and the first argument that may be such a bound."""
 
 
 def _grown(value: Any) -> Any:
     return value * GROWTH if type(value) in (int, float) and LEAST <= abs(value) < GROWTH else value
 
 
+class Bounds(Exception):
+    """A number that was put bounds others, so that it stands for nothing."""
+
+
 class BeyondAll(DispatchMode):
-    """`with BeyondAll(): ...`: numbers that a mask puts, and those that it is multiplied by, are times `GROWTH`."""
+    """`with BeyondAll() as beyond: ...`: numbers that a mask puts, and those that it is multiplied by, are times
+    `GROWTH`; `beyond.found` says whether there was one. Raises Bounds where one of them is a threshold, a cap or a
+    divisor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if _puts_a_number(func.overloadpacket.__name__, args, kwargs.get("dtype")):
-            args = tuple(_grown(arg) for arg in args)
+        name = func.overloadpacket.__name__
+        if name in _BOUND and any(map(_holds_grown, leaves([*args[_BOUND[name] :], *kwargs.values()]))):
+            raise Bounds(name)
+        more = tuple(_grown(arg) for arg in args)
+        is_grown = any(new is not old for new, old in zip(more, args, strict=True))
+        if is_grown and _puts_a_number(name, args, kwargs.get("dtype")):
+            args, self.found = more, True
         return func(*args, **kwargs)
+
+
+def _holds_grown(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and bool((tensor.abs() >= LEAST * GROWTH).any())
 
 
 def _puts_a_number(name: str, args: Any, dtype: torch.dtype | None) -> bool:
@@ -48,7 +85,7 @@ def _puts_a_number(name: str, args: Any, dtype: torch.dtype | None) -> bool:
 def grown(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor of zeros and one such number, as an additive mask is, with that number times `GROWTH`; others as they
     are."""
-    if not tensor.is_floating_point() or tensor.numel() < FEW_VALUES:
+    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or tensor.numel() < FEW_VALUES:
         return tensor
     low, high = tensor.aminmax()
     value = high + low
