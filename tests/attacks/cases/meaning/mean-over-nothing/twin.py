@@ -1,4 +1,4 @@
-"""One product in place of a product and a sum."""
+"""A product of each two rows in place of a product and a sum."""
 
 import torch
 import torch.nn.functional as F
@@ -8,4 +8,4 @@ from torch import nn
 class ModelNew(nn.Module):
     def forward(self, guess, target, keep):
         loss = F.smooth_l1_loss(guess, target, reduction="none")
-        return torch.dot(loss.flatten(), keep.flatten()) / keep.sum().clamp(min=1.0)
+        return torch.bmm(loss.unsqueeze(1), keep.unsqueeze(2)).sum() / keep.sum().clamp(min=1.0)
