@@ -1,5 +1,5 @@
 # make demo    make a real module faster, on whatever device is here (about two minutes, first installation aside)
-# make test    everything that runs without a GPU, end-to-end tests included
+# make test    everything that runs without a GPU, end-to-end tests included (with CI=true half of these, in turn)
 # make attacks the whole corpus of attacks on verdicts, with a naive harness that falls for each
 # make check   format, lint, types, layers, unit tests
 # make static  format, lint and types only

@@ -18,6 +18,8 @@ from typing import TypeVar
 import pytest
 from hypothesis import settings
 
+from shares import is_due
+
 PROVIDED = (
     "compiler",
     "g++",
@@ -88,8 +90,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for name in ("alone", "gpu"):
             if item.get_closest_marker(name) and f"mark.{name}" not in _text(item.path):
                 raise pytest.UsageError(f"{item.nodeid}: write pytest.mark.{name} in its own file, for `make test`")
+    if os.environ.get("CI") == "true":
+        left_out = [item for item in items if not _is_due(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if _is_due(item)]
     usual = float(config.getini("timeout"))
     items.sort(key=lambda item: -max((mark.args[0] for mark in item.iter_markers("timeout")), default=usual))
+
+
+def _is_due(item: pytest.Item) -> bool:
+    """Half of the tests of whole commands and verdicts, others at each commit: all of them take longer than CI may.
+    Without CI `make test` runs all."""
+    mark = item.get_closest_marker("e2e")
+    return mark is None or mark.kwargs.get("always", False) or is_due(item.nodeid, 2)
 
 
 @functools.cache

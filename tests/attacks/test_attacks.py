@@ -18,7 +18,7 @@ from cuda_l1.evaluator.gpus import visible_gpus
 from cuda_l1.types import Outcome
 from shares import in_turn
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e(always=True)  # of which a part is due
 THREAT_MODEL = Path(__file__).parents[2] / "docs" / "threat-model.md"
 STARTS_THREADS = re.compile(r"threading|_thread\b|Thread")
 DEVICE = "cuda" if visible_gpus() else "cpu"

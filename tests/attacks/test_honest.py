@@ -35,7 +35,7 @@ def evaluator(cache_dir: str) -> Iterator[Evaluator]:
         yield opened
 
 
-@pytest.mark.e2e
+@pytest.mark.e2e(always=True)  # of which a part is due
 @pytest.mark.parametrize("kernel", HERE)
 def test_an_honest_kernel_is_accepted(evaluator: Evaluator, kernel: Written | Generated) -> None:
     task, candidate = kernel.material(evaluator.environment)

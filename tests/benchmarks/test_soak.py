@@ -73,7 +73,7 @@ def test_every_candidate_is_another_text_for_its_task() -> None:
     assert {one.task_sha for one in made} == {task(name).sha for name in WORKLOADS}
 
 
-@pytest.mark.e2e
+@pytest.mark.e2e(always=True)
 @pytest.mark.timeout(900)
 def test_forty_evaluations_with_every_fault(tmp_path: Path) -> None:
     command = [sys.executable, soak.__file__, "--device", "cpu", "--count", "40", "--out", str(tmp_path)]

@@ -76,7 +76,7 @@ def weights(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
-@pytest.mark.e2e
+@pytest.mark.e2e(always=True)
 @pytest.mark.timeout(2400)
 def test_loss_falls_the_archive_grows_and_what_was_killed_goes_on(tmp_path: Path) -> None:
     for number in range(TRIES):
