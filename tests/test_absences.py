@@ -20,7 +20,8 @@ MODULES = {
 
 @pytest.mark.parametrize("ci", ["true", ""])
 def test_an_absence_is_a_failure_on_ci_alone(tmp_path: Path, ci: str) -> None:
-    (tmp_path / "conftest.py").write_text(Path(__file__).with_name("conftest.py").read_text())
+    for name in ("conftest.py", "shares.py"):
+        (tmp_path / name).write_text(Path(__file__).with_name(name).read_text())
     (tmp_path / "pytest.ini").write_text("[pytest]\ntimeout = 60\n")
     for name, body in MODULES.items():
         (tmp_path / f"test_{name}.py").write_text(f"import pytest\n{body}\n")
