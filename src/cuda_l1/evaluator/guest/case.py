@@ -642,10 +642,8 @@ class Case:
         return None if answer is None else self._errors(answer)
 
     def _errors_drawn(self, how: str, seed: int) -> Errors | None:
-        try:
-            return self._errors(self.reference.call(self.inputs, self.weights, how, seed))
-        except _NO_DRAW:
-            return None
+        answer = self._answer_drawn(how, seed)
+        return None if answer is None else self._errors(answer)
 
     def _answer_to_neighbours(self) -> Answer | None:
         """In its own arithmetic, to float32 inputs and weights that are each the next number above or below."""
@@ -685,15 +683,15 @@ class Case:
         return self._answer_to_moved(_laid_channels_last) if images else None
 
     def _answer_in_tf32(self) -> Answer | None:
-        return self._answer_by_chance("tf32-by-chance")
+        return self._answer_drawn("tf32-by-chance", secret_seed())
 
     def _answer_rounded_otherwise(self) -> Answer | None:
         """In its own arithmetic with sums, products and convolutions rounded to a neighbour."""
-        return self._answer_by_chance("sums-by-chance")
+        return self._answer_drawn("sums-by-chance", secret_seed())
 
-    def _answer_by_chance(self, how: str) -> Answer | None:
+    def _answer_drawn(self, how: str, seed: int) -> Answer | None:
         try:
-            return self.reference.call(self.inputs, self.weights, how, secret_seed())
+            return self.reference.call(self.inputs, self.weights, how, seed)
         except _NO_DRAW:
             return None
 

@@ -21,19 +21,8 @@ _INTO = {"masked_fill", "masked_fill_", "full_like", "fill", "fill_", "index_fil
 _MADE = {"full", "new_full", "scalar_tensor"}
 """Operations that put a number into a tensor like the first argument, or into a new one."""
 _COMPARED = (
-    "minimum",
-    "maximum",
-    "fmin",
-    "fmax",
-    "clamp",
-    "clamp_min",
-    "clamp_max",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "eq",
-    "ne",
+    *("minimum", "maximum", "fmin", "fmax", "clamp", "clamp_min", "clamp_max"),
+    *("lt", "le", "gt", "ge", "eq", "ne"),
 )
 _BOUND = {name + end: 0 for name in _COMPARED for end in ("", "_")} | {"div": 1, "div_": 1, "atan2": 0, "remainder": 0}
 """Operations that bound numbers by others, and the first argument that may be such a bound."""
@@ -69,7 +58,7 @@ class BeyondAll(DispatchMode):
 
 
 def _holds_grown(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() and bool((tensor.abs() >= LEAST * GROWTH).any())
+    return tensor.is_floating_point() and tensor.dtype.itemsize > 1 and bool((tensor.abs() >= LEAST * GROWTH).any())
 
 
 def _puts_a_number(name: str, args: Any, dtype: torch.dtype | None) -> bool:
